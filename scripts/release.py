@@ -38,7 +38,7 @@ EXTRAS = {
     "hdf5": ("h5py",),
     "scale": ("duckdb",),
     "spark": ("pyspark.sql",),
-    "mlflow": ("mlflow", "calviz.integrations.mlflow"),
+    "mlflow": ("mlflow", "alembic", "sqlalchemy", "calviz.integrations.mlflow"),
     "wandb": ("wandb", "calviz.integrations.wandb"),
 }
 #: Opens the app as a browser does, and waits for the verdict on the sample data; the port is its argument.

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.claims import simulation
 from calviz.comparison.compare_models import compare_models
 from calviz.core.predictions import ConfidencePredictions
-from calviz.data.sampled_answers import agreement
+from calviz.data.answers import agreement
 
 RESAMPLES = 499
 #: Answers to each question, of which one is right.

@@ -12,9 +12,9 @@ from scipy.special import expit, logit, softmax
 
 from benchmarks.claims import simulation
 from calviz.comparison.guaranteed_thresholds import threshold
+from calviz.core.blocks import Factor
 from calviz.core.p_values import at_most
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.row_columns import Factor
 from calviz.figures.decision_cost import Costs, Decision
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage

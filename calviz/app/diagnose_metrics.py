@@ -15,7 +15,13 @@ from calviz.app import navigation, pinning, screen, selection, session, tables_a
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
 from calviz.core import entry_specs
-from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, Conventions, ConventionValue
+from calviz.core.entry_specs import (
+    DIRECTION_WORDS,
+    METRICS,
+    Conventions,
+    ConventionValue,
+    MetricResult,
+)
 from calviz.core.words import (
     bins_words,
     capitalised,
@@ -29,7 +35,6 @@ from calviz.core.words import (
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 

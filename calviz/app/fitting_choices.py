@@ -22,7 +22,7 @@ from calviz.core.blocks import row_blocks
 from calviz.core.entry_specs import RECALIBRATORS, FloorChoice
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
-from calviz.core.temperature import MOST, UNDERFLOW
+from calviz.core.probabilities import MOST, UNDERFLOW
 from calviz.core.words import counted, distinct, full_sentence, shorten
 from calviz.data.loaded import fit_split_for
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 import logging
@@ -17,12 +18,10 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 from calviz.app.session import md
 from calviz.core.blocks import Stopped, watching
-from calviz.core.errors import CalvizError
-from calviz.core.limits import MAX_JOBS
+from calviz.core.errors import MAX_JOBS, CalvizError
 from calviz.core.words import capitalised
 
 JobState = Literal["running", "finished", "stopped", "failed"]
@@ -548,26 +547,27 @@ def _so_far(job: Job) -> str:
 
 # ---- Sessions that ended
 
-#: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
-RESUMABLE_FOR = 150.0
+#: Seconds within which a session can be resumed; streamlit's own limit (`server.disconnectedSessionTTL`) is longer.
+RESUMABLE_FOR = 120.0
 #: Seconds between two checks.
 SESSIONS_CHECK_EVERY = 15.0
 
 
 class EndedSessions:
-    """Empties what belongs to sessions that have been disconnected for too long.
+    """Empties what belongs to sessions that have been disconnected for too long, and closes them.
 
-    Streamlit keeps the state of a session for two minutes, so that a lost connection loses nothing. After that nobody can
-    return to it, but it stays in memory until the next visitor leaves.
+    Streamlit itself keeps a session, with all that its callbacks and fragments hold, until the next visitor leaves.
 
     Parameters
     ----------
     is_connected : callable
         ``is_connected(session)``: whether its browser is connected.
+    close : callable
+        ``close(session)`` makes streamlit forget it.
     """
 
-    def __init__(self, is_connected: Callable[[str], bool]) -> None:
-        self._is_connected = is_connected
+    def __init__(self, is_connected: Callable[[str], bool], close: Callable[[str], object]) -> None:
+        self._is_connected, self._close = is_connected, close
         self._lock = threading.Lock()
         self._contents: dict[str, tuple[Any, ...]] = {}
         self._away_since: dict[str, float] = {}
@@ -589,18 +589,16 @@ class EndedSessions:
                     for part in self._contents.pop(session):
                         part.clear()
                     del self._away_since[session]
+                    self._close(session)
             return len(self._contents) < before
 
-    def start_releasing(self) -> None:
-        """Check at intervals until the process ends, in a thread of its own."""
 
-        def release_forever() -> None:
-            while True:
-                time.sleep(SESSIONS_CHECK_EVERY)
-                if self.release_ended(time.monotonic()):
-                    return_free_memory()
-
-        threading.Thread(target=release_forever, daemon=True, name="calviz-departed").start()
+async def release_ended_sessions() -> None:
+    """Release at intervals what ended sessions hold, until the server ends; in its own thread, where sessions are closed."""
+    while True:
+        await asyncio.sleep(SESSIONS_CHECK_EVERY)
+        if runtime.exists() and _of_this_server().release_ended(time.monotonic()):
+            await asyncio.to_thread(return_free_memory)
 
 
 def return_free_memory() -> None:
@@ -612,26 +610,12 @@ def return_free_memory() -> None:
 
 @cache
 def _of_this_server() -> EndedSessions:
-    sessions = EndedSessions(runtime.get_instance().is_active_session)
-    sessions.start_releasing()
-    return sessions
+    server = runtime.get_instance()
+    return EndedSessions(server.is_active_session, server.close_session)
 
 
 def empty_when_session_ends(*contents: Any) -> None:
-    """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
+    """Register what this session holds, to be emptied when nobody can return to it. Does nothing outside a server."""
     context = get_script_run_ctx()
     if context is not None and runtime.exists() and type(runtime.get_instance()) is Runtime:
-        state = _SessionContents(context.session_state)
-        _of_this_server().remember(context.session_id, *contents, state)
-
-
-@dataclass(frozen=True)
-class _SessionContents:
-    """The contents of a session's state."""
-
-    state: SafeSessionState
-
-    def clear(self) -> None:
-        for key in self.state.filtered_state:
-            with suppress(KeyError):
-                del self.state[key]
+        _of_this_server().remember(context.session_id, *contents)

@@ -31,15 +31,14 @@ from calviz.comparison.comparison_results import (
     marks_words,
     ranked_by,
 )
-from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY
+from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, full_sentence, listed
-from calviz.data.sampled_answers import column_of_answers
+from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.learning_curve import ModelDifferences
 from calviz.figures.reliability import Reliability
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written
 
 #: Largest number of models on the page.

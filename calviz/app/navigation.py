@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import importlib
 import logging
@@ -23,10 +24,10 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from calviz.app.jobs import release_ended_sessions
 from calviz.app.open_files import OpenFile
 from calviz.app.session import Settings, current, has_current, md
-from calviz.core.errors import CalvizError, NotAvailable
-from calviz.core.limits import FULL
+from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
 from calviz.core.words import full_sentence, keep_units_together
 from calviz.data.judge_columns import usual_columns_of_judges
@@ -394,7 +395,7 @@ YOUNG_FOR = 60.0
 
 @asynccontextmanager
 async def serving(app: object) -> AsyncIterator[None]:
-    """What lasts as long as the server: its temporary folder, and the thread that imports; opens a browser if that is wanted."""
+    """What lasts as long as the server: its temporary folder, the thread that imports, the release of ended sessions; opens a browser if that is wanted."""
     with own_folder(Path(tempfile.gettempdir())) as folder:
         tempfile.tempdir = str(folder)
         threads = [_import_when_idle]
@@ -402,7 +403,9 @@ async def serving(app: object) -> AsyncIterator[None]:
             threads.append(_open_browser)
         for work in threads:
             threading.Thread(target=work, daemon=True).start()
+        releasing = asyncio.create_task(release_ended_sessions())
         yield
+        releasing.cancel()
 
 
 def _open_browser() -> None:

@@ -15,8 +15,16 @@ from uuid import uuid4
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from calviz.core.errors import CalvizError, InputError, OptionError, Reading, Repair
-from calviz.core.limits import MAX_OPEN_BYTES, MAX_OPEN_FILES, Limit
+from calviz.core.errors import (
+    MAX_OPEN_BYTES,
+    MAX_OPEN_FILES,
+    CalvizError,
+    InputError,
+    Limit,
+    OptionError,
+    Reading,
+    Repair,
+)
 from calviz.core.predictions import Dataset
 from calviz.core.words import shorten
 from calviz.data import FirstRows, Loaded, ReadingOptions, Together, first_rows, read

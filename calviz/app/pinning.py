@@ -11,13 +11,12 @@ import streamlit as st
 from calviz.app import open_files, session
 from calviz.app.open_files import OpenFile, join_parts, split_parts
 from calviz.app.session import NOT_RECALIBRATED, Settings, md
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS, MetricResult
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, Reduction, Scheme, check_bins
 from calviz.core.words import full_sentence, shorten
 from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.verdicts import analysis
 

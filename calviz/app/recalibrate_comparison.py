@@ -23,7 +23,7 @@ from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
 from calviz.core.blocks import Stopped, watching
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
@@ -34,7 +34,6 @@ from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import QUICK_RESAMPLES, where_words
 from calviz.verdicts.analysis import evaluate
 

@@ -28,12 +28,11 @@ from calviz.comparison.comparison_results import (
     marks_words,
     refit_words,
 )
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.losses import part_numbers
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, reduce
 from calviz.verdicts.evaluation import Written
 

@@ -14,7 +14,7 @@ from calviz.app import navigation
 from calviz.app.session import choose_one, md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
-from calviz.core.entry_specs import CHECKS, METRICS
+from calviz.core.entry_specs import CHECKS, METRICS, MetricResult
 from calviz.core.errors import Finding, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
@@ -30,7 +30,6 @@ from calviz.core.words import (
     latex_table,
     markdown_table,
 )
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import predicted_classes, reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
 

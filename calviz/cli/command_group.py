@@ -21,8 +21,18 @@ import click
 from click.shell_completion import CompletionItem
 
 from calviz.core import __version__, errors
-from calviz.core.errors import PURPOSES, CalvizError, InputError, OptionError, Reading, nearest
-from calviz.core.limits import FULL, check_place, real_path, write_output
+from calviz.core.errors import (
+    FULL,
+    PURPOSES,
+    CalvizError,
+    InputError,
+    OptionError,
+    Reading,
+    check_place,
+    nearest,
+    real_path,
+    write_output,
+)
 from calviz.core.words import shorten, terminal_text
 
 if TYPE_CHECKING:
@@ -279,16 +289,16 @@ def check_output(option: str, path: str | None) -> None:
                 raise OptionError(f"{option} and {other} name the same file, {path}; give two.")
 
 
-def check_folder(option: str, path: str) -> None:
-    """Raise OptionError if the path cannot be a folder of output files, or be made; nothing is touched."""
-    _refuse_stdout(option, path)
+def check_folder(path: str) -> None:
+    """Raise OptionError if the path of ``--out`` cannot be a folder of files, or be made; nothing is touched."""
+    _refuse_stdout("--out", path)
     absolute = Path(path).absolute()
     there = next(place for place in (absolute, *absolute.parents) if place.exists())
     if not there.is_dir():
         where = "" if there == absolute else f"'{there.name}' "
-        raise OptionError(f"{option} {path} must be a folder, and {where}is a file.")
+        raise OptionError(f"--out {path} must be a folder, and {where}is a file.")
     if not os.access(there, os.W_OK):
-        raise OptionError(f"{option} {path} cannot be written to; give another folder.")
+        raise OptionError(f"--out {path} cannot be written to; give another folder.")
 
 
 def _refuse_stdout(option: str, path: str | None) -> None:

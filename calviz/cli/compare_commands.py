@@ -673,7 +673,7 @@ def judge(
         Seed of the rows that are drawn.
     """
     from calviz.comparison.judging import judged
-    from calviz.core.limits import replacing
+    from calviz.core.errors import replacing
     from calviz.data.judge_columns import read_judge
 
     if (next is None) != (out is None):

@@ -47,13 +47,12 @@ from click.shell_completion import CompletionItem
 from calviz.cli import command_group
 from calviz.cli.command_group import OutputOption, as_given, check_output, say, write
 from calviz.core import __version__
-from calviz.core.errors import REPORT, OptionError, needs
+from calviz.core.errors import DEFAULT_SAMPLE_ROWS, REPORT, OptionError, needs
+from calviz.core.errors import RESAMPLES as RESAMPLES
 from calviz.core.events import CUBE_ROOT, BinNumber, check_bins
 from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
 from calviz.core.events import Reduction as Reduction
 from calviz.core.events import Scheme as Scheme
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS
-from calviz.core.limits import RESAMPLES as RESAMPLES
 
 if TYPE_CHECKING:
     # Handed on, as most commands take them.

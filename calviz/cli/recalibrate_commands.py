@@ -35,8 +35,7 @@ from calviz.cli.options import (
     why_drawn,
 )
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
-from calviz.core.errors import CalvizError, OptionError
-from calviz.core.limits import replacing
+from calviz.core.errors import CalvizError, OptionError, replacing
 
 if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, ReadingOptions
@@ -196,7 +195,7 @@ def _recalibrate_files(
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
-    check_folder("--out", out)
+    check_folder(out)
     options = draw_options(rows, reading, division)
     with command_group.showing_progress(), naming(source):
         recalibrated = recalibrate_files(
@@ -259,7 +258,7 @@ def apply(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     if several or Path(out).is_dir() or not Path(out).suffix:
-        check_folder("--out", out)
+        check_folder(out)
         record = _checked_map(map)
         raw = _raw_scores(load_map(record), raw_score, json_only)
         with command_group.showing_progress():

@@ -18,8 +18,7 @@ import click
 from calviz.cli import command_group
 from calviz.cli.command_group import FINE, cell, check_output, console, short_name, show
 from calviz.cli.options import Names, Outputs, RequiredPath, command
-from calviz.core.errors import REPORT, InputError, OptionError, needs
-from calviz.core.limits import real_path
+from calviz.core.errors import REPORT, InputError, OptionError, needs, real_path
 from calviz.core.words import counted, listed
 
 if TYPE_CHECKING:

@@ -253,8 +253,9 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
     group = evidence(2 if confidence else data.n_classes, fit_rows)
     allowed = [
         key
-        for key in (group.keeping() if keep_classes else group.ranking)
-        if RECALIBRATORS[key].confidence_only or not confidence
+        for key in group.ranking
+        if (RECALIBRATORS[key].accuracy_preserving or not keep_classes)
+        and (RECALIBRATORS[key].confidence_only or not confidence)
     ]
     first = next(iter(allowed), None)
     where = f"{group.experiments:,} experiments ({group.source}; {group.like})"
@@ -381,10 +382,6 @@ class ExperimentGroup:
         """Keys of the methods, highest mean winrate first, without the uncalibrated model."""
         keys = [key for key in self.records if key != UNCALIBRATED]
         return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
-
-    def keeping(self) -> tuple[str, ...]:
-        """Return the methods of the ranking that keep every predicted class."""
-        return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
 
     def record_words(self, key: str) -> str:
         """Return the winrates of a method, and how often it does harm, in words."""

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, Interval
 from calviz.core.errors import InputError, OptionError, claim, data_frame
 from calviz.core.words import counted, listed, percent, shorten
-from calviz.sample.error_bars import Interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,21 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import Factor, FloatArray
 from calviz.core.entry_specs import UNCALIBRATED
-from calviz.core.errors import InputError, OptionError, shortened
-from calviz.core.limits import (
+from calviz.core.errors import (
     MAX_ARRAY,
     MAX_ARRAYS,
     MAX_FILE,
     MAX_JSON,
+    InputError,
+    OptionError,
     OutputError,
     check_place,
     real_path,
+    shortened,
     size_text,
 )
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.row_columns import Factor
 from calviz.data import read
 from calviz.data.format import FORMATS, Source, Table, format_of
 from calviz.data.loaded import ReadingOptions

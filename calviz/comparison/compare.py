@@ -27,16 +27,29 @@ from calviz.comparison.comparison_results import (
 from calviz.comparison.fitting import Division, Fitted, Rows, fit_and_apply, with_probabilities
 from calviz.comparison.paired_differences import Paired, pair
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
-from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, reason_of
+from calviz.core.entry_specs import (
+    METRICS,
+    RECALIBRATORS,
+    UNCALIBRATED,
+    Interval,
+    MetricResult,
+    NoiseFloor,
+    RecalibratorSpec,
+)
+from calviz.core.errors import (
+    CalvizError,
+    InputError,
+    NotAvailable,
+    OptionError,
+    reason_of,
+    replacing,
+)
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
-from calviz.core.limits import replacing
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
-from calviz.sample.error_bars import RESAMPLES, Interval, NoiseFloor
-from calviz.sample.metric_results import MetricResult
+from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample, predicted_classes
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.joint_tests import MIN_ROWS

@@ -13,6 +13,8 @@ from calviz.core.entry_specs import (
     RANKED_BY,
     RECALIBRATORS,
     UNCALIBRATED,
+    Interval,
+    MetricResult,
     TableKind,
     badness,
     zero_words,
@@ -21,8 +23,7 @@ from calviz.core.errors import OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
-from calviz.sample.error_bars import Interval
-from calviz.sample.metric_results import Displayed, MetricResult, Summary
+from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.evaluation import Written, value_text
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import METRICS, Metric, Reweighted, badness
+from calviz.core.entry_specs import METRICS, Interval, Metric, Reweighted, badness
 from calviz.core.errors import NotAvailable
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
-from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, metric_view
 
 #: Scales of the gaps that are always tried; larger ones follow until the observed error is too small for them.

@@ -18,7 +18,7 @@ from scipy.stats import ks_2samp, kstwobign, t
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, sum_over_blocks
-from calviz.core.entry_specs import METRICS, RECALIBRATORS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval
 from calviz.core.errors import (
     InputError,
     NotAvailable,
@@ -32,7 +32,6 @@ from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
-from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, predicted_classes
 from calviz.verdicts.analysis import evaluate

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, read_only
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoint, read_only
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, shortened
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
 from calviz.core.profile import Profile, dataset_of
-from calviz.core.row_columns import Factor, cells_after_map
+from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, percent
 from calviz.data.loaded import (
     EVAL_SPLITS,

@@ -13,21 +13,18 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
 from calviz.comparison.over_time import against_the_others
-from calviz.core.blocks import FloatArray, IntArray, one_blas_thread
-from calviz.core.entry_specs import METRICS
+from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
+from calviz.core.entry_specs import METRICS, Interval, MetricResult
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import holm
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
-from calviz.sample.error_bars import Interval
-from calviz.sample.metric_results import Displayed, MetricResult, Summary
+from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
-from calviz.sample.slice_sums import slice_sums
-from calviz.sample.slices import no_group_column, sliceable_columns
+from calviz.sample.slices import no_group_column, slice_sums, sliceable_columns
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import value_text
 
@@ -480,17 +477,13 @@ class RandomEffects(NamedTuple):
     adjusted: float = math.nan
 
 
-def random_effects(
-    estimates: FloatArray, variances: FloatArray, *, level: float = 1 - LEVEL
-) -> RandomEffects:
+def random_effects(estimates: FloatArray, variances: FloatArray) -> RandomEffects:
     """Summarise estimates of k sites by a random-effects model, tau^2 by restricted maximum likelihood.
 
     Parameters
     ----------
     estimates, variances : ndarray, shape (k,)
         Two or more, with the squares of their standard errors.
-    level : float
-        Level of the intervals.
 
     Notes
     -----
@@ -531,7 +524,7 @@ def random_effects(
     )
     tau2 = 0.0 if loss(grid[0]) <= best.fun else float(best.x)
     mean, total, q_at = (float(one) for one in fitted(np.array(tau2)))
-    upper = (1 + level) / 2
+    upper = 1 - LEVEL / 2
     reach = float(stdtrit(k - 1, upper)) * math.sqrt(max(q_at / (k - 1), 1.0) / total)
     tails = [float(chdtri(k - 1, share)) for share in (1 - upper, upper)]
     # Quantiles of Q in the middle of 200 equal shares; Q falls with tau^2.

@@ -234,13 +234,13 @@ def threshold(
     >>> choice.threshold < 0.8, choice.bound <= 0.02
     (True, True)
     """
+    data = dataset_of(data)
     names = (of,) if isinstance(of, str) else tuple(of)
     targets = tuple(risk) if isinstance(risk, Sequence) else (risk,)
     risks = [Risk.of(name, costs if name == "cost" else ()) for name in names]
     _check(risks, targets, confidence)
     if choose_fraction is not None:
         check_level(choose_fraction, "choose_fraction")
-    data = dataset_of(data)
     if by is not None and by not in data.groups:
         raise no_group_column(data, by)
     divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).rows(data)

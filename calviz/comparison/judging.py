@@ -20,8 +20,8 @@ from calviz.comparison.fitting import (
     make,
     scores_of,
 )
-from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
+from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import (
     InputError,
     NotAvailable,
@@ -32,7 +32,6 @@ from calviz.core.errors import (
 )
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
 from calviz.sample.corrected_rates import (
@@ -50,7 +49,6 @@ from calviz.sample.corrected_rates import (
     p_of_tables,
     rogan_gladen,
 )
-from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
 
 #: Level of the tests, and false discovery rate over the groups.

@@ -21,10 +21,11 @@ from calviz.comparison.arena_results import (
     Standing,
 )
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.core.entry_specs import Interval
 from calviz.core.errors import InputError, claim
 from calviz.core.p_values import wilson
 from calviz.core.words import counted, listed
-from calviz.sample.error_bars import LEVEL, Interval
+from calviz.sample.error_bars import LEVEL
 
 #: Prefix of benchmarks with a board of their own: few methods finish on a thousand classes.
 APART = "imagenet"

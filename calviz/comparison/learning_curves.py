@@ -19,6 +19,7 @@ from calviz.core.entry_specs import (
     RECALIBRATORS,
     UNCALIBRATED,
     Metric,
+    MetricResult,
     RecalibratorSpec,
     badness,
 )
@@ -27,7 +28,7 @@ from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import bins_words, counted, shorten
-from calviz.sample.metric_results import Displayed, MetricResult, Summary
+from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.analysis import evaluate
 
 if TYPE_CHECKING:

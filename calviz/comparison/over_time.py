@@ -25,24 +25,15 @@ from calviz.comparison.expected import (
 )
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
-from calviz.core import blocks
+from calviz.core import blocks, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
-from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
-from calviz.core.errors import (
-    CalvizError,
-    NotAvailable,
-    OptionError,
-    check_choice,
-    check_whole,
-    claim,
-    data_frame,
-)
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult, is_of_steps
+from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
 
@@ -144,9 +135,9 @@ def over_time(
     spec, progress = METRICS[metric], progress or (lambda *_: None)
     if sample.data.times is None:
         raise NotAvailable(
-            "these rows have no times: name the column that holds them (time column, --time)."
+            "these rows have no times: name the column that holds them (time column, --time, time_column=)."
         )
-    check_whole("min_rows", min_rows, least=2)
+    errors.check_whole("min_rows", min_rows, least=2)
     divided = periods(sample.data.times, every, parts=parts)
     _check_number_of(divided)
     # A cell of a profile counts as many rows as it summarises.
@@ -208,9 +199,7 @@ def _measured(sample: Sample, rows: IntArray, metric: str, *, ci: bool = True) -
         return MetricResult(metric, math.nan, reason=str(error))
 
 
-def values_of(
-    sample: Sample, over_time: OverTime, rows: IntArray, *, parts: int = PARTS
-) -> FloatArray:
+def values_of(sample: Sample, over_time: OverTime, rows: IntArray) -> FloatArray:
     """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
 
     Parameters
@@ -220,12 +209,10 @@ def values_of(
     over_time : OverTime
     rows : ndarray of int, shape (M,)
         Indices of the rows in the sample.
-    parts : int
-        Number of periods of equal counts, as in `over_time`.
     """
     if sample.data.times is None:
         raise NotAvailable("these rows have no times.")
-    divided = periods(sample.data.times, over_time.every, parts=parts)
+    divided = periods(sample.data.times, over_time.every)
     code = divided.code[rows]
     values = []
     for period in over_time.periods:
@@ -269,8 +256,8 @@ def periods(
         Number of periods of equal counts; rows with the same time stay together.
     """
     if every is not None:
-        check_choice("every", every, EVERY)
-    check_whole("parts", parts, least=2)
+        errors.check_choice("every", every, EVERY)
+    errors.check_whole("parts", parts, least=2)
     if every is None:
         lengths: tuple[Every, ...] = ("day", "week", "month", "year")
         for length in lengths:
@@ -308,7 +295,7 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
 # ---- Changes
 
 
-@claim(
+@errors.claim(
     "change-over-time",
     says="In so many of the periods the metric or the MCS differs from the others; or no change beyond chance",
     chosen="periods, of all of them, and one of two metrics",
@@ -559,44 +546,53 @@ def _with_past(
     progress: Callable[[str, int, int], object],
 ) -> OverTime:
     """Add the metric of each period after a map fitted on all rows before it."""
-    spec, data, metric = RECALIBRATORS[method], sample.data, result.metric
-    measured = list(result.periods)
-    rows_of: list[IntArray] = []
+    spec, metric = RECALIBRATORS[method], result.metric
+    # In order of time, the rows before a period follow each other.
+    data = sample.data.take(np.concatenate(divided.rows))
+    ends = np.cumsum(np.bincount(divided.code))
+    starts, ends = np.append(0, ends)[large], ends[large]
+    fitted_on: dict[int, int] = {}
+    judged: list[IntArray] = []
     mapped: list[FloatArray] = []
     failures: dict[str, str] = {}
-    count = np.bincount(divided.code)
-    for some in _fitted_together((np.cumsum(count) - count)[large]):
-        first, names = large[some[0]], [divided.names[k] for k in large[some]]
-        past = np.flatnonzero(divided.code < first)
-        parts = [divided.rows[k] for k in large[some]]
+    for some in _fitted_together(starts):
+        names = [divided.names[k] for k in large[some]]
         checkpoint(f"fitting on the rows before {names[0]}")
         progress(f"fitting on the rows before {names[0]}", some[0], large.size)
-        now = np.concatenate(parts)
-        used = RowsUsed(None, past.size, "rows before the period")
-        rows = Rows(((past, now),), used, RowsUsed(None, now.size, "the rows of the period"))
+        past = int(starts[some[0]])
+        now = np.concatenate([np.arange(starts[i], ends[i]) for i in some])
+        used = RowsUsed(None, past, "rows before the period")
+        rows = Rows(
+            ((np.arange(past), now),), used, RowsUsed(None, now.size, "the rows of the period")
+        )
         try:
             calibrated = fit_and_apply(data, spec, rows, {}).calibrated
         except CalvizError as error:
             failures |= dict.fromkeys(names, str(error))
             continue
-        start = 0
-        for i, part in zip(some, parts, strict=True):
-            of_part = calibrated.take(np.arange(start, start := start + part.size))
-            after = _evaluated(sample, of_part, metric)
-            measured[i] = replace(measured[i], recalibrated=after, fitted_on=int(past.size))
-        rows_of.append(now)
+        fitted_on |= dict.fromkeys(some, past)
+        judged.append(now)
         mapped.append(scores_of(without_logits(calibrated))[0])
-    result = replace(result, periods=tuple(measured), method=spec.key, failures=failures)
-    if not rows_of:
+    result = replace(result, method=spec.key, failures=failures)
+    if not judged:
         why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
         return replace(result, reason=why)
-    before = data.take(np.concatenate(rows_of))
-    after_all = with_probabilities(before, np.concatenate(mapped))
+    before = data.take(np.concatenate(judged))
+    after = with_probabilities(before, np.concatenate(mapped))
+    recalibrated = sample.with_data(after)
+    parts = np.split(np.arange(after.n), np.cumsum((ends - starts)[list(fitted_on)])[:-1])
+    values = blocks.map_threads(
+        lambda at: _measured(recalibrated, parts[at], metric), range(len(parts)), threaded=True
+    )
+    measured = list(result.periods)
+    for (i, past), value in zip(fitted_on.items(), values, strict=True):
+        measured[i] = replace(measured[i], recalibrated=value, fitted_on=past)
     return replace(
         result,
+        periods=tuple(measured),
         before=_evaluated(sample, before, metric),
-        after=_evaluated(sample, after_all, metric),
-        difference=_difference(sample, before, after_all, metric),
+        after=_evaluated(sample, after, metric),
+        difference=_difference(sample, before, after, metric),
     )
 
 
@@ -812,6 +808,10 @@ class OverTime:
     whole_waiting: Expected | None = None
     unexpected: str = ""
 
+    def __repr__(self) -> str:
+        changed = f"{len(self.changed):,} of {len(self.periods):,} periods changed beyond chance"
+        return f"<OverTime of '{self.name}': {self.metric} by {self.every}, {changed}>"
+
     @property
     def changed(self) -> tuple[Period, ...]:
         """Periods that differ from the others beyond chance, the smallest p-value first."""
@@ -844,4 +844,4 @@ class OverTime:
                 "before_labels": p.before_labels,
             }
 
-        return data_frame([row(p) for p in self.periods])
+        return errors.data_frame([row(p) for p in self.periods])

@@ -31,12 +31,12 @@ from calviz.core.blocks import (
     runs,
     with_mean_one,
 )
-from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
+from calviz.core.entry_specs import METRICS, ClosedForm, Interval, RowLoss, badness
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view, resample_rows
-from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
+from calviz.sample.error_bars import LEVEL, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
 
 #: Number of resamples per simulated population of an inverted metric.

@@ -13,6 +13,7 @@ from scipy.special import betainc, ndtri
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
+from calviz.core.entry_specs import Interval
 from calviz.core.errors import (
     NotAvailable,
     OptionError,
@@ -26,9 +27,8 @@ from calviz.core.p_values import clopper_pearson, fisher_below, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
-from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, rows_where
-from calviz.sample.slice_sums import counts_as, slice_sums
+from calviz.sample.slices import counts_as, slice_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,6 +123,9 @@ class PredictionSets:
     beside: SetsOf
     thresholds: tuple[float, ...] = ()
     too_few: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return self.reading()
 
     def columns(self) -> Mapping[str, list[Any]]:
         """Return columns with one entry for all rows and one per true class."""

@@ -18,13 +18,21 @@ from calviz.comparison.fitting import (
     reading_for_map,
     scores_of,
 )
-from calviz.core.blocks import checkpoint
+from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import InputError, NotAvailable, OptionError, needs, shortened
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, folder_for, real_path, replacing
+from calviz.core.errors import (
+    DEFAULT_SAMPLE_ROWS,
+    InputError,
+    NotAvailable,
+    OptionError,
+    folder_for,
+    needs,
+    real_path,
+    replacing,
+    shortened,
+)
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.data.any_size.file_sources import (
     TableFiles,

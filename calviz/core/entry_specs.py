@@ -1,4 +1,4 @@
-"""What a metric, a recalibrator, a figure, a check and a convention of another library is, and their registries."""
+"""What a metric and its result, a recalibrator, a figure, a check and a convention of another library is, and their registries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+)
 
 import numpy as np
 
@@ -381,6 +391,83 @@ class Metric(MetricFacts[Any]):
         return parameters_of(self.view)
 
 
+class Interval(NamedTuple):
+    """An interval that always contains its value; from the bootstrap unless its method says otherwise."""
+
+    low: float
+    high: float
+
+    @property
+    def turned(self) -> Interval:
+        """The interval of the negative value."""
+        return Interval(0.0 - self.high, 0.0 - self.low)  # no minus zero
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """Distribution of a metric if the model were perfectly calibrated, at the same n.
+
+    Attributes
+    ----------
+    mean, q95 : float
+        Mean and 95 % quantile of the metric with the labels redrawn from the scores.
+    p_value : float
+        Share of redrawn values that are at least as extreme as the observed one, (1 + count) / (1 + B).
+    """
+
+    mean: float
+    q95: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class MetricResult:
+    """The result of one metric on one sample.
+
+    Attributes
+    ----------
+    key : str
+        Key of the metric.
+    value : float
+        The value; ``nan`` if it is not available (see `reason`).
+    interval : Interval or None
+        Interval, if requested; `interval_method` says how it is made.
+    noise_floor : NoiseFloor or None
+        The metric under perfect calibration, if requested.
+    params : mapping
+        The parameters that were used.
+    details : mapping of str to float
+        Further numbers, such as "clipped_rows".
+    reason : str or None
+        Why there is no value.
+    interval_method : str or None
+        Method of the interval ("percentile", "inverted"; see `Metric.interval`); None without an interval.
+    note : str or None
+        Remark on the value, for example how it was kept finite.
+    exact : bool or None
+        For a profile, whether the value equals that of the observed rows; None if the data are not a profile.
+    bound : float or None
+        For a profile, the largest possible difference from the value of the observed rows; None if unknown.
+    """
+
+    key: str
+    value: float
+    interval: Interval | None = None
+    noise_floor: NoiseFloor | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
+    interval_method: IntervalMethod | None = None
+    note: str | None = None
+    exact: bool | None = None
+    bound: float | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a value."""
+        return not math.isnan(self.value)
+
+
 #: The headings that metrics are listed under, in display order.
 FAMILIES = (
     "Accuracy and proper scores",
@@ -506,6 +593,30 @@ LeftOut = Callable[[FitFacts], str]
 def suggested(_: FitFacts) -> str:
     """Leave nothing out: the `LeftOut` of a method that is worth trying on any data."""
     return ""
+
+
+def always(sentence: str) -> LeftOut:
+    """Return the reason of a method that is left out on any data."""
+    return lambda _: sentence
+
+
+def each_class_alone(facts: FitFacts) -> str:
+    """Why a method that maps each class separately is left out with more than two classes."""
+    if facts.classes == 2:
+        return ""
+    return "it looks at each class alone, which changes more predictions than it has to."
+
+
+def follows_noise(facts: FitFacts) -> str:
+    """Why a method with a separate map per class is left out: with few rows it follows noise."""
+    return f"{facts.few}: it would follow noise." if facts.few else ""
+
+
+def close_to_simpler(facts: FitFacts) -> str:
+    """Why a method made for many classes is left out with two."""
+    if facts.classes > 2:
+        return ""
+    return "for two classes it comes close to temperature scaling or isotonic regression."
 
 
 def zero_words(params: Mapping[str, Any]) -> str | None:
@@ -940,6 +1051,9 @@ class Conventions:
     redraws: int = 0
     values: tuple[ConventionValue, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Conventions of '{self.name}': ECE {self.span[0]:.4f} to {self.span[1]:.4f}>"
+
     def __iter__(self) -> Iterator[ConventionValue]:
         return iter(self.values)
 
@@ -947,10 +1061,7 @@ class Conventions:
         return len(self.values)
 
     def __getitem__(self, key: str) -> ConventionValue:
-        for value in self.values:
-            if value.convention.key == key:
-                return value
-        raise KeyError(key)
+        return {value.convention.key: value for value in self}[key]
 
     @property
     def span(self) -> tuple[float, float]:

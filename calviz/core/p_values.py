@@ -305,7 +305,7 @@ def above_drawn(drawn: FloatArray, value: float) -> float:
         return 1.0
     centred = drawn - drawn.mean()
     variance = centred @ centred / (drawn.size - 1) * (1 + 1 / drawn.size)
-    third = np.mean(centred**3)
+    third = np.mean(centred * centred**2)
     # Tolerates the rounding of another order of summation.
     return float(above(value - 1e-12, drawn.mean(), variance, third))
 

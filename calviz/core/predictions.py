@@ -12,18 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core import probabilities
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.registry import Constructors
-from calviz.core.row_columns import (
-    ClassCells,
-    Factor,
-    Kind,
-    RowColumns,
-    checked_weights,
-    hash_arrays,
-)
+from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"

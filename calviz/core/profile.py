@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, IntArray
-from calviz.core.errors import InputError, OptionError, check_choice, needs, shortened
-from calviz.core.limits import check_place, replacing
+from calviz.core.blocks import BoolArray, Factor, IntArray
+from calviz.core.errors import (
+    InputError,
+    OptionError,
+    check_choice,
+    check_place,
+    needs,
+    replacing,
+    shortened,
+)
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, check_dataset
-from calviz.core.row_columns import FEW_SCORES, FINE_CELLS, Cells, ClassCells, Factor
+from calviz.core.row_columns import FEW_SCORES, FINE_CELLS, Cells, ClassCells
 
 if TYPE_CHECKING:
     import polars as pl

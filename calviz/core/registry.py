@@ -197,6 +197,7 @@ class Constructors:
         ids: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
         clusters: npt.ArrayLike | None = None,
+        times: npt.ArrayLike | None = None,
         name: str = "predictions",
     ) -> Self:
         """Make predictions from true labels of any kind and an array of probabilities.
@@ -218,13 +219,13 @@ class Constructors:
             What `y_prob` holds. With a single column of logits, the other class has logit 0.
         sample_weight, clusters : array_like, shape (n,), optional
             Weight and cluster of each row.
-        splits, groups, ids, name
+        splits, groups, ids, times, name
             As in `Predictions`.
 
         Raises
         ------
         InputError
-            If lengths differ, labels are missing, or the column of a label is unclear.
+            If lengths differ, labels are missing, the column of a label is unclear, or pandas names the same rows in another order.
 
         Examples
         --------

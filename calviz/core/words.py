@@ -580,17 +580,6 @@ def spreadsheet_text(text: str) -> str:
     return f"'{text}" if re.match(FORMULA, text) else text
 
 
-def unguarded(texts: pl.Series) -> pl.Series:
-    """Take off the apostrophes that `csv_bytes` puts before formula signs; shape (n,)."""
-    import polars as pl
-
-    if not texts.str.starts_with("'").any():
-        return texts
-    bare = texts.str.slice(1)
-    guarded = texts.str.starts_with("'") & bare.str.contains(FORMULA)
-    return pl.select(pl.when(guarded).then(bare).otherwise(texts)).to_series().alias(texts.name)
-
-
 def latex_text(text: str) -> str:
     r"""Escape text so that LaTeX prints it as written.
 

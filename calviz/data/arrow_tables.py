@@ -15,10 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from calviz.core.blocks import FloatArray, read_only
-from calviz.core.errors import Finding, InputError, shortened
-from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, check_expansion
-from calviz.core.row_columns import Factor
+from calviz.core.blocks import Factor, FloatArray, read_only
+from calviz.core.errors import (
+    MAX_CLASSES,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Finding,
+    InputError,
+    check_expansion,
+    shortened,
+)
 from calviz.data.format import (
     MISSING,
     SAMPLE_ROWS,

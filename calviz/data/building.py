@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, row_blocks
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
-from calviz.core.row_columns import Factor
-from calviz.data import labels, loaded, refusals
+from calviz.data import labels, loaded, roles
 from calviz.data.column_names import is_missing
 from calviz.data.format import Fetched, Table
 from calviz.data.label_columns import are_several
@@ -245,7 +244,7 @@ class _Builder:
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
-        problem = refusals.Problem(self.table, scores, array, original)
+        problem = roles.Problem(self.table, scores, array, original)
         if scores.kind == "logits":
             problem.check_logits()
             values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
@@ -551,7 +550,7 @@ class _Builder:
             score = score / 100
             self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
-        problem = refusals.Problem(self.table, scores, array, lambda row: row)
+        problem = roles.Problem(self.table, scores, array, lambda row: row)
         try:
             return ConfidencePredictions(
                 confidence=array[:, 0],

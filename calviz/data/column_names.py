@@ -45,7 +45,7 @@ TIMES = (
 )  # fmt: skip
 #: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (
-    frozenset({"date", "datetime", "timestamp"}),
+    frozenset({"date", "datetime", "timestamp", "ts"}),
     frozenset({"birth", "dob", "death", "geburtsdatum", "sterbedatum"}),
 )
 CONFIDENCES = (

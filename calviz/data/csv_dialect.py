@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from calviz.core.errors import InputError
-from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, MAX_LINE
+from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, MAX_LINE, InputError
 from calviz.data.column_names import count_scores, is_missing, whole
 from calviz.data.format import Source
 from calviz.data.loaded import NAMED, join_places, place, short
@@ -230,7 +229,7 @@ def _is_commented_header(lines: list[str], at: int) -> bool:
 
 
 def _separator(body: str) -> str:
-    best, best_score = ",", (0.0, 0)
+    best, best_score = ",", 0.0
     sample = body[: 1 << 16]
     # The last line of a truncated sample is incomplete.
     if len(body) > len(sample) and "\n" in sample:
@@ -241,19 +240,16 @@ def _separator(body: str) -> str:
         count = sample.count(separator, 0, sample.find("\n") + 1 or None)
         if separator not in sample or count > MAX_COLUMNS.value:
             continue
-        counts = []
         try:
-            for record in records(sample, separator):
-                counts.append(len(_without_trailing_empty(record, record)))
-                if len(counts) == 50:
-                    break
+            first = islice(records(sample, separator), 50)
+            counts = [len(_without_trailing_empty(record, record)) for record in first]
         except InputError:
             continue
         if not counts or counts[0] < 2:
             continue
         share = sum(c == counts[0] for c in counts) / len(counts)
         # Prefer the separator for which the most rows have as many cells as the first.
-        score = (round(share, 1), 1)
+        score = round(share, 1)
         if score > best_score:
             best, best_score = separator, score
     return best

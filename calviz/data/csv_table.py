@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.errors import Finding, InputError
-from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
-from calviz.core.row_columns import Factor
-from calviz.core.words import FORMULA, unguarded
+from calviz.core.blocks import Factor
+from calviz.core.errors import (
+    MAX_ARRAY,
+    MAX_CLASSES,
+    MAX_DOUBLE_CELLS,
+    MAX_LINE,
+    MAX_ROWS,
+    Finding,
+    InputError,
+)
+from calviz.core.words import FORMULA
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
@@ -472,6 +479,17 @@ def _float(cell: str, decimal_comma: bool) -> float | None:
 def _bare(cell: str) -> str:
     """A cell of the first rows without the guard that `unguarded` takes off."""
     return cell[1:] if cell[:1] == "'" and re.match(FORMULA, cell[1:]) else cell
+
+
+def unguarded(texts: pl.Series) -> pl.Series:
+    """Take off the apostrophes that `csv_bytes` puts before formula signs; shape (n,)."""
+    import polars as pl
+
+    if not texts.str.starts_with("'").any():
+        return texts
+    bare = texts.str.slice(1)
+    guarded = texts.str.starts_with("'") & bare.str.contains(FORMULA)
+    return pl.select(pl.when(guarded).then(bare).otherwise(texts)).to_series().alias(texts.name)
 
 
 def open_csv(source: Source) -> CsvTable:

@@ -25,20 +25,22 @@ from typing import Any, BinaryIO, Literal, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.errors import CalvizError, Finding, InputError, needs
-from calviz.core.limits import (
+from calviz.core.blocks import BoolArray, Factor, FloatArray
+from calviz.core.errors import (
     EXPANSION_FLOOR,
     MAX_ARRAY,
     MAX_ARRAYS,
     MAX_CLASSES,
     MAX_FILE,
+    CalvizError,
+    Finding,
+    InputError,
     check_expansion,
+    needs,
     size_text,
 )
 from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
-from calviz.core.row_columns import Factor
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing
 from calviz.data.loaded import damaged

@@ -37,15 +37,13 @@ def from_arrays(
     class_names: Sequence[Any] | None = None,
     pos_label: Any = None,
     kind: str = "probabilities",
-    splits: Any = None,
     groups: Mapping[str, Any] | None = None,
-    ids: Any = None,
     sample_weight: Any = None,
-    clusters: Any = None,
-    name: str = "predictions",
+    **rows: Any,
 ) -> Predictions:
     """Make predictions from labels and an array; see `Predictions.from_arrays`."""
     check_choice("kind", kind, ("probabilities", "logits"))
+    _check_order(getattr(y_true, "index", None), getattr(y_prob, "index", None))
     scores = _scores(y_prob)
     if class_names is not None:
         if isinstance(class_names, str):
@@ -81,12 +79,9 @@ def from_arrays(
         **values,
         labels=indices,
         class_names=shown,
-        splits=splits,
-        groups=groups or {},
-        ids=ids,
+        groups={} if groups is None else groups,
         weights=sample_weight,
-        clusters=clusters,
-        name=name,
+        **{"name": "predictions", **rows},
     )
 
 
@@ -97,12 +92,7 @@ def from_multilabel(
     columns = getattr(y_true, "columns", None)
     columns = getattr(y_prob, "columns", None) if columns is None else columns
     labels = np.asarray(y_true)
-    if (
-        isinstance(y_prob, list)
-        and y_prob
-        and np.ndim(y_prob[0]) == 2
-        and np.shape(y_prob[0])[1] == 2
-    ):
+    if isinstance(y_prob, list) and y_prob and np.shape(y_prob[0])[1:] == (2,):
         y_prob = np.stack([np.asarray(scores)[:, 1] for scores in y_prob], axis=1)
     scores = _scores(y_prob)
     if labels.ndim != 2 or labels.shape != scores.shape:
@@ -125,14 +115,25 @@ def from_multilabel(
     }
 
 
+def _check_order(a: Any, b: Any) -> None:
+    """Raise InputError if two pandas indices name the same rows in another order: either the names or the order may be meant."""
+    named = all(hasattr(index, "isin") and index.is_unique for index in (a, b))
+    if named and len(a) == len(b) and not a.equals(b) and b.isin(a).all():
+        raise InputError(
+            "labels and probabilities have the same index in another order",
+            remedy="give y_prob.loc[y_true.index], or both as arrays (to_numpy()) if only their order counts",
+        )
+
+
 def _scores(y_prob: Any) -> FloatArray:
     if y_prob is None:
         raise InputError(
             "no probabilities were given",
             remedy="give what predict_proba returns beside the labels",
         )
+    y_prob = y_prob.toarray() if hasattr(y_prob, "toarray") else y_prob  # a sparse one
     try:
-        scores = np.asarray(y_prob)
+        scores = np.asarray(y_prob.filled(np.nan) if np.ma.is_masked(y_prob) else y_prob)
     except (ValueError, TypeError):
         raise InputError(
             "the probabilities are rows of different lengths, expected one number per class in every row"
@@ -180,11 +181,8 @@ def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
     if columns == tuple(range(len(columns))):
         return None
     stripped = tuple(column_names.by_prefix(c)[0] if isinstance(c, str) else c for c in columns)
-    return (
-        stripped
-        if all(s != "" for s in stripped) and len(set(stripped)) == len(stripped)
-        else columns
-    )
+    distinct = "" not in stripped and len(set(stripped)) == len(stripped)
+    return stripped if distinct else columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,9 +387,7 @@ def from_estimator(
     check_choice("response_method", response_method, ("predict_proba", "decision_function"))
     scores = responses(estimator, X, response_method)
     classes = getattr(estimator, "classes_", None)
-    class_names = (
-        None if classes is None or isinstance(classes, list) else np.asarray(classes).tolist()
-    )
+    class_names = None if isinstance(classes, list | None) else np.asarray(classes).tolist()
     if scores.ndim == 1 and response_method == "decision_function":
         # The score of the second class, as scikit-learn defines it.
         scores = np.stack([np.zeros_like(scores), scores], axis=1)

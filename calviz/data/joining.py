@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
-from calviz.core.row_columns import Factor
 from calviz.data.column_names import IDS, LABELS
 from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Source, Table, format_of
 from calviz.data.loaded import Notice, ReadingOptions, known_columns, short

@@ -10,11 +10,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import Factor, FloatArray
 from calviz.core.errors import InputError
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.core.predictions import Predictions
-from calviz.core.row_columns import Factor
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
 from calviz.data.format import Source, Table, format_of

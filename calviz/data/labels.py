@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, IntArray
+from calviz.core.blocks import BoolArray, Factor, IntArray
 from calviz.core.errors import InputError, Reading
-from calviz.core.row_columns import Factor
 from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, number_of, whole
 from calviz.data.loaded import short
 

@@ -159,7 +159,7 @@ class ReadingOptions:
         models, and in a text column that is named as the scores.
     answers : str, optional
         The column with the answers, where each question has several: one row per question is made of them, with a model for each
-        signal of confidence in the most frequent answer (``calviz.data.sampled_answers``). In logs of language models it is ``"answer"``. The
+        signal of confidence in the most frequent answer (``calviz.data.answers``). In logs of language models it is ``"answer"``. The
         question is the cluster column, or a column with a usual name.
     answer_pattern : str, optional
         A regular expression whose first group, or the one called ``answer``, is the answer in its text. If left out: what follows the

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import INTERVAL
-from calviz.core.row_columns import Factor, checked_clusters, checked_weights
+from calviz.core.row_columns import checked_clusters, checked_weights
 from calviz.data import column_names
 from calviz.data.column_names import plain
 from calviz.data.format import Column, Fetched, Table

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from calviz.core.blocks import FloatArray
-from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
+from calviz.core.errors import MAX_COLUMNS, MAX_ROWS, InputError, check_expansion
 from calviz.data import arrow_tables
 from calviz.data.format import SAMPLE_ROWS, Source, Table
 from calviz.data.loaded import no_rows

@@ -10,16 +10,25 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.errors import Finding, InputError, OptionError
-from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
+from calviz.core.errors import MAX_JSON, MAX_LINE, MAX_ROWS, Finding, InputError, OptionError
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data import sampled_answers
+from calviz.data.answers import (
+    ANSWER,
+    CORRECT,
+    LOG_PROBABILITY,
+    QUESTION,
+    STATED,
+    TextRules,
+    ending,
+    no_confidence,
+    said,
+    settled,
+    stated,
+)
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
 from calviz.data.format import Source, Table, reads, without_bom
 from calviz.data.loaded import Notice, ReadingOptions
 from calviz.data.rows_in_memory import arrow_rows
-from calviz.data.sampled_answers import QUESTION, TextRules
-from calviz.data.stated_confidence import ending, no_confidence, said, settled, stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -516,11 +525,11 @@ def _sampled(
     import pyarrow as pa
 
     judged: dict[str, Any] = {
-        sampled_answers.ANSWER: pa.array([a.answer or "" for a in answers]).dictionary_encode(),
-        sampled_answers.CORRECT: pa.array([a.correct for a in answers]),
+        ANSWER: pa.array([a.answer or "" for a in answers]).dictionary_encode(),
+        CORRECT: pa.array([a.correct for a in answers]),
         QUESTION: pa.array([a.question or a.id for a in answers]).dictionary_encode(),
-        sampled_answers.STATED: pa.array([a.confidence for a in answers]),
-        sampled_answers.LOG_PROBABILITY: pa.array([a.logprob for a in answers]),
+        STATED: pa.array([a.confidence for a in answers]),
+        LOG_PROBABILITY: pa.array([a.logprob for a in answers]),
     }
     others = {key: c for key, c in columns.items() if key not in judged and key != "id"}
     return _log_rows(pa.table(judged | others), tool, notices)

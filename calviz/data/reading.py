@@ -12,9 +12,16 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from calviz.core.blocks import checkpoint
-from calviz.core.errors import Finding, InputError, OptionError, known_names, needs, shortened
-from calviz.core.limits import MAX_ARRAYS
+from calviz.core.blocks import Factor, checkpoint
+from calviz.core.errors import (
+    MAX_ARRAYS,
+    Finding,
+    InputError,
+    OptionError,
+    known_names,
+    needs,
+    shortened,
+)
 from calviz.core.predictions import Dataset
 from calviz.core.profile import (
     KEY,
@@ -26,7 +33,7 @@ from calviz.core.profile import (
     profile_from_columns,
     read_facts,
 )
-from calviz.core.row_columns import Factor
+from calviz.data.answers import TextRules, by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
@@ -35,8 +42,6 @@ from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Re
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
 from calviz.data.roles import ColumnRoles
-from calviz.data.sampled_answers import TextRules, by_question
-from calviz.data.stated_confidence import with_stated_confidence
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 
@@ -249,7 +254,7 @@ def _times(table: Any) -> Any:
     return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
 
 
-def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> Profile:
+def read_profile(source: str | os.PathLike[str]) -> Profile:
     """Read a profile from its file.
 
     Raises
@@ -258,7 +263,7 @@ def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> 
         If the file is not a profile, has another version, or is damaged.
     """
     needs("pyarrow")
-    with Source(source, name) as opened:
+    with Source(source) as opened:
         try:
             table = format_of(opened).open(opened)
             text = facts_in(table)

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.errors import InputError
-from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, check_expansion
+from calviz.core.blocks import Factor, FloatArray, IntArray
+from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.core.row_columns import Factor
 from calviz.data.column_names import IDS, LABELS, PREDICTED, plain
 from calviz.data.csv_dialect import MISSING_WORDS
 from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Table, allocate

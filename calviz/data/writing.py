@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.errors import InputError, OptionError, needs, shortened
-from calviz.core.limits import MAX_PICTURE, check_place, replacing
+from calviz.core.errors import (
+    MAX_PICTURE,
+    InputError,
+    OptionError,
+    check_place,
+    needs,
+    replacing,
+    shortened,
+)
 from calviz.core.predictions import Dataset, Predictions
 
 #: Supported file extensions.
@@ -31,7 +38,7 @@ def check_target(path: str | Path) -> Path:
         raise OptionError(
             f"'{target.name}' must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
         )
-    check_place(target, f"'{target.name}'")
+    check_place(target, f"'{target}'")
     needs(*_NEEDED.get(target.suffix.lower(), ()))
     return target
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import figure
+from calviz.core.entry_specs import Interval, figure
 from calviz.core.errors import OptionError, check_choice, check_level, claim
 from calviz.core.events import Reduction
 from calviz.core.words import SINGLE_ROW, decimal, level_text, plotly_text, points, points_text
@@ -19,7 +19,7 @@ from calviz.figures import marks
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import BUCKETS, Drawing, Overlay, Page, Sheet, Trace, area, drawn, line
 from calviz.figures.reliability import fractiles, isotonic_curve, smoothed_gap
-from calviz.sample.error_bars import Interval, Redrawing, resampled
+from calviz.sample.error_bars import Redrawing, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps

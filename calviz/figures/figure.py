@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import METRICS, Interval
 from calviz.core.errors import OptionError, check_level, data_frame, known_names, visible
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
-from calviz.sample.error_bars import Interval, Redrawing, interval, resampled, widened
+from calviz.sample.error_bars import Redrawing, interval, resampled, widened
 from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ from urllib.parse import quote
 import numpy as np
 
 from calviz.core.blocks import IntArray
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
 from calviz.core.words import counted, percent, plotly_text, range_ends, share_decimals
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Verdict, Written
 
 #: Squares per panel.

@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
-from calviz.core.entry_specs import Theme, figure
+from calviz.core.entry_specs import Interval, Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, data_frame
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
@@ -25,7 +25,7 @@ from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interva
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
-from calviz.sample.error_bars import Interval, Redrawing, resampled
+from calviz.sample.error_bars import Redrawing, resampled
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.sample.step_views import (
     NARROWEST,

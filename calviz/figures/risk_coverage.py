@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray, for_row_blocks
-from calviz.core.entry_specs import figure, reweighted_by
+from calviz.core.entry_specs import Interval, figure, reweighted_by
 from calviz.core.errors import OptionError, check_choice, check_level, claim
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
@@ -27,7 +27,7 @@ from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
 from calviz.sample import step_views
-from calviz.sample.error_bars import Interval, Redrawing, drawn_by, interval, resampled
+from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled
 from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
 from calviz.sample.step_views import coverage_at, ranked, redrawn_steps, reweighted_steps

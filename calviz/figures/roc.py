@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, Unpack, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray, quotient
-from calviz.core.entry_specs import figure
+from calviz.core.entry_specs import Interval, figure
 from calviz.core.errors import check_choice
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, level_text, percent, plotly_text, with_short_class
@@ -20,7 +20,7 @@ from calviz.figures.marks import LINE, Drawing, Overlay, Page, Picture, Sheet, T
 from calviz.sample import step_views
 from calviz.sample.binning import BinSums
 from calviz.sample.cutoff_and_grades import CutoffCounts
-from calviz.sample.error_bars import Interval, interval, resampled
+from calviz.sample.error_bars import interval, resampled
 from calviz.sample.sample import Sample, bin_sums
 from calviz.sample.step_views import average_precision, chance_of_order, has_both_kinds
 

@@ -13,7 +13,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.events import MAX_BINS, ends_of_bins
-from calviz.sample import cell_bounds_of_bins
+from calviz.sample import cell_bounds
 from calviz.sample.binning import BinSums, bin_intervals
 from calviz.sample.draws import latest, once_per_view
 from calviz.sample.sample import Sample, bin_sums, event_sums
@@ -48,7 +48,7 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
     label="ECE",
     formula=_ECE,
     reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
-    bound=cell_bounds_of_bins.of_error,
+    bound=cell_bounds.of_error,
 )
 def ece(sums: BinSums) -> FloatArray:
     """Expected calibration error: the absolute gap between mean score and share of hits, averaged over bins weighted by their rows.
@@ -125,7 +125,7 @@ def mce(sums: BinSums) -> FloatArray:
     label="ECE (equal mass)",
     formula=_ECE,
     reference="Nixon et al. 2019; Kumar et al. 2019",
-    bound=cell_bounds_of_bins.of_error,
+    bound=cell_bounds.of_error,
 )
 def ece_equal_mass(sums: BinSums) -> FloatArray:
     """ECE over bins that hold (nearly) equally many rows each; tied scores stay in one bin.
@@ -144,7 +144,7 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     formula=_ECE,
     reference="Zhang et al. 2020, section 5.1; Sturges 1926",
     view=partial(bin_sums, bins=1, scheme="sturges"),
-    bound=cell_bounds_of_bins.of_error,
+    bound=cell_bounds.of_error,
 )
 def ece_sturges(sums: BinSums) -> FloatArray:
     """ECE over equal-width bins, ceil(log2 n) + 1 of them for n rows (Sturges' rule).
@@ -158,11 +158,11 @@ def ece_sturges(sums: BinSums) -> FloatArray:
 
 
 def _of_debiased(sample: Sample, view: BinSums) -> float:
-    return cell_bounds_of_bins.of_debiased(sample, view, ece_debiased(view))
+    return cell_bounds.of_debiased(sample, view, ece_debiased(view))
 
 
 def _of_sweep(sample: Sample, view: MonotoneBins) -> float:
-    return cell_bounds_of_bins.of_sweep(sample, ece_sweep(view), FINE_AFTER)
+    return cell_bounds.of_sweep(sample, ece_sweep(view), FINE_AFTER)
 
 
 def _root(view: BinSums) -> Mapping[str, float]:

@@ -14,7 +14,7 @@ from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.events import assign, equal_width_edges
 from calviz.core.probabilities import EPSILON
-from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
+from calviz.sample import cell_bounds, logistic_curves
 from calviz.sample.binning import BinSums
 from calviz.sample.draws import once_per_view
 from calviz.sample.logistic_curves import FlexibleKind, fitted_curve
@@ -396,7 +396,7 @@ def groups(sample: Sample, *, groups: int = 10) -> BinSums:
 
 
 def _of_chi_squared(sample: Sample, view: BinSums) -> float:
-    return cell_bounds_of_bins.of_chi_squared(sample, view, hosmer_lemeshow(view))
+    return cell_bounds.of_chi_squared(sample, view, hosmer_lemeshow(view))
 
 
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:

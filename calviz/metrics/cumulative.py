@@ -213,7 +213,7 @@ def _tested_kuiper(view: Steps) -> Mapping[str, float]:
     reference="Arrieta-Ibarra et al. 2022 (ECCE-R); Kuiper 1960",
     interval="half-inverted",
     details=_tested_kuiper,
-    bound=cell_bounds.of_cumulative_range,
+    bound=lambda sample, view: 2 * cell_bounds.of_cumulative(sample, view),
 )
 def kuiper(view: Steps) -> FloatArray:
     """Largest error over any range of scores: the absolute sum of (hit - score) over the rows whose scores lie between two cutoffs, divided by the number of all rows.

@@ -70,7 +70,7 @@ def auroc(view: Steps) -> FloatArray:
     closed_where=step_views.has_both_kinds,
     closed_weights=True,
     interval_note=step_views.of_dependent_area,
-    bound=cell_bounds.of_pair_differences,
+    bound=lambda sample, view: 2 * cell_bounds.of_pairs(sample, view),
 )
 def somers_d(view: Steps) -> FloatArray:
     """Somers' rank correlation between score and hit: 2 AUROC - 1, which credit rating calls the accuracy ratio or Gini coefficient.

@@ -468,10 +468,12 @@ def smece(view: Steps) -> FloatArray:
 
 #: ``function(x, rows)``: values at `x`, shape (R,), of the functions numbered `rows`, shape (R,).
 Functions = Callable[[FloatArray, IntArray], FloatArray]
+#: Largest number of evaluations.
+MOST_TURNS = 60
 
 
 def falling_fixed_points(
-    function: Functions, count: int, *, start: float, tolerance: float, most: int = 60
+    function: Functions, count: int, *, start: float, tolerance: float
 ) -> FloatArray:
     """Solve ``x = f(x)`` in [0, 1] for `count` continuous, non-increasing functions; shape (count,).
 
@@ -487,14 +489,12 @@ def falling_fixed_points(
         First guess for all functions.
     tolerance : float
         Largest accepted absolute difference between x and f(x).
-    most : int
-        Largest number of evaluations.
     """
     out = np.full(count, start)
     rows = np.arange(count)
     a = b = x = out.copy()
     ga = gb = np.empty(0)
-    for turn in range(most):
+    for turn in range(MOST_TURNS):
         g = np.asarray(function(x, rows), dtype=np.float64) - x
         out[rows] = x
         going = np.abs(g) > tolerance

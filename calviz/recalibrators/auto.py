@@ -20,8 +20,7 @@ from calviz.core.entry_specs import (
     recalibrator,
 )
 from calviz.core.errors import CalvizError, OptionError
-from calviz.core.probabilities import LOG_FLOOR, Scores
-from calviz.core.temperature import automatic_floor
+from calviz.core.probabilities import LOG_FLOOR, Scores, automatic_floor
 from calviz.recalibrators import maps
 from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
 from calviz.recalibrators.maps import DamagedField, Numbers, Program, Sizes, damaged, learned, plain

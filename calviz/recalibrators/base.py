@@ -21,11 +21,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from calviz.core import blocks, entry_specs
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, one_blas_thread, with_mean_one
-from calviz.core.entry_specs import FitFacts, FloorChoice, Input, LeftOut, Needs, recalibrator
+from calviz.core.entry_specs import FloorChoice, Input, Needs, recalibrator
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
-from calviz.core.probabilities import Scores, ZeroFloor, check_floor, row_sums, smallest_normal
+from calviz.core.probabilities import (
+    Scores,
+    ZeroFloor,
+    automatic_floor,
+    check_floor,
+    row_sums,
+    smallest_normal,
+    true_zeros,
+)
 from calviz.core.row_columns import checked_weights
-from calviz.core.temperature import automatic_floor, true_zeros
 from calviz.recalibrators import maps
 from calviz.recalibrators.maps import Field, Program, Sizes, check_map, damaged, learned, plain
 
@@ -700,7 +707,7 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     except FileNotFoundError:
         raise InputError("there is no such file", file=os.fspath(path)) from None
     except IsADirectoryError:
-        raise InputError("cannot be opened: it is a folder", file=name) from None
+        raise InputError("cannot be opened: it is a folder", file=os.fspath(path)) from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot be opened ({reason})", file=name) from None
@@ -776,30 +783,3 @@ class Identity(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return f"def {name}_of(p):\n    return p / p.sum(axis=1, keepdims=True)\n"
-
-
-# ---- Reasons not to suggest a method
-
-
-def always(sentence: str) -> LeftOut:
-    """Return the reason of a method that is left out on any data."""
-    return lambda _: sentence
-
-
-def each_class_alone(facts: FitFacts) -> str:
-    """Why a method that maps each class separately is left out with more than two classes."""
-    if facts.classes == 2:
-        return ""
-    return "it looks at each class alone, which changes more predictions than it has to."
-
-
-def follows_noise(facts: FitFacts) -> str:
-    """Why a method with a separate map per class is left out: with few rows it follows noise."""
-    return f"{facts.few}: it would follow noise." if facts.few else ""
-
-
-def close_to_simpler(facts: FitFacts) -> str:
-    """Why a method made for many classes is left out with two."""
-    if facts.classes > 2:
-        return ""
-    return "for two classes it comes close to temperature scaling or isotonic regression."

@@ -15,18 +15,15 @@ from calviz.core.entry_specs import (
     Input,
     LeftOut,
     RecalibratorSpec,
+    always,
+    close_to_simpler,
+    follows_noise,
     recalibrator,
     suggested,
 )
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
-from calviz.recalibrators.base import (
-    BaseRecalibrator,
-    always,
-    check_part,
-    close_to_simpler,
-    follows_noise,
-)
+from calviz.recalibrators.base import BaseRecalibrator, check_part
 from calviz.recalibrators.histogram import BinMeans
 from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
 from calviz.recalibrators.maps import Program, check_map, damaged, earlier_values

@@ -10,10 +10,8 @@ from scipy.optimize import minimize
 
 from calviz.core import blocks
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.entry_specs import FloorChoice, Input, recalibrator
-from calviz.core.probabilities import Scores, softmax
-from calviz.core.temperature import fit_temperature
-from calviz.recalibrators.base import always
+from calviz.core.entry_specs import FloorChoice, Input, always, recalibrator
+from calviz.core.probabilities import Scores, fit_temperature, softmax
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.temperature_scaling import Tempered
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from calviz.core import blocks
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, effective_number, quotient
-from calviz.core.entry_specs import FitFacts, Input, recalibrator
+from calviz.core.entry_specs import FitFacts, Input, always, recalibrator
 from calviz.core.events import equal_mass_edges, equal_width_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import maps
-from calviz.recalibrators.base import always
 from calviz.recalibrators.maps import UNCHANGED, Piecewise, earlier_values, halfway, steps_merged
 from calviz.recalibrators.per_class import OneClass, OneVsRest
 

@@ -11,11 +11,17 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, run_totals, runs
-from calviz.core.entry_specs import Input, recalibrator
+from calviz.core.entry_specs import (
+    Input,
+    always,
+    close_to_simpler,
+    each_class_alone,
+    follows_noise,
+    recalibrator,
+)
 from calviz.core.errors import OptionError
 from calviz.core.events import ROUNDING, Ordered, tied_scores
 from calviz.core.probabilities import Scores, row_sums
-from calviz.recalibrators.base import always, close_to_simpler, each_class_alone, follows_noise
 from calviz.recalibrators.maps import (
     UNCHANGED,
     OnePerMap,

@@ -11,10 +11,9 @@ from scipy.special import expit
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, for_columns, runs
 from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic, softplus
-from calviz.core.entry_specs import FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import FloorChoice, Input, each_class_alone, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
-from calviz.recalibrators.base import each_class_alone
 from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, learned
 from calviz.recalibrators.per_class import LogOddsMaps, log_parts
 

@@ -16,8 +16,7 @@ from sklearn.base import BaseEstimator
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Input, Needs, parameters_of
-from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
-from calviz.core.limits import record_batches
+from calviz.core.errors import InputError, NotAvailable, OptionError, record_batches, shortened
 from calviz.core.probabilities import ZeroFloor
 
 if TYPE_CHECKING:

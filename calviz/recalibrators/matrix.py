@@ -8,12 +8,19 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, row_blocks
-from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, LeftOut, recalibrator
+from calviz.core.entry_specs import (
+    ANY_CLASSES,
+    FitFacts,
+    FloorChoice,
+    Input,
+    LeftOut,
+    follows_noise,
+    recalibrator,
+)
 from calviz.core.errors import OptionError
-from calviz.core.probabilities import Scores, softmax
-from calviz.core.temperature import Temperature, fit_temperature, tempered
+from calviz.core.probabilities import Scores, Temperature, fit_temperature, softmax, tempered
 from calviz.recalibrators import softmax_fits
-from calviz.recalibrators.base import BaseRecalibrator, follows_noise, is_number
+from calviz.recalibrators.base import BaseRecalibrator, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.softmax_fits import GRID, Minimum, StrengthSearch, fit_linear
 from calviz.recalibrators.softmax_losses import (

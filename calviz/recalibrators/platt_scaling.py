@@ -10,9 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, sum_over_blocks
-from calviz.core.entry_specs import FitFacts, FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import (
+    FitFacts,
+    FloorChoice,
+    Input,
+    always,
+    each_class_alone,
+    recalibrator,
+)
 from calviz.core.probabilities import Scores
-from calviz.recalibrators.base import always, each_class_alone
 from calviz.recalibrators.maps import Numbers, Sizes, array_source, learned
 from calviz.recalibrators.per_class import LogOddsMaps, log_parts, sigmoid
 

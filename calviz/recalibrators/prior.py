@@ -13,12 +13,12 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.entry_specs import FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import FloorChoice, Input, always, recalibrator
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim, shortened
 from calviz.core.predictions import Dataset, Predictions, checked_rates
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.words import counted, percent, shorten
-from calviz.recalibrators.base import BaseRecalibrator, always
+from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import Numbers, array_source, learned
 
 #: Largest deviation of a mean from its target.
@@ -260,6 +260,7 @@ def base_rates(labelled: Dataset, unlabelled: Dataset | npt.ArrayLike) -> BaseRa
     Saerens, Latinne & Decaestecker 2002, section 2.2 (EM); Lipton, Wang & Smola 2018 (BBSE); Alexandari, Kundaje & Shrikumar 2020, who
     show that EM is the better one on calibrated scores.
     """
+    labelled = _with_classes(labelled)
     if not isinstance(unlabelled, Dataset):
         probs = np.asarray(unlabelled, np.float64)
         names = (
@@ -268,7 +269,7 @@ def base_rates(labelled: Dataset, unlabelled: Dataset | npt.ArrayLike) -> BaseRa
         unlabelled = Predictions(
             probs=probs, labels=np.zeros(probs.shape[0], np.intp), class_names=names
         )
-    labelled, unlabelled = _with_classes(labelled), _with_classes(unlabelled)
+    unlabelled = _with_classes(unlabelled)
     if unlabelled.class_names != labelled.class_names:
         raise InputError(
             f"the unlabelled rows have other classes: {_few(unlabelled.class_names)} against {_few(labelled.class_names)}"

@@ -12,13 +12,19 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from calviz.core import features
-from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
+from calviz.core.blocks import (
+    Factor,
+    FloatArray,
+    IntArray,
+    effective_number,
+    row_blocks,
+    row_weights,
+)
 from calviz.core.entry_specs import RECALIBRATORS, FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
 from calviz.core.predictions import NO_IDENTIFIER, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.recalibrators.base import BaseRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields

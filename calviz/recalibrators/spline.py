@@ -11,11 +11,10 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import nnls
 
 from calviz.core.blocks import RUN, BoolArray, FloatArray, IntArray, ends_of_ties, for_row_blocks
-from calviz.core.entry_specs import FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import FloorChoice, Input, each_class_alone, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered, ordered_rows
 from calviz.core.probabilities import Scores, row_sums, smallest_normal
-from calviz.recalibrators.base import each_class_alone
 from calviz.recalibrators.maps import Piecewise, array_source, earlier_values, thinned
 from calviz.recalibrators.per_class import OneClass, OneMap, OneVsRest
 

@@ -11,11 +11,17 @@ from scipy.optimize import minimize_scalar
 
 from calviz.core import blocks
 from calviz.core.blocks import FloatArray, IntArray, quotient, row_weights, sum_over_blocks
-from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import (
+    ANY_CLASSES,
+    FloorChoice,
+    Input,
+    always,
+    close_to_simpler,
+    recalibrator,
+)
 from calviz.core.errors import OptionError
-from calviz.core.probabilities import Scores, softmax
-from calviz.core.temperature import RANGE, Temperature, fit_temperature, tempered
-from calviz.recalibrators.base import BaseRecalibrator, always, close_to_simpler
+from calviz.core.probabilities import RANGE, Scores, Temperature, fit_temperature, softmax, tempered
+from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import Numbers, array_source, learned
 
 

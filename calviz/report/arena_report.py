@@ -23,9 +23,7 @@ FIRST = 5
 _MARKS: tuple[Mark, ...] = ("best", "second")
 
 
-def arena_report(
-    arena: Arena, *, problems: Iterable[str] = (), title: str = "Arena of recalibrators"
-) -> Report:
+def arena_report(arena: Arena, *, problems: Iterable[str] = ()) -> Report:
     """Make the report on an arena, with one part per leaderboard.
 
     Parameters
@@ -33,7 +31,6 @@ def arena_report(
     arena : Arena
     problems : iterable of str
         Files that could not be used.
-    title : str
     """
     notes = [*arena.notes, *problems]
     parts = [
@@ -44,7 +41,7 @@ def arena_report(
         )
         for at, board in enumerate(arena.boards)
     ]
-    return bind(parts, title=title)
+    return bind(parts, title="Arena of recalibrators")
 
 
 def _sections(

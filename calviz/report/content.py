@@ -19,8 +19,7 @@ from calviz.comparison.comparison_results import (
     ModelComparison,
 )
 from calviz.comparison.learning_curves import LearningCurve
-from calviz.comparison.prediction_sets import PredictionSets
-from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric
+from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric, MetricResult
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
 from calviz.core.predictions import Dataset
 from calviz.core.registry import Registry
@@ -30,7 +29,6 @@ from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.json_results import plain
 from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.sample.slices import Slices
 from calviz.verdicts.analysis import evaluate, first_metrics, verdict
@@ -353,8 +351,6 @@ class Subject:
         The group column that holds rating grades; None for the recognised one.
     sites : str or None
         The group column that holds sites, for their summary.
-    sets : PredictionSets or None
-        Prediction sets of these rows; None to compute them as `calviz.comparison.prediction_sets.sets_of` does.
     whole : Dataset or None
         All rows of the file, so that what has to be chosen (the threshold of prediction sets, a map) is chosen on rows of another
         split than the sample's; None if there are no others.
@@ -373,7 +369,6 @@ class Subject:
     cutoff: float | None = None
     grades: str | None = None
     sites: str | None = None
-    sets: PredictionSets | None = None
     whole: Dataset | None = None
 
     @property

@@ -11,9 +11,8 @@ from typing import Any
 from calviz.comparison.comparison_results import BASIS_WORDS, Comparison, ModelComparison
 from calviz.comparison.over_time import OverTime
 from calviz.core import __version__
-from calviz.core.entry_specs import METRICS, Conventions
+from calviz.core.entry_specs import METRICS, Conventions, MetricResult
 from calviz.core.errors import Finding
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Evaluation
 
 JsonRecord = dict[str, Any]

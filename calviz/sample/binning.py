@@ -20,7 +20,7 @@ from calviz.core.blocks import (
     proportional,
     quotient,
 )
-from calviz.core.entry_specs import Redrawn, Reweighted
+from calviz.core.entry_specs import Interval, Redrawn, Reweighted
 from calviz.core.errors import OptionError, claim
 from calviz.core.events import (
     DEFAULT_BINS,
@@ -41,7 +41,7 @@ from calviz.sample.draws import (
     resample_cells,
     resample_rows,
 )
-from calviz.sample.error_bars import LEVEL, Interval, sums_by_cluster
+from calviz.sample.error_bars import LEVEL, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.
 EXACT_BINNING_ROWS = 1_000

@@ -421,7 +421,7 @@ def class_expectation(sample: Sample) -> FloatArray:
         # In the predicted class the gap is conf - 1, not conf.
         change = _powers(conf - 1) - powers
         own = conf * (1 - conf)
-        kinds = w * conf, w**2 * own, w**3 * own * (1 - 2 * conf)
+        kinds = w * conf, w**2 * own, w * w**2 * own * (1 - 2 * conf)
         for kind, weight in enumerate(kinds):
             for power in range(1, kind + 2):
                 sums[kind, power] += np.bincount(won, weight * change[power], minlength=k)
@@ -517,7 +517,7 @@ def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
         sums -= np.bincount(cluster[own], weights[own], minlength=clusters)
         gap[k] = sums.sum() / mass.sum()
         apart = (sums - gap[k] * mass) / mass.sum()
-        second[k], third[k] = (apart**2).sum(), (apart**3).sum()
+        second[k], third[k] = (apart**2).sum(), (apart * apart**2).sum()
 
     for_columns(data.probs, work)
     return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.special import fdtrc, ndtr, ndtri
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.entry_specs import Interval
 from calviz.core.p_values import at_most, wilson
-from calviz.sample.error_bars import Interval, widening_of
+from calviz.sample.error_bars import widening_of
 
 #: From this score on the judge says yes.
 CUTOFF = 0.5

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import expit
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.entry_specs import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
-from calviz.core.row_columns import Factor
 from calviz.sample.draws import HitSums, RowSums, RowWeights, kept_draw, once_per_view
 from calviz.sample.losses import losses_of
 from calviz.sample.sample import Sample
@@ -277,15 +276,15 @@ def cross_fitted(sample: Sample) -> CrossFitted:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
     weights, clusters = sample.weights, sample.data.clusters
     if clusters is not None:
-        fold = fold_of_rows(clusters, FOLDS)
+        fold = fold_of_rows(clusters)
         return _of_folds(sample.scored, weights, sample.view(steps), fold)
     if weights is None:
         return make_cross_fitted(sample.view(steps))
     return _of_folds(sample.scored, weights, sample.view(steps))
 
 
-def fold_of_rows(clusters: Factor, folds: int) -> IntArray:
-    """Fold, 0..folds-1, of each row, shape (n,): clusters stay whole, and folds have (nearly) equal numbers of rows.
+def fold_of_rows(clusters: Factor) -> IntArray:
+    """Fold, from 0 to `FOLDS` - 1, of each row, shape (n,): clusters stay whole, and folds have (nearly) equal numbers of rows.
 
     Clusters are assigned from the largest to the smallest, each to the fold with the fewest rows, as in scikit-learn's
     ``GroupKFold``; clusters of equal size come in a random order that does not depend on the order of the rows.
@@ -304,7 +303,7 @@ def fold_of_rows(clusters: Factor, folds: int) -> IntArray:
     named = np.array(sorted(range(sizes.size), key=clusters.levels.__getitem__), dtype=np.intp)
     order = named[np.random.default_rng(0).permutation(named.size)]
     order = order[np.argsort(-sizes[order], kind="stable")]
-    loads = [(0, fold) for fold in range(folds)]
+    loads = [(0, fold) for fold in range(FOLDS)]
     fold_of = np.empty(sizes.size, dtype=np.intp)
     for cluster, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
         rows, fold = loads[0]

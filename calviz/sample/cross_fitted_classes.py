@@ -22,8 +22,7 @@ from calviz.core.blocks import (
 from calviz.core.entry_specs import Redrawn, needs_rows, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import Scores, softmax
-from calviz.core.temperature import automatic_floor, fit_temperature
+from calviz.core.probabilities import Scores, automatic_floor, fit_temperature, softmax
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS, fold_of_rows
 from calviz.sample.draws import RowDraws, RowSums, kept_draw, redrawn_labels
 from calviz.sample.losses import (
@@ -35,7 +34,7 @@ from calviz.sample.losses import (
 )
 from calviz.sample.sample import Sample, full_predictions
 
-#: Bits that hold the number of a row: more than `calviz.core.limits.MAX_ROWS` needs.
+#: Bits that hold the number of a row: more than `calviz.core.errors.MAX_ROWS` needs.
 _ROW_BITS = 30
 #: Most bytes of rows that a temperature is fitted to: a single parameter needs no more. A fit to m rows loses about 1 / (2 m) nats.
 FIT_BYTES = 1 << 23
@@ -329,7 +328,7 @@ def folds(sample: Sample) -> Folds:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
     weights = sample.weights
     if data.clusters is not None:
-        return fit_folds(data, fold_of_rows(data.clusters, FOLDS), weights)
+        return fit_folds(data, fold_of_rows(data.clusters), weights)
     return fit_folds(data, _fold_of_rows(data, weights), weights)
 
 

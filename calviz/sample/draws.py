@@ -24,16 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, issparse
 
-from calviz.core import p_values
-from calviz.core.blocks import (
-    BLOCK,
-    FloatArray,
-    IntArray,
-    checkpoint,
-    one_blas_thread,
-    row_blocks,
-    runs,
-)
+from calviz.core import blocks, p_values
+from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, row_blocks, runs
 from calviz.core.entry_specs import Reweighting, needs_rows, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
@@ -228,7 +220,7 @@ class Drawing:
         rows = replace(self.rows, cluster=None)
         return None if rows.weights is None else replace(self, rows=rows)
 
-    @one_blas_thread()
+    @blocks.one_blas_thread()
     def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
         """Draw `resamples` views, as one with a leading axis; on one thread, as such matrix products are slower on several.
 
@@ -459,11 +451,11 @@ class RowTables:
     def _blocks(self, make: TableMaker) -> Iterator[tuple[slice, tuple[RowTable, ...]]]:
         if self._kept is not None:
             return iter(self._kept)
-        blocks = ((rows, make(rows)) for rows in runs(0, self._n, self._length))
+        made = ((rows, make(rows)) for rows in runs(0, self._n, self._length))
         if self._is_small:
-            self._kept = list(blocks)
+            self._kept = list(made)
             return iter(self._kept)
-        return blocks
+        return made
 
 
 def table_of_rows(values: FloatArray, cell: IntArray, cells: int) -> csc_array:
@@ -760,7 +752,8 @@ def latest(
         result: R = before[1]
         return result
     result = make()
-    if most_bytes == math.inf or held_bytes(result, beside=owner) <= most_bytes:
+    # Most results are small: what the owner holds need not be added up.
+    if held_bytes(result) <= most_bytes or held_bytes(result, beside=owner) <= most_bytes:
         kept[name] = key, result
     return result
 

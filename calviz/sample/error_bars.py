@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Draw, IntervalMethod, Tail
-from calviz.core.limits import RESAMPLES as RESAMPLES
+from calviz.core.entry_specs import Draw, Interval, IntervalMethod, NoiseFloor, Tail
+from calviz.core.errors import RESAMPLES as RESAMPLES
 from calviz.sample.draws import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)
@@ -20,35 +19,6 @@ E = TypeVar("E", float, FloatArray)
 LEVEL = 0.95
 #: Slices, grades and classes with fewer clusters are not tested: their variance is hardly known.
 FEWEST_CLUSTERS = 8
-
-
-class Interval(NamedTuple):
-    """An interval that always contains its value; from the bootstrap unless its method says otherwise."""
-
-    low: float
-    high: float
-
-    @property
-    def turned(self) -> Interval:
-        """The interval of the negative value."""
-        return Interval(0.0 - self.high, 0.0 - self.low)  # no minus zero
-
-
-@dataclass(frozen=True)
-class NoiseFloor:
-    """Distribution of a metric if the model were perfectly calibrated, at the same n.
-
-    Attributes
-    ----------
-    mean, q95 : float
-        Mean and 95 % quantile of the metric with the labels redrawn from the scores.
-    p_value : float
-        Share of redrawn values that are at least as extreme as the observed one, (1 + count) / (1 + B).
-    """
-
-    mean: float
-    q95: float
-    p_value: float
 
 
 # ---- Resampled views
@@ -108,11 +78,6 @@ def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
 def drawn_by(view: Any) -> Any:
     """How a view of weighted or clustered rows is drawn (`calviz.sample.draws.Drawing`); None for other views."""
     return None if view is None else view.__dict__.get(DRAWN_BY)
-
-
-def set_drawn_by(view: Any, drawing: Any) -> None:
-    """Tell a view how it is drawn, unless it was told."""
-    view.__dict__.setdefault(DRAWN_BY, drawing)
 
 
 def sums_by_cluster(

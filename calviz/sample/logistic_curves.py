@@ -12,8 +12,7 @@ from scipy.special import expit, ndtri, xlogy
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.curve_fits import Basis, penalised_logistic
-from calviz.core.probabilities import EPSILON
-from calviz.core.temperature import ENTRIES, MOST, UNDERFLOW, chosen_floor
+from calviz.core.probabilities import ENTRIES, EPSILON, MOST, UNDERFLOW, chosen_floor
 from calviz.sample.draws import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps, distance_from_ends
 
@@ -535,8 +534,9 @@ class _Local:
         third = np.sort(reach, axis=1)[:, min(2, view.size - 1)]
         width = np.maximum(width, 1.000001 * third)
         width = np.where(width > 0, width, 1.0)[:, None]
-        near = np.clip(1 - (reach / width) ** 3, 0, None) ** 3
-        return cls(at, near, signed / width)
+        apart = reach / width
+        near = np.clip(1 - apart * apart**2, 0, None)
+        return cls(at, near * near**2, signed / width)
 
     def moments(self, values: FloatArray, power: int) -> FloatArray:
         """``sum kernel distance^power values``, shape (..., P), for values of shape (..., G)."""

@@ -10,25 +10,18 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from calviz.core import p_values
-from calviz.core.blocks import (
-    BLOCK_BYTES,
-    FloatArray,
-    IntArray,
-    for_row_blocks,
-    quotient,
-    row_blocks,
-)
-from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by
+from calviz.core import blocks, p_values
+from calviz.core.blocks import BLOCK_BYTES, FloatArray, IntArray, for_row_blocks
+from calviz.core.entry_specs import Interval, Redrawn, Reweighted, reweighted_by
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import LOG_FLOOR, smallest_normal
+from calviz.core.probabilities import LOG_FLOOR, raise_to, row_sums, smallest_normal
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.binning import effective_rows
 from calviz.sample.draws import RowSums, RowWeights, once_per_view
-from calviz.sample.error_bars import LEVEL, Interval
+from calviz.sample.error_bars import LEVEL
 from calviz.sample.sample import Sample, chosen_bins, full_predictions
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import Steps
@@ -104,12 +97,13 @@ class MeanLoss:
         usual = float(share @ losses)
         off = losses - usual
         sd = math.sqrt(share @ np.square(off))
-        skewness = float(share @ (off / sd) ** 3) if sd > 0 else 0.0
+        skewness = float(share @ (np.square(off) * off)) / (sd**3 or 1.0)
         many = rng.binomial(int(total), largest.size / total, size=resamples)
-        at = rng.integers(max(largest.size, 1), size=many.sum())
+        at, ends = rng.integers(max(largest.size, 1), size=many.sum()), np.cumsum(many)
         noise = p_values.draws(rng, 0.0, 1.0, skewness / math.sqrt(rows), resamples)
         sums = (total - many) * usual + np.sqrt(total - many) * sd * noise
-        sums += np.bincount(np.repeat(np.arange(resamples), many), largest[at], minlength=resamples)
+        upto = np.append(0.0, np.cumsum(largest[at]))
+        sums += upto[ends] - upto[ends - many]
         return type(self)(sums / total, self.of_rows, params=self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -154,7 +148,7 @@ class RandomLabels:
     def draw_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draws of the mean loss from labels drawn one by one, shape (B,)."""
         total = np.zeros(resamples)
-        for rows in row_blocks(self.probs):
+        for rows in blocks.row_blocks(self.probs):
             block = self.probs[rows].astype(np.float64)
             all_losses = self.loss(block) * self.weights[rows, None]
             for losses, upto in zip(all_losses, np.cumsum(_weights(block), 1), strict=True):
@@ -266,9 +260,9 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
             if small.size:
                 losses[small] = _from_logits(logits[rows][small], labels[small])
             return losses
-        np.log(np.maximum(p, LOG_FLOOR, out=p), out=p)
+        raise_to(LOG_FLOOR, p)
         # A certain row has a loss of 0, not of -0.
-        return np.subtract(0.0, p, out=p)
+        return np.subtract(0.0, np.log(p, out=p), out=p)
 
     loss = partial(_log_losses, least=LOG_FLOOR if logits is None else 0.0)
     # One probability per row is read, and a row's loss takes as much memory as ten labels.
@@ -359,7 +353,7 @@ def _squared_errors(block: FloatArray) -> FloatArray:
 def _weights(block: FloatArray) -> FloatArray:
     """Probabilities to draw labels with, corrected for rounding: none is below 0, and each row sums to 1."""
     weights = np.maximum(block, 0)
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights /= row_sums(weights)[:, None]
     return weights
 
 
@@ -372,7 +366,11 @@ def _from_logits(logits: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
-    return probs[np.arange(labels.size), labels].astype(np.float64)
+    n, k = probs.shape
+    # One index is faster than two.
+    if probs.flags.c_contiguous:
+        return probs.ravel().take(np.arange(0, n * k, k) + labels).astype(np.float64)
+    return probs[np.arange(n), labels].astype(np.float64)
 
 
 def row_log_losses(sample: Sample) -> FloatArray:
@@ -464,7 +462,9 @@ def observed(view: LogSteps) -> StepLosses:
     """Mean losses of the hits and misses of the merged steps of a sample; the expected ones for steps without any."""
     hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits))
     pairs = zip((hits, misses), expected(view), strict=True)
-    return StepLosses(*(quotient(total, rows, otherwise=mean) for (rows, total), mean in pairs))
+    return StepLosses(
+        *(blocks.quotient(total, rows, otherwise=mean) for (rows, total), mean in pairs)
+    )
 
 
 @once_per_view
@@ -476,7 +476,7 @@ def expected(view: LogSteps) -> StepLosses:
         return part.count * score, part.count * (1 - score)
 
     hits, misses = _merged(view, weights)
-    return StepLosses(*(quotient(total, w, otherwise=0.0) for w, total in (hits, misses)))
+    return StepLosses(*(blocks.quotient(total, w, otherwise=0.0) for w, total in (hits, misses)))
 
 
 def _merged(

@@ -1,4 +1,4 @@
-"""What a metric returns, and how the metrics of a sample are measured; metrics of one view share its resamples.
+"""How the metrics of a sample are measured; metrics of one view share its resamples.
 
 Paired differences compute the metrics of resampled rows themselves, in `calviz.comparison.difference_intervals`.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,8 +16,10 @@ from calviz.core.blocks import FloatArray, checkpoint, map_threads, one_blas_thr
 from calviz.core.entry_specs import (
     METRICS,
     Draw,
+    Interval,
     IntervalMethod,
     Metric,
+    MetricResult,
     is_of_rows,
     is_of_steps,
     takes_weights,
@@ -25,59 +27,10 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import NotAvailable, check_level, visible
 from calviz.core.row_columns import html_block
 from calviz.sample import error_bars
-from calviz.sample.cell_bounds import Precision, precision
+from calviz.sample.cell_bounds import bound_of
 from calviz.sample.draws import held_bytes
 from calviz.sample.sample import Sample, metric_options
 from calviz.sample.steps import Steps
-
-
-@dataclass(frozen=True)
-class MetricResult:
-    """The result of one metric on one sample.
-
-    Attributes
-    ----------
-    key : str
-        Key of the metric.
-    value : float
-        The value; ``nan`` if it is not available (see `reason`).
-    interval : Interval or None
-        Interval, if requested; `interval_method` says how it is made.
-    noise_floor : NoiseFloor or None
-        The metric under perfect calibration, if requested.
-    params : mapping
-        The parameters that were used.
-    details : mapping of str to float
-        Further numbers, such as "clipped_rows".
-    reason : str or None
-        Why there is no value.
-    interval_method : str or None
-        Method of the interval ("percentile", "inverted"; see `Metric.interval`); None without an interval.
-    note : str or None
-        Remark on the value, for example how it was kept finite.
-    exact : bool or None
-        For a profile, whether the value equals that of the observed rows; None if the data are not a profile.
-    bound : float or None
-        For a profile, the largest possible difference from the value of the observed rows; None if unknown.
-    """
-
-    key: str
-    value: float
-    interval: error_bars.Interval | None = None
-    noise_floor: error_bars.NoiseFloor | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    details: Mapping[str, float] = field(default_factory=dict)
-    reason: str | None = None
-    interval_method: IntervalMethod | None = None
-    note: str | None = None
-    exact: bool | None = None
-    bound: float | None = None
-
-    @property
-    def available(self) -> bool:
-        """Whether there is a value."""
-        return not math.isnan(self.value)
-
 
 #: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
@@ -109,12 +62,10 @@ class Resampling:
     @property
     def wanted(self) -> set[Literal["interval", "noise_floor"]]:
         """Kinds of error bars."""
-        kinds: set[Literal["interval", "noise_floor"]] = set()
-        if self.intervals:
-            kinds.add("interval")
-        if self.noise_floors:
-            kinds.add("noise_floor")
-        return kinds
+        intervals: set[Literal["interval", "noise_floor"]] = (
+            {"interval"} if self.intervals else set()
+        )
+        return intervals | ({"noise_floor"} if self.noise_floors else set())
 
     @property
     def cache_key(self) -> Resampling:
@@ -176,7 +127,8 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     except NotAvailable as error:
         return MetricResult(m.key, math.nan, params=dict(request.params), reason=str(error))
     is_defined = math.isfinite(value)
-    exactness = precision(sample, m, view) if is_defined else Precision()
+    of_profile = is_defined and sample.data.cells is not None
+    bound = bound_of(sample, m, view) if of_profile else None
     return MetricResult(
         m.key,
         value if is_defined else math.nan,
@@ -184,8 +136,8 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
         details=_details(sample, m, view),
         reason=None if is_defined else m.undefined,
         note=m.note(view) if m.note and is_defined else None,
-        exact=exactness.exact,
-        bound=exactness.bound,
+        exact=bound == 0 if of_profile else None,
+        bound=bound,
     )
 
 
@@ -350,7 +302,7 @@ def _error_bars(
             closed = m.closed_form(view, sample.data) if resampling.interval == "own" else None
             if closed is not None:
                 ends = closed(resampling.level)
-                interval, method = (None if ends is None else error_bars.Interval(*ends)), "closed"
+                interval, method = (None if ends is None else Interval(*ends)), "closed"
             result["interval"] = {
                 "interval": interval,
                 "interval_method": method if interval else None,

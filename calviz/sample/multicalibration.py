@@ -9,28 +9,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calviz.core.blocks import FloatArray, IntArray, quotient
-from calviz.core.entry_specs import takes_weights
+from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
+from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted, p_number, points, shorten
-from calviz.sample.error_bars import LEVEL, SEGMENTS, Interval, NoiseFloor
+from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, where_words
-from calviz.sample.slice_sums import (
+from calviz.sample.slices import (
     RowTerms,
+    chosen_columns,
     crossed_codes,
     crossed_sums,
+    cut_columns,
     number_of_slices,
     row_terms,
+    sliced_columns,
     sums_of_terms,
     where_of,
 )
-from calviz.sample.slices import chosen_columns, cut_columns, sliced_columns
 
 if TYPE_CHECKING:
     import pandas as pd

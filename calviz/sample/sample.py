@@ -11,7 +11,14 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks, with_mean_one
+from calviz.core.blocks import (
+    BoolArray,
+    Factor,
+    FloatArray,
+    IntArray,
+    for_row_blocks,
+    with_mean_one,
+)
 from calviz.core.entry_specs import (
     Metric,
     knows_cells,
@@ -33,11 +40,10 @@ from calviz.core.events import (
 )
 from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile, dataset_of
-from calviz.core.row_columns import Factor
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
-from calviz.sample.draws import LATEST, Drawing, RowDraws, held_bytes
-from calviz.sample.error_bars import RESAMPLES, Redrawing, set_drawn_by
+from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
+from calviz.sample.error_bars import RESAMPLES, Redrawing
 
 T = TypeVar("T")
 #: Columns and their values; all conditions hold in the rows of a slice.
@@ -259,9 +265,10 @@ class Sample:
         return result
 
     def _drawable(self, make: Callable[..., T], view: T) -> None:
-        """Tell a view of weighted or clustered rows how it is to be drawn."""
+        """Tell a view of weighted or clustered rows how it is to be drawn, unless it was told."""
         if not self.data.alike and hasattr(view, "under_calibration"):
-            set_drawn_by(view, Drawing(self, self.row_draws, reweighting_of(make)))
+            drawing = Drawing(self, self.row_draws, reweighting_of(make))
+            view.__dict__.setdefault(DRAWN_BY, drawing)
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
         if self.data.cells is not None:

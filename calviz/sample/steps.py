@@ -351,7 +351,7 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
         weight = np.add.reduceat(of_rows**2, starts) / count
 
         def powers_of() -> FloatArray:
-            over = of_rows**2 * events.hit[order], of_rows**4
+            over = of_rows**2 * events.hit[order], (of_rows**2) ** 2
             return np.stack([np.add.reduceat(column, starts) for column in over])
 
         powers = powers_of

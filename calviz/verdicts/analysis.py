@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 import numpy.typing as npt
 
+from calviz.core.blocks import Factor
 from calviz.core.entry_specs import (
     CHECKS,
     METRICS,
@@ -32,7 +33,6 @@ from calviz.core.errors import (
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
-from calviz.core.row_columns import Factor
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
@@ -388,7 +388,7 @@ def audit(
 
     Parameters
     ----------
-    y_true : array_like, shape (n,); or Predictions, ConfidencePredictions or Sample
+    y_true : array_like, shape (n,); or Predictions, ConfidencePredictions, Profile or Sample
         True labels of any kind; or predictions, which hold labels and probabilities (leave out `y_prob`).
     y_prob : array_like, shape (n, K) or (n,)
         Probabilities, as in `calviz.Predictions.from_arrays`.
@@ -415,27 +415,20 @@ def audit(
     >>> result.verdict.direction
     'mixed'
     """
-    if y_prob is None and isinstance(y_true, Sample | Predictions | ConfidencePredictions):
-        for_arrays = (pos_label, class_names, groups)
-        if any(value is not None for value in for_arrays) or kind != "probabilities":
+    given = isinstance(y_true, Sample | Predictions | ConfidencePredictions | Profile)
+    for_arrays = {"pos_label": pos_label, "class_names": class_names, "groups": groups}
+    if y_prob is None and given:
+        if kind != "probabilities" or any(value is not None for value in for_arrays.values()):
             raise OptionError(
                 "pos_label, class_names, groups and kind are for arrays; predictions have their own."
             )
-        data: Dataset | Sample = y_true
+        data: Dataset | Sample | Profile = y_true
     else:
-        if isinstance(y_true, Sample | Predictions | ConfidencePredictions):
+        if given:
             raise OptionError("audit got predictions and probabilities: leave out y_prob.")
         if y_prob is None:
             raise InputError("audit got one argument", remedy=_remedy(y_true))
-        data = Predictions.from_arrays(
-            y_true,
-            y_prob,
-            class_names=class_names,
-            pos_label=pos_label,
-            kind=kind,
-            groups=groups,
-            name=name,
-        )
+        data = Predictions.from_arrays(y_true, y_prob, kind=kind, name=name, **for_arrays)
     of_sample, others = _divided(options)
     sample = _sample(data, of_sample)
     keys = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
@@ -447,7 +440,7 @@ def _remedy(argument: Any) -> str:
     if isinstance(argument, str | os.PathLike):
         return "for a file: audit(calviz.load(path))"
     if type(argument).__module__.startswith("pyspark"):
-        return "for a Spark frame: calviz.evaluate(calviz.profile(df))"
+        return "for a Spark frame: calviz.audit(calviz.profile(df))"
     if hasattr(argument, "columns"):
         return "for a frame: audit(calviz.Predictions.from_frame(df))"
     return "give true labels and probabilities: audit(y_true, y_prob)"

@@ -95,7 +95,10 @@ def ties(sample: Sample) -> Iterator[Told]:
         return
     distinct = 1 + int(np.count_nonzero(score[1:] != score[:-1]))
     rows = counted(n, "row")
-    if distinct == 1:
+    if distinct <= 2 and {score[0], score[-1]} <= {0, 1}:
+        remedy = "if they come from predict, give those of predict_proba"
+        yield "warning", f"All scores of {rows} are 0 or 1: {remedy}."
+    elif distinct == 1:
         yield (
             "warning",
             f"All {rows} have the score {float(score[0]):.4g}: they cannot be ranked, and the "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from calviz.core.entry_specs import METRICS, Unit
+from calviz.core.entry_specs import METRICS, Interval, MetricResult, NoiseFloor, Unit
 from calviz.core.errors import Finding, OptionError, claim, data_frame
 from calviz.core.words import (
     SLIGHT,
@@ -24,8 +24,7 @@ from calviz.core.words import (
     share_decimals,
     shorten,
 )
-from calviz.sample.error_bars import Interval, NoiseFloor
-from calviz.sample.metric_results import Displayed, MetricResult, Summary
+from calviz.sample.metric_results import Displayed, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,6 +197,9 @@ class Verdict(JudgedNumbers):
     tells_apart: bool = True
     in_reverse: bool = False
     other_view: str | None = None
+
+    def __repr__(self) -> str:
+        return self.sentence
 
     @property
     @claim("miscalibration")

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, map_threads
-from calviz.core.entry_specs import METRICS, Told, check, takes_weights
+from calviz.core.entry_specs import METRICS, Interval, MetricResult, Told, check, takes_weights
 from calviz.core.errors import NotAvailable, claim
 from calviz.core.events import Reduction, assign
 from calviz.core.p_values import clopper_pearson, westfall_young
@@ -24,17 +24,9 @@ from calviz.core.words import p_value as p_text
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
-from calviz.sample.error_bars import (
-    CLASS_TEST,
-    LEVEL,
-    OVERALL,
-    Interval,
-    p_value,
-    redraw,
-    resampled,
-)
+from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
-from calviz.sample.metric_results import MetricResult, Resampling, measured_with_error_bars
+from calviz.sample.metric_results import Resampling, measured_with_error_bars
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.step_views import Placements, step_of_rows, steps
 from calviz.sample.steps import Steps

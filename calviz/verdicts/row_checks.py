@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincc, ndtri
+from scipy.special import betainc, gammaincc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
 from calviz.core.entry_specs import Told, check
 from calviz.core.errors import claim
-from calviz.core.events import assign, equal_mass_edges
+from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import Scores
-from calviz.core.temperature import fit_temperature
+from calviz.core.probabilities import Scores, fit_temperature
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, chosen_bins
@@ -60,13 +59,13 @@ class Dependence:
         return 1 + (self.size - 1) * self.icc
 
 
-def residuals(sample: Sample, bins: int = 15) -> tuple[FloatArray, FloatArray]:
+def residuals(sample: Sample) -> tuple[FloatArray, FloatArray]:
     """Return hit minus the hit rate at its score, and that rate, shape (n,) each.
 
     Miscalibration along the scores is not dependence: the rate is the score plus the mean residual of its bin.
     """
     events = sample.events
-    edges = equal_mass_edges(events.score, bins)
+    edges = equal_mass_edges(events.score, DEFAULT_BINS)
     bin_of = assign(events.score, edges)
     score = events.score.astype(np.float64)
     rows = np.maximum(np.bincount(bin_of, minlength=edges.size), 1)
@@ -96,9 +95,9 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
         return np.bincount(cluster, weight).astype(np.float64)
 
     value = float((total(residual) ** 2 - total(residual**2)).sum())
-    v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v**3, t, t**2))
+    v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v * v**2, t, t**2))
     variance = 2 * (v1**2 - v2).sum()
-    third = 8 * (v1**3 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
+    third = 8 * (v1 * v1**2 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
     pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
     p = float(above(value, 0.0, variance, third))
     return Dependence(
@@ -197,8 +196,9 @@ def _codes(keys: npt.NDArray[Any]) -> IntArray:
 
 
 #: Equal probabilities mean the same row only if they hardly ever occur twice within a split: at most in this
-#: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out.
-TWICE = 0.01
+#: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out; and only if more of the pairs are in different
+#: splits than chance would put there with this probability, for rounded scores meet anywhere.
+TWICE, BY_CHANCE = 0.01, 0.01
 
 
 @check("CAL011", "Splits that share rows", clusters=True, weights=True)
@@ -220,7 +220,9 @@ def shared_rows(sample: Sample) -> Iterator[Told]:
         return
     hashes = row_hashes(data.probs) ^ data.labels.astype(np.uint64)
     shared, twice = _in_several(hashes[open_], codes[open_])
-    if shared > 1 and twice <= TWICE * open_.size:
+    apart = 1 - float(np.sum((np.bincount(codes[open_]) / open_.size) ** 2))
+    chance = betainc(shared / 2, twice + 1, apart) if shared > 1 else 1.0
+    if chance <= BY_CHANCE and twice <= TWICE * open_.size:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from calviz.core.entry_specs import METRICS, takes_weights
+from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import (
@@ -24,7 +24,6 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.sample.binning import expected_share
-from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label

@@ -16,14 +16,13 @@ import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim
+from calviz.core.entry_specs import Interval
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
-from calviz.core.limits import replacing
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, points
-from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
 

@@ -14,13 +14,12 @@ import pytest
 
 from calviz.app import exporting, recalibrate_comparison, screen
 from calviz.app.tables_and_cards import preview, sortable
+from calviz.core.entry_specs import Interval, MetricResult, NoiseFloor
 from calviz.core.predictions import Predictions
 from calviz.figures import hundred_squares as drawing
 from calviz.figures.marks import Sheet
 from calviz.figures.style import PALETTES
 from calviz.report.content import SECTIONS
-from calviz.sample.error_bars import Interval, NoiseFloor
-from calviz.sample.metric_results import MetricResult
 from tests.app.pages import PATIENCE, open_page, quiet, text_of, unfold, upload
 
 # ---- The page Report and the choices about pictures, without a browser

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,21 +18,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.state.safe_session_state import SafeSessionState
-from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from calviz.app import jobs, navigation, upload
-from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue, _SessionContents
+from calviz.app.jobs import (
+    JOB_QUEUE,
+    RESUMABLE_FOR,
+    SESSIONS_CHECK_EVERY,
+    EndedSessions,
+    Job,
+    JobQueue,
+)
 from calviz.app.open_files import OpenFile, make_room
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import Stopped
+from calviz.core.entry_specs import Interval, MetricResult, NoiseFloor
 from calviz.core.events import Reduction
 from calviz.core.words import distinct, file_size, number, shorten
 from calviz.data.reading import SAMPLES
-from calviz.sample.error_bars import Interval, NoiseFloor
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written
 from tests.app.pages import PATIENCE, app_of
 
@@ -194,8 +199,8 @@ def test_the_file_that_was_just_opened_stays():
 
 
 def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
-    here, files, work = {"a", "b"}, {"file": 1}, {"job": 2}
-    sessions = EndedSessions(lambda session: session in here)
+    here, files, work, closed = {"a", "b"}, {"file": 1}, {"job": 2}, []
+    sessions = EndedSessions(lambda session: session in here, closed.append)
     sessions.remember("a", files, work)
     sessions.remember("b", {"other": 3})
     sessions.release_ended(0.0)
@@ -207,13 +212,13 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
     assert sessions.release_ended(1.1 + RESUMABLE_FOR)
     assert files == work == {}
     assert set(sessions._contents) == {"b"}
+    assert closed == ["a"]
 
 
-def test_the_state_of_a_session_is_emptied_too():
-    open_files = SafeSessionState(SessionState(), lambda: None)
-    open_files["calviz.chosen"] = object()
-    _SessionContents(open_files).clear()
-    assert open_files.filtered_state == {}
+def test_streamlit_keeps_a_session_until_it_is_closed():
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+    kept = config["server"]["disconnectedSessionTTL"]
+    assert kept > RESUMABLE_FOR + 2 * SESSIONS_CHECK_EVERY
 
 
 # ---------------------------------------------------------------- the temporary folder

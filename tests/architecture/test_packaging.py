@@ -156,6 +156,15 @@ def test_what_is_named_as_missing_is_an_extra(package):
     assert any(re.match(rf"{package}\b", line) for line in extras)
 
 
+def test_what_mlflow_brings_holds_its_default_store():
+    names = {re.split(r"[<>=]", line)[0] for line in with_extra("mlflow")}
+    assert names >= {
+        "mlflow-skinny",
+        "sqlalchemy",
+        "alembic",
+    }  # else sqlite:///mlflow.db is refused
+
+
 def test_each_extra_is_tried_before_a_release():
     assert EXTRAS.keys() == PROJECT["project"]["optional-dependencies"].keys()
 

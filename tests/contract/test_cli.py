@@ -24,7 +24,7 @@ import calviz
 from calviz.cli import main
 from calviz.cli.command_group import OutputOption, sentence
 from calviz.core.entry_specs import METRICS
-from calviz.core.limits import OutputError
+from calviz.core.errors import OutputError
 from calviz.data.writing import write_predictions
 from tests.inputs.command_line import outcome, run
 
@@ -267,6 +267,10 @@ class TestWrongArguments:
             (["audit", "{file}", "--repair", "magic"], ["no repair 'magic'", "renormalise"]),
             (["audit", "{file}", "--json", "{folder}"], ["is a directory"]),
             (["audit", "{file}", "--json", "{folder}/no/x.json"], ["no such directory"]),
+            (
+                [*"recalibrate {file} --method ets --out no/x.csv".split()],
+                ["'no/x.csv': there is no such directory"],
+            ),
             (["audit", "{file}", "--fail-on", "ece"], ["--fail-on 'ece' is not understood"]),
             (["audit", "{file}", "--fail-on", "ece>x"], ["not understood", '"ece>0.05"']),
             (["audit", "{file}", "--fail-on", "ece>nan"], ["not understood"]),

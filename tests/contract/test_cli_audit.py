@@ -12,10 +12,8 @@ from sklearn.metrics import log_loss
 
 import calviz
 from calviz.cli.audit import Threshold
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import METRICS, Interval, MetricResult
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.sample.error_bars import Interval
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Evaluation
 from tests.inputs.borderline import FILES as BORDERLINE
 from tests.inputs.command_line import run, run_successfully

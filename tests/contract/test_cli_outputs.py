@@ -315,7 +315,7 @@ def test_a_file_that_may_not_fit_is_judged_from_its_profile(days: Path, monkeypa
     rows = calviz.evaluate(calviz.load(source), ["ece", "ks"])
     code, _, wrong = outcome("audit", source, "--json", days / "rows.json")
     assert (code, "profile" in wrong) == (0, False)
-    monkeypatch.setattr(sources, "_machine_memory", lambda: 1_000.0)
+    monkeypatch.setattr(sources, "machine_memory", lambda: 1_000.0)
     code, _, wrong = outcome("audit", source, "--json", days / "cells.json")
     assert code == 0
     assert "day0.parquet: it may not fit into memory, so it is summed part by part" in wrong

@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core import limits
-from calviz.core.errors import InputError, OptionError
-from calviz.core.limits import Limit
+from calviz.core import errors
+from calviz.core.errors import InputError, Limit, OptionError
 from calviz.core.predictions import Predictions
 from calviz.data import ReadingOptions, read
 from calviz.data.writing import write_predictions
@@ -109,7 +108,7 @@ def test_long_texts_are_kept_once(name: str, measured: dict[str, tuple[int, floa
     assert seconds < 5
 
 
-LIMITS = [value for value in vars(limits).values() if isinstance(value, Limit)]
+LIMITS = [value for value in vars(errors).values() if isinstance(value, Limit)]
 CONTENT = text().encode()
 LONG_LINE = text([*HEADER, "d" * (2 << 20)], probs=[[*p, 1] for p in PROBS.tolist()]).encode()
 #: A file that is above each limit when it is set to this value.

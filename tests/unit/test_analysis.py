@@ -22,13 +22,12 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 
 import calviz
-from calviz.core.entry_specs import METRICS, RECALIBRATORS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.core.words import csv_bytes, latex_table, markdown_table, spreadsheet_text
 from calviz.sample import draws as affordable_resamples
 from calviz.sample.draws import ROOM, affordable
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors
 from calviz.verdicts import sentence
@@ -161,6 +160,7 @@ def test_type_checkers_know_the_parameters_of_all_metrics():
     ("wrong", "words"),
     [
         ({"metrics": ["nonsense"]}, "there is no metric 'nonsense'; known: "),
+        ({"metrics": ["ECE"]}, "there is no metric 'ECE'; did you mean 'ece'? known: "),
         ({"colour": 3}, "no metric has an option 'colour'; known: "),
         ({"bin": 3}, "no metric has an option 'bin'; did you mean 'bins'? known: "),
         ({"sed": 3}, "no metric has an option 'sed'; did you mean 'seed'? known: "),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,17 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from calviz.core.blocks import Factor
 from calviz.core.errors import (
     CalvizError,
     InputError,
     OptionError,
     check_choice,
     lines_of,
+    machine_memory,
     needs,
     shortened,
 )
 from calviz.core.profile import ProfileColumns, TimeUnit
-from calviz.core.row_columns import Factor
 from calviz.data.column_names import class_key, is_score_name, whole
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source
@@ -33,8 +33,7 @@ from calviz.data.labels import decode, names_of_one
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
-from calviz.data.refusals import Problem
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
+from calviz.data.roles import ColumnRoles, Confidence, Problem, ScoreColumns
 from calviz.data.rows_in_memory import ArrowRows, arrow_rows
 
 if TYPE_CHECKING:
@@ -158,16 +157,8 @@ def why_out_of_core(source: str) -> str:
         return "it is a pattern" if matched else ""
     if path.suffix.lower() not in _KINDS:
         return ""
-    needed, room = _EXPANDS * path.stat().st_size, _machine_memory() / 2
+    needed, room = _EXPANDS * path.stat().st_size, machine_memory() / 2
     return "it may not fit into memory" if needed > room else ""
-
-
-def _machine_memory() -> float:
-    """Bytes of the machine's memory; infinite if unknown."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (ValueError, OSError, AttributeError):
-        return math.inf
 
 
 @contextmanager

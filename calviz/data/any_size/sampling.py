@@ -13,12 +13,18 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, proportional
-from calviz.core.errors import InputError, OptionError, check_whole, needs, shortened
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, record_batches
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoint, proportional
+from calviz.core.errors import (
+    DEFAULT_SAMPLE_ROWS,
+    InputError,
+    OptionError,
+    check_whole,
+    needs,
+    record_batches,
+    shortened,
+)
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import ProfileColumns
-from calviz.core.row_columns import Factor
 from calviz.data.any_size import file_sources
 from calviz.data.any_size.file_sources import Engine, TableFiles, no_panic, profile_layout, scan
 from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities
@@ -26,8 +32,7 @@ from calviz.data.building import two_logits
 from calviz.data.format import Source, format_of
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.reading import options_of
-from calviz.data.refusals import Problem
-from calviz.data.roles import ScoreColumns
+from calviz.data.roles import Problem, ScoreColumns
 
 if TYPE_CHECKING:
     import polars as pl

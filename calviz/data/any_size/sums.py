@@ -429,7 +429,6 @@ def _index(layout: ProfileColumns) -> tuple[Any, Any]:
 # ---- Cells of each class
 
 
-#: Columns of sums per cell.
 #: TACE leaves out probabilities up to this threshold; the cell that contains it is split there.
 THRESHOLD = 1e-3
 #: Number of classes summed in one pass over the rows.

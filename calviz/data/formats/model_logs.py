@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import checkpoint
-from calviz.core.errors import Finding, InputError, needs, shortened
-from calviz.core.limits import check_expansion
+from calviz.core.errors import Finding, InputError, check_expansion, needs, shortened
+from calviz.data.answers import TextRules, share_right
 from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged, without_bom
 from calviz.data.formats.table_formats import (
@@ -27,8 +27,6 @@ from calviz.data.formats.table_formats import (
 )
 from calviz.data.loaded import Notice, damaged
 from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
-from calviz.data.sampled_answers import TextRules
-from calviz.data.stated_confidence import share_right
 
 # ---- lm-evaluation-harness
 

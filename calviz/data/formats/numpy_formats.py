@@ -18,18 +18,18 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
-from calviz.core.blocks import FloatArray, map_threads
-from calviz.core.errors import Finding, InputError
-from calviz.core.limits import (
+from calviz.core.blocks import Factor, FloatArray, map_threads
+from calviz.core.errors import (
     MAX_ARRAY,
     MAX_ARRAYS,
     MAX_CLASSES,
     MAX_ROWS,
+    Finding,
+    InputError,
     check_expansion,
     size_text,
 )
 from calviz.core.probabilities import RowsInRange
-from calviz.core.row_columns import Factor
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
     SAMPLE_ROWS,

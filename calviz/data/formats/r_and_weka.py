@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.errors import InputError
-from calviz.core.limits import MAX_ARRAY, MAX_COLUMNS, MAX_JSON, MAX_ROWS
+from calviz.core.errors import MAX_ARRAY, MAX_COLUMNS, MAX_JSON, MAX_ROWS, InputError
 from calviz.data.csv_dialect import decode, encoding_of, is_integer
 from calviz.data.format import Source, Table, reads, undamaged, without_bom
 from calviz.data.loaded import no_rows, short

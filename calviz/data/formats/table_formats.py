@@ -15,8 +15,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from calviz.core.errors import InputError, OptionError, Reading
-from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
+from calviz.core.errors import (
+    MAX_COLUMNS,
+    MAX_JSON,
+    MAX_ROWS,
+    InputError,
+    OptionError,
+    Reading,
+    check_expansion,
+)
 from calviz.data.csv_table import open_csv
 from calviz.data.format import (
     ZIP_DAMAGE,

@@ -225,7 +225,7 @@ def make_grades(subject: Subject) -> Iterator[Block]:
 def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     """Yield coverage and mean size, for all rows and by true class."""
     try:
-        sets = subject.sets or sets_of(subject.sample, subject.whole)
+        sets = sets_of(subject.sample, subject.whole)
     except InputError as error:  # too few rows
         raise NotAvailable(f"no prediction sets: {error}") from None
     yield Text(sets.reading())

@@ -15,7 +15,7 @@ import pandas as pd
 
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__
-from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.events import DEFAULT_BINS, Reduction
 from calviz.core.predictions import Dataset, Predictions
@@ -55,7 +55,6 @@ from calviz.report.content import (
     written_columns,
 )
 from calviz.sample.error_bars import LEVEL, RESAMPLES
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, predicted_classes, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.analysis import conventions

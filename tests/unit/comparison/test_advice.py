@@ -16,10 +16,8 @@ from calviz.comparison.comparison_results import Comparison, Difference, MethodR
 from calviz.comparison.difference_intervals import SCALES, Spread, Z
 from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.sample.error_bars import Interval
-from calviz.sample.metric_results import MetricResult
 from tests.inputs.simulated import draw_labels, softmax
 
 

@@ -29,10 +29,9 @@ from calviz.comparison.learning_curves import (
     _points,
     learning_curve,
 )
+from calviz.core.entry_specs import Interval, MetricResult
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.predictions import Predictions, with_rows
-from calviz.sample.error_bars import Interval
-from calviz.sample.metric_results import MetricResult
 from tests.inputs.command_line import run
 from tests.inputs.simulated import draw_labels, simulate, softmax
 

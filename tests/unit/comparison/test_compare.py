@@ -24,11 +24,10 @@ from calviz.comparison.fitting import Division, assign_parts, calibrate, recalib
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.paired_differences import best_shares
 from calviz.core.blocks import Stopped, checkpoint
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS, MetricResult
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data.joining import named_models
-from calviz.sample.metric_results import MetricResult
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 # ---- Recalibrators compared: values, differences, failures, stops, and the map that is taken home

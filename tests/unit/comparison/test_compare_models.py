@@ -10,12 +10,12 @@ from calviz.cli.result_texts import print_remarks
 from calviz.comparison.compare import compare
 from calviz.comparison.compare_models import align, compare_methods, compare_models
 from calviz.comparison.comparison_results import Alignment, Difference, ModelComparison, ModelResult
+from calviz.core.blocks import Factor
+from calviz.core.entry_specs import Interval, MetricResult
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.row_columns import Factor, RowColumns
+from calviz.core.row_columns import RowColumns
 from calviz.report.json_results import models_record
-from calviz.sample.error_bars import Interval
-from calviz.sample.metric_results import MetricResult
 from tests.inputs.simulated import draw_labels, softmax
 
 KEYS = ["accuracy", "nll", "brier", "ece"]

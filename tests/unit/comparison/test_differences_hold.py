@@ -14,8 +14,8 @@ from calviz.comparison.difference_intervals import (
     from_single_intervals,
 )
 from calviz.comparison.paired_differences import pair
+from calviz.core.entry_specs import Interval
 from calviz.core.predictions import Predictions
-from calviz.sample.error_bars import Interval
 from calviz.verdicts.analysis import evaluate
 from tests.inputs.simulated import draw_labels
 

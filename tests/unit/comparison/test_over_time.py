@@ -79,6 +79,8 @@ def test_a_change_is_found_and_where_there_is_none_nothing():
     changed = over_time(drifting(from_month=8), "ece", method=None)
     assert {p.name for p in changed.changed} == {"2021-09", "2021-10"}
     assert "beyond chance" in OverTimeLine.compute(changed).answer()
+    shown = "<OverTime of 'predictions': ece by month, 2 of 10 periods changed beyond chance>"
+    assert repr(changed) == shown
     called = sum(
         bool(over_time(drifting(500, seed=s), "nll", method=None).changed) for s in range(8)
     )
@@ -287,7 +289,7 @@ def test_clusters_are_dealt_out_whole():
 
 
 def test_what_cannot_be_divided_says_why():
-    with pytest.raises(NotAvailable, match="no times"):
+    with pytest.raises(NotAvailable, match=r"no times: .*time_column="):
         over_time(calviz.Predictions(probs=[0.2, 0.7], labels=[0, 1]))
     one_day = drifting(100)
     with pytest.raises(NotAvailable, match="one year"):

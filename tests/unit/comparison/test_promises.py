@@ -253,6 +253,11 @@ def test_bad_options_are_one_sentence(options, words):
     assert "\n" not in str(error.value)
 
 
+def test_arrays_are_told_where_they_are_taken():
+    with pytest.raises(InputError, match="expected Predictions, got ndarray"):
+        calviz.threshold(np.array([0, 1, 1]), np.array([0.2, 0.7, 0.6]))
+
+
 def test_a_split_of_one_class_is_named():
     data = binary(200)
     one = calviz.Predictions(

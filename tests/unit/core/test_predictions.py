@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import Reduction
 from calviz.core.predictions import ConfidencePredictions, Predictions, identifier_texts
-from calviz.core.row_columns import Factor
 
 # ---- `Predictions` and `ConfidencePredictions`: validated once, read-only, told apart by content
 

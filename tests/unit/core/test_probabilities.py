@@ -16,8 +16,14 @@ from calviz.core.blocks import (
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered, ends_of_near_ties, one_score_per_tie
-from calviz.core.probabilities import EPSILON, ZeroFloor, check_floor, smallest_normal
-from calviz.core.temperature import automatic_floor, chosen_floor
+from calviz.core.probabilities import (
+    EPSILON,
+    ZeroFloor,
+    automatic_floor,
+    check_floor,
+    chosen_floor,
+    smallest_normal,
+)
 from calviz.recalibrators.isotonic import (
     Positives,
     ScoresAroundPositives,

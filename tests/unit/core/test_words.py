@@ -14,14 +14,20 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.entry_specs import METRICS
-from calviz.core.errors import CalvizError, InputError, OptionError, Repair, reason_of
-from calviz.core.limits import OutputError, replacing, write_output
+from calviz.core.entry_specs import METRICS, Interval, MetricResult, NoiseFloor
+from calviz.core.errors import (
+    CalvizError,
+    InputError,
+    OptionError,
+    OutputError,
+    Repair,
+    reason_of,
+    replacing,
+    write_output,
+)
 from calviz.core.registry import Registry, look_in
 from calviz.core.words import points_text
 from calviz.figures.reliability import Reliability
-from calviz.sample.error_bars import Interval, NoiseFloor
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Evaluation, Written, name_of, value_text
 
 # ---- How metrics are written

@@ -14,7 +14,7 @@ import calviz
 from calviz.core.blocks import watching
 from calviz.core.errors import InputError, OptionError
 from calviz.data import ReadingOptions, read
-from calviz.data.stated_confidence import settled, stated
+from calviz.data.answers import settled, stated
 from tests.inputs import evaluation_logs as made
 from tests.inputs.command_line import run
 
@@ -89,7 +89,7 @@ def test_a_damaged_member_of_zstd_is_said_to_be_damaged():
 
 def test_an_eval_file_that_unpacks_out_of_proportion_is_refused(monkeypatch):
     monkeypatch.setenv("CALVIZ_MAX_EXPANSION", "2")
-    monkeypatch.setattr("calviz.core.limits.EXPANSION_FLOOR", 1_000)
+    monkeypatch.setattr("calviz.core.errors.EXPANSION_FLOOR", 1_000)
     with pytest.raises(InputError, match="above the limit of 2 times the compressed size"):
         read(LOGS / "inspect_said_zstd.eval")
 

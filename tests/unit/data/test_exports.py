@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import calviz
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, OptionError
-from calviz.core.row_columns import Factor
 from calviz.data import LabelFile, ReadingOptions, first_rows, read
 from calviz.data.format import Source, Table, format_of
 from calviz.data.formats.r_and_weka import open_arff

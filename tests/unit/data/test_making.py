@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -16,8 +17,8 @@ from sklearn.svm import LinearSVC
 
 import calviz
 from calviz import Predictions
+from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.row_columns import Factor
 from calviz.data import ReadingOptions, read
 from calviz.data.format import Source, Table, format_of
 from calviz.data.rows_in_memory import WideRows, vector
@@ -98,6 +99,32 @@ def test_a_wrong_argument_gets_one_sentence(y, scores, given, message):
     assert message in text
     assert text.endswith(".")
     assert "\n" not in text
+
+
+def test_rows_that_pandas_names_in_another_order_are_asked_about():
+    y, p = pd.Series([0, 1, 1, 0]), pd.Series([*ONE, 0.1])
+    for other in (p[::-1], pd.DataFrame({"no": 1 - p, "yes": p})[::-1]):
+        with pytest.raises(InputError, match=r"same index in another order; give y_prob\.loc"):
+            P.from_arrays(y, other)
+    # Names of other rows, as of a column beside what predict_proba returned, say nothing.
+    assert P.from_arrays(y.set_axis([7, 3, 9, 4]), p).n == 4
+    assert P.from_arrays(y, p[::-1].to_numpy()).probs[0, 1] == 0.1
+
+
+def test_columns_beside_arrays_are_told_apart():
+    times = pd.date_range("2026-01-01", periods=3)
+    made = P.from_arrays([0, 1, 1], ONE, times=times, groups={"site": ["a", "b", "a"]})
+    np.testing.assert_array_equal(made.times, times)
+    for groups in (np.array(["a", "b", "a"]), pd.DataFrame({"site": ["a", "b", "a"]})):
+        with pytest.raises(InputError, match="expected a mapping of names to columns"):
+            P.from_arrays([0, 1, 1], ONE, groups=groups)
+
+
+def test_sparse_and_masked_arrays_are_read_as_they_mean():
+    sparse = scipy.sparse.csr_array(THREE)
+    np.testing.assert_array_equal(P.from_arrays([0, 1, 2], sparse).probs, THREE)
+    with pytest.raises(InputError, match="row 2: 'probs' is missing"):
+        P.from_arrays([0, 1, 0], np.ma.array(ONE, mask=[False, True, False]))
 
 
 def test_estimators_and_pipelines():
@@ -591,6 +618,7 @@ def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
         ).recognition.time_column
         == "issue_date"
     )
+    assert opened_of_clusters_and_weights({"ts": dates}).recognition.time_column == "ts"
     german = opened_of_clusters_and_weights({"Aufnahmedatum": dates, "Geburtsdatum": born})
     assert german.recognition.time_column == "Aufnahmedatum"
     both = opened_of_clusters_and_weights({"admission_date": dates, "discharge_date": dates})

@@ -70,6 +70,13 @@ def test_maps_are_fitted_and_judged_as_on_the_rows(own, cells):
         assert other[key].calibration_gain == pytest.approx(one[key].calibration_gain, abs=1e-6)
 
 
+def test_a_profile_is_audited_as_its_rows(rows, own):
+    of_cells, of_rows = (calviz.audit(data, ci=False) for data in (calviz.profile(rows), own))
+    assert of_cells.verdict.direction == of_rows.verdict.direction
+    for result in of_rows:
+        assert of_cells[result.key].value == pytest.approx(result.value, rel=1e-6), result.key
+
+
 def test_a_profile_is_not_divided_at_random(cells):
     with pytest.raises(InputError, match="profile cannot be divided at random"):
         calviz.compare(cells, ["platt"], cross_fit=2)

@@ -15,8 +15,7 @@ from calviz.core.profile import Profile, merge
 from calviz.data.any_size import profiling as summarise
 from calviz.data.any_size import sums as aggregate
 from calviz.sample import cell_bounds
-from calviz.sample.cell_bounds import CellTable, slope_jump
-from calviz.sample.cell_bounds_of_bins import _sums, uncertain_bins
+from calviz.sample.cell_bounds import CellTable, _sums, slope_jump, uncertain_bins
 from tests.inputs.command_line import run
 from tests.unit.data.test_sampling import check
 

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import calviz
+from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.row_columns import Factor
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.labels import decode
 

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import calviz
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.row_columns import Factor
 from calviz.data import ReadingOptions, read
 from calviz.data import csv_dialect as text_blocks
 from calviz.data import csv_table as csv_format
@@ -357,7 +357,7 @@ def test_methods_of_compression_that_numpy_never_writes(method: int) -> None:
 
 
 def test_members_that_share_their_bytes_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calviz.core.limits.EXPANSION_FLOOR", 1 << 20)
+    monkeypatch.setattr("calviz.core.errors.EXPANSION_FLOOR", 1 << 20)
     array = npy_header((300, 300)) + np.random.default_rng(0).bytes(8 * 90_000)
     data = zipped({"aa.npy": array, "bb.npy": array})
     assert "MAX_EXPANSION" not in refused_of_finds(data, "x.npz")

@@ -17,13 +17,12 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.comparison.leaderboards import judge
 from calviz.comparison.learning_curves import LearningCurve, LearningPoint
+from calviz.core.entry_specs import Interval, MetricResult, NoiseFloor
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
 from calviz.figures.learning_curve import LabelWidths, LearningCurves, ModelDifferences
 from calviz.figures.style import PALETTES
-from calviz.sample.error_bars import Interval, NoiseFloor
-from calviz.sample.metric_results import MetricResult
 
 # ---- The figures of an arena hold what the leaderboard says, and draw it
 

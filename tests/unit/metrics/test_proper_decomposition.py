@@ -13,8 +13,8 @@ from sklearn.model_selection import GroupKFold
 
 import calviz
 from benchmarks.record_refinement import RECORDED, cases
+from calviz.core.blocks import Factor
 from calviz.core.predictions import Predictions, with_rows
-from calviz.core.row_columns import Factor
 from calviz.sample import cross_fitted_classes
 from calviz.sample.cross_fitted import FOLDS as FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED
 from calviz.sample.cross_fitted import OWN_ROWS, cross_fitted, fold_of_rows
@@ -350,7 +350,7 @@ def test_weighted_rows_fall_into_the_same_folds_whatever_their_order():
 def test_clusters_are_dealt_out_whole_whatever_the_order_of_their_rows():
     rng = np.random.default_rng(7)
     cluster = np.repeat(np.arange(70), rng.integers(1, 9, 70))
-    fold = fold_of_rows(Factor.of(cluster), FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED)
+    fold = fold_of_rows(Factor.of(cluster))
     assert np.unique(np.column_stack([cluster, fold]), axis=0).shape[0] == 70
     peer = [
         judged.size
@@ -360,10 +360,7 @@ def test_clusters_are_dealt_out_whole_whatever_the_order_of_their_rows():
     ]
     assert sorted(np.bincount(fold)) == sorted(peer)
     order = rng.permutation(cluster.size)
-    np.testing.assert_array_equal(
-        fold_of_rows(Factor.of(cluster[order]), FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED),
-        fold[order],
-    )
+    np.testing.assert_array_equal(fold_of_rows(Factor.of(cluster[order])), fold[order])
 
 
 def in_clusters(seed, clusters=60, size=10, share=0.8, power=1.0):

@@ -335,6 +335,8 @@ def test_rates_are_the_fixed_point_of_em(k):
         p, new = columns(p), columns(new)
     else:
         (p, y), (new, _) = several(600), several(400, rates=[0.5, 0.2, 0.2, 0.1], seed=3)
+    with pytest.raises(NotAvailable, match="base rates need rows"):
+        calviz.base_rates(y, new)
     rates = calviz.base_rates(calviz.Predictions(probs=p, labels=y), new)
     share = np.bincount(y) / y.size
     np.testing.assert_allclose(rates.rates, em(new, share), atol=1e-8)

@@ -10,8 +10,13 @@ from sklearn.metrics import log_loss
 
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import InputError, OptionError
-from calviz.core.probabilities import Scores, complement, raise_to
-from calviz.core.temperature import _TemperatureProblem, fit_temperature
+from calviz.core.probabilities import (
+    Scores,
+    _TemperatureProblem,
+    complement,
+    fit_temperature,
+    raise_to,
+)
 from calviz.recalibrators import auto
 from calviz.recalibrators.auto import (
     FEW_ROWS,

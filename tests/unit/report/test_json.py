@@ -9,15 +9,20 @@ import pytest
 
 import calviz
 from calviz.comparison.over_time import over_time
-from calviz.core.entry_specs import CHECKS, METRICS, RECALIBRATORS
+from calviz.core.entry_specs import (
+    CHECKS,
+    METRICS,
+    RECALIBRATORS,
+    Interval,
+    MetricResult,
+    NoiseFloor,
+)
 from calviz.core.errors import Finding, OptionError
 from calviz.report import reference as document
 from calviz.report.content import PRESETS, SECTIONS, Subject, preset_sections
 from calviz.report.document import bind, make_part
 from calviz.report.json_results import audit_record, over_time_record, to_json
 from calviz.report.reference import GLOSSARY, QUESTIONS, SOURCES, entries, entry, sources_in
-from calviz.sample.error_bars import Interval, NoiseFloor
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 from tests.inputs.command_line import run

@@ -10,7 +10,7 @@ from scipy import stats
 
 import calviz
 from calviz.core.blocks import watching
-from calviz.core.entry_specs import IntervalMethod
+from calviz.core.entry_specs import Interval, IntervalMethod, NoiseFloor
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
@@ -20,15 +20,7 @@ from calviz.sample import binning
 from calviz.sample import draws as redrawn_rows_and_labels
 from calviz.sample.binning import bin_events
 from calviz.sample.draws import Redraws, random_rows, redrawn_labels, resample_cells, row_counts
-from calviz.sample.error_bars import (
-    Interval,
-    NoiseFloor,
-    interval,
-    noise_floor,
-    p_value,
-    stream,
-    usable,
-)
+from calviz.sample.error_bars import interval, noise_floor, p_value, stream, usable
 from calviz.sample.losses import MeanLoss, RandomLabels, negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
 

@@ -12,16 +12,15 @@ from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
 from benchmarks.claims.slices import CALIBRATED
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.row_columns import Factor
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample, rows_where, where_words
-from calviz.sample.slice_sums import p_against_calibrated, slice_sums
-from calviz.sample.slices import Slices, slices, usual_slices
+from calviz.sample.slices import Slices, p_against_calibrated, slice_sums, slices, usual_slices
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
 

@@ -163,6 +163,14 @@ def test_cal009_ties():
     assert "CAL009" not in findings(calibrated())
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_cal009_predicted_classes_are_no_probabilities(classes):
+    predicted = np.eye(classes)[np.arange(60) % classes]
+    p = calviz.Predictions(probs=predicted, labels=np.arange(60) // 2 % classes)
+    (text,) = (f.message for f in CHECKS["CAL009"].findings(Sample(p)))
+    assert text.endswith("if they come from predict, give those of predict_proba.")
+
+
 def test_confidence_only():
     rng = np.random.default_rng(0)
     data = calviz.ConfidencePredictions(
@@ -534,6 +542,14 @@ def test_cal011_coarse_scores_are_no_evidence():
         probs=score, labels=rng.integers(2, size=500), splits=np.arange(500) % 2
     )
     assert not about_splits(data, "CAL011")
+    # Scores with five digits meet now and then, within splits as well as between them.
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        rounded = rng.beta(0.4, 0.4, 1_500).round(5)
+        data = calviz.Predictions(
+            probs=rounded, labels=rng.integers(2, size=1_500), splits=np.arange(1_500) % 2
+        )
+        assert not about_splits(data, "CAL011")
     certain = np.eye(3)[rng.integers(3, size=200)]
     data = calviz.Predictions(probs=certain, labels=certain.argmax(1), splits=np.arange(200) % 2)
     assert not about_splits(data, "CAL011")

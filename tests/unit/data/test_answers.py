@@ -13,7 +13,7 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation
 from calviz.core.errors import InputError, OptionError
 from calviz.data import ReadingOptions, read
-from calviz.data.sampled_answers import AnswerRule, agreement, normalised
+from calviz.data.answers import AnswerRule, agreement, normalised
 from tests.inputs.command_line import run
 from tests.inputs.evaluation_logs import promptfoo
 
