@@ -175,10 +175,9 @@ def judge(chosen: Settings) -> None:
         width=420,
         help="Each group is corrected by its own labels.",
     )
-    columns = chosen.entry.loaded.recognition.columns
     question = st.selectbox(
         "Rows of one question",
-        (None, *columns),
+        (None, *chosen.entry.loaded.recognition.columns),
         format_func=lambda name: "each row is one" if name is None else shorten(name, 40),
         key="calviz.judge.cluster",
         width=420,
@@ -196,7 +195,7 @@ def judge(chosen: Settings) -> None:
     )  # fmt: skip
     if found.differences:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
-        st.markdown(md("  \n".join(d.sentence() for d in found.differences), 10_000))
+        st.markdown("\n".join(f"- {md(d.sentence(), 300)}" for d in found.differences))
     st.subheader("How many labels?", anchor=False)
     _more_labels(chosen, found)
     st.caption(
@@ -236,7 +235,7 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         return pd.DataFrame({"row": number, "label": label, "chance": following.chance})
 
     tables_and_cards.download_button(
-        "Which rows", table, f"{chosen.file_stem}-label-next.csv", key="calviz.judge.rows"
+        "Download which rows", table, f"{chosen.file_stem}-label-next.csv", key="calviz.judge.rows"
     )
     st.caption(
         "More of them where judge and people may differ most; give the column 'chance' with the new labels "

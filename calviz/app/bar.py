@@ -293,8 +293,9 @@ def _choose(
     chosen = st.selectbox(
         label,
         list(names),
-        # No default where the state is set: streamlit warns about two values.
-        index=0 if key in st.session_state else list(names).index(first),
+        # No default where the state is set in this run: streamlit warns about two values. Else the present value: with the default
+        # begins a browser that has not drawn this yet, as the run that set the state was broken off.
+        index=list(names).index(st.session_state.get(key, first)) if asked is None else 0,
         format_func=lambda name: shown.get(name, str(name)),
         key=key,
         filter_mode="contains",
@@ -322,7 +323,8 @@ def _number(
     elif st.session_state.get(key, usual) > most:
         st.session_state[key] = usual
     # No default where the state is set in this run: streamlit warns about two values.
-    first: int | Literal["min"] = "min" if is_requested or usual == least else usual
+    known = st.session_state.get(key, usual)
+    first: int | Literal["min"] = "min" if is_requested or known == least else known
     chosen = int(st.number_input(label, least, most, first, key=key, help=help))
     if chosen != usual:
         requests.shown[key] = str(chosen)

@@ -65,5 +65,10 @@ export default function ({ parentElement, data, setStateValue }) {
   };
   const timer = setInterval(look, 700);
   look();
-  return () => clearInterval(timer);
+  // Plotly takes a tap for a click on what was last pointed at, which on a screen without a pointer is what was tapped before.
+  const point = ({ target, touches: [{ clientX, clientY }] }) => {
+    if (target.closest(".js-plotly-plot")) target.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX, clientY }));
+  };
+  document.addEventListener("touchstart", point, true);
+  return () => { clearInterval(timer); document.removeEventListener("touchstart", point, true); };
 }

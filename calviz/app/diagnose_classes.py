@@ -331,7 +331,7 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
     "true-class": ("mcs", *_ENDS),
 }
 #: Width of the column of pictures in pixels.
-_PICTURE = 100
+_PICTURE = 92
 #: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
 #: the figure above draws the first, the CSV holds the second.
 _GIVING_WAY = (screen.PICTURE_COLUMN, "ks")

@@ -31,6 +31,11 @@ def chosen_sites(data: Dataset) -> str | None:
     return column if column in data.groups and column not in fold_columns(data) else None
 
 
+def has_folds(data: Dataset) -> bool:
+    """Whether columns hold folds."""
+    return bool(fold_columns(data))
+
+
 def draw_levels(settings: Settings) -> None:
     """Draw folds and sites, folded away unless the link names a column of sites."""
     key = "calviz.levels.open"

@@ -43,7 +43,7 @@ ALL_FAMILIES = "All families"
 #: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 500_000
 #: Width of a picture in the table, in pixels.
-_PICTURE = 74
+_PICTURE = 66
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
 TABLE_HEIGHT, TABLE_HEIGHT_BESIDE = 620, 320
 

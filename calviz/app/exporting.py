@@ -51,10 +51,10 @@ PLACE = "report"
 GRADES, DECISIONS, METRICS, SITES = "grades", "decisions", "metrics", "sites"
 #: The section that holds the advice of a comparison, where there is one.
 FIX = "fix"
-#: The section for data with times.
-OVER_TIME = "over-time"
-#: Height of the preview in pixels.
-HEIGHT = 900
+#: The sections for data with times, and with folds.
+OVER_TIME, FOLDS = "over-time", "folds"
+#: Height of the preview in pixels, and on a phone, where the page must still be seen around it.
+HEIGHT = {None: 900, screen.PHONE: 560}
 
 
 def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
@@ -173,7 +173,8 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         return work is None or inputs.of(work) is not None
 
     applicable = _applicable(settings, inputs.subject.grades)
-    applicable[OVER_TIME] = settings.whole.times is not None
+    sites, folds = inputs.subject.sites is not None, diagnose_levels.has_folds(settings.whole)
+    applicable |= {OVER_TIME: settings.whole.times is not None, SITES: sites, FOLDS: folds}
     offered = {
         s.key: s
         for s in sections_in_order(with_requested=True)
@@ -354,7 +355,7 @@ def _downloads(report: Report, settings: Settings) -> None:
     if preview:
         # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
         with st.container(border=True):
-            st.iframe(html, height=HEIGHT, alt="Preview of the report")
+            st.iframe(html, height=HEIGHT[screen.page_width()], alt="Preview of the report")
 
 
 def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:

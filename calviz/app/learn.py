@@ -23,17 +23,9 @@ _ROWS, _SEED, _WIDTH, _HEIGHT = 4_000, 0, 270, 260
 #: Name, factor by which the true log-odds are multiplied, and what the diagram shows.
 _MODELS = (
     ("Calibrated", 1.0, "Of the rows with a score of 0.8, 80 % are right: points on the diagonal."),
-    (
-        "Overconfident",
-        2.2,
-        "It says 0.9 and is right less often: points below the diagonal, the gap in orange.",
-    ),
-    (
-        "Underconfident",
-        0.45,
-        "It says 0.6 and is right more often: points above the diagonal, the gap in pink.",
-    ),
-)
+    ("Overconfident", 2.2, "It says 0.9 and is right less often: points below the diagonal, the gap in orange."),
+    ("Underconfident", 0.45, "It says 0.6 and is right more often: points above the diagonal, the gap in pink."),
+)  # fmt: skip
 
 
 def draw_three_models() -> None:
@@ -64,11 +56,9 @@ def _figures() -> tuple[Reliability, ...]:
     labels = (rng.random(_ROWS) < 1 / (1 + np.exp(-truth))).astype(np.int64)
     figures = []
     for name, factor, _ in _MODELS:
-        scores = 1 / (1 + np.exp(-factor * truth))
-        predictions = Predictions(
-            probs=np.stack([1 - scores, scores], axis=1), labels=labels, name=name
-        )
-        figures.append(Reliability.compute(predictions, reduction="top-label", bins=20))
+        p = 1 / (1 + np.exp(-factor * truth))
+        model = Predictions(probs=np.stack([1 - p, p], axis=1), labels=labels, name=name)
+        figures.append(Reliability.compute(model, reduction="top-label", bins=20))
     return tuple(figures)
 
 
@@ -102,8 +92,7 @@ def _card(e: LearnEntry) -> None:
         if e.formula:
             st.latex(e.formula)
         if e.facts:
-            facts = "; ".join(e.facts)
-            st.markdown(md(f"{capitalised(facts)}.", 500))
+            st.markdown(md(f"{capitalised('; '.join(e.facts))}.", 500))
         if e.parameters:
             words = ", ".join(f"{p.name} = {p.default}" for p in e.parameters)
             st.markdown(f"Parameters and their defaults: {md(words, 500)}.")
@@ -119,8 +108,8 @@ def draw_page() -> None:
     """Draw what the numbers mean: entries, which metric to use when, glossary, limits, references."""
     st.title("Learn", anchor=False)
     with navigation.boundary():
+        draw_entries()  # first: a link to one of them shows it
         draw_three_models()
-        draw_entries()
         when, words, limits, references = st.tabs(
             ["Which number when", "Glossary", "Limits", "References"]
         )

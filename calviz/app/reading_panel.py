@@ -37,7 +37,7 @@ _ROLES: Mapping[ColumnRole, tuple[str, str, str]] = {
     "weight": ("Weight", "gray", "how much each row counts"),
     "cluster": ("Cluster", "gray", "rows that belong together"),
     "id": ("Identifier", "gray", "of each row"),
-    "ignored": ("Ignored", "gray", "not used"),
+    "ignored": ("No role", "gray", "numbers and texts are sliced by"),
 }
 
 

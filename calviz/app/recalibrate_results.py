@@ -132,6 +132,7 @@ def mixture_words(comparison: Comparison) -> tuple[str, bool]:
         RECALIBRATORS[key].label if alone else f"{percent(w, 0)} {RECALIBRATORS[key].label}"
         for key, w in sorted(shares.items(), key=lambda pair: -pair[1])
     ]
+    named[3:] = [f"{len(named) - 3} more"] if len(named) > 4 else named[3:]
     became = "the uncalibrated model" if taken == 0 else f"{', '.join(named)}{' alone' * alone}"
     part = f", of which {percent(taken, 0)} is taken" if 0 < taken < 1 else ""
     twin = next(iter(shares), "") if taken else UNCALIBRATED
@@ -231,9 +232,7 @@ def _styled(
     if any(pictures.values()):
         # Inserted after the metrics, whose cells are marked by position.
         shown.insert(
-            len(columns),
-            screen.PICTURE_COLUMN.replace(" ", NBSP),
-            [pictures.get(label, "") for label in frame.index],
+            len(columns), screen.PICTURE_COLUMN, [pictures.get(label, "") for label in frame.index]
         )
     return marked_table(shown, **marked_cells)
 

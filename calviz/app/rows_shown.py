@@ -377,10 +377,11 @@ def explore_row_cards(settings: Settings, rows: IntArray) -> None:
     columns = _card_columns(data)
     if not columns:
         return
+    if st.query_params.get("beside") == "id" and "beside" not in st.session_state:
+        st.session_state["beside"] = data.id_name  # a link of an earlier version
     name = st.segmented_control(
         "Beside them",
         list(columns),
-        default=None,
         key="beside",
         bind="query-params",
         format_func=lambda key: shorten(key, 40),
@@ -417,7 +418,7 @@ def _card_columns(data: Dataset) -> Mapping[str, Any]:
     """Return the columns that can be shown with the rows: texts, and identifiers and groups that name pictures."""
     columns: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
     if data.ids is not None and are_pictures(islice(data.ids, 50)):
-        columns["id"] = data.ids
+        columns[data.id_name] = data.ids
     for name, factor in data.groups.items():
         if are_pictures(factor.levels):
             columns[name] = factor.values()
@@ -464,10 +465,7 @@ def _picture(folder: Path, name: str) -> str:
 
 def _card_words(row: Any) -> str:
     """Return the row's number, true class, predicted class and score in one line."""
-    parts = [f"row {row['row']:,}"]
-    if "label" in row:
-        parts.append(f"true: {shorten(row['label'], 30)}")
-    if "predicted" in row:
-        parts.append(f"predicted: {shorten(row['predicted'], 30)}")
-    parts.append(decimal(float(row["score"]), 3))
+    classes = {"true": "label", "predicted": "predicted"}
+    said = [f"{word}: {shorten(row[name], 30)}" for word, name in classes.items() if name in row]
+    parts = [f"row {row['row']:,}", *said, decimal(float(row["score"]), 3)]
     return md(" · ".join(parts), 300)

@@ -220,7 +220,7 @@ def draw_picture_choices() -> None:
 # ---- Pictures of metrics
 
 #: The heading of the column, and its width in pixels.
-PICTURE_COLUMN, BULLET_WIDE = "in a picture", 124
+PICTURE_COLUMN, BULLET_WIDE = "picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
 _DRAWN = 29
 

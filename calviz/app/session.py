@@ -213,7 +213,7 @@ class Settings:
         name = self.entry.loaded.file.split(".")[0]
         if len(self.entry.loaded.models) > 1:
             name += f"-{self.model}"
-        return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "calviz"
+        return re.sub(r"[^\w-]+", "-", name).strip("-")[:40] or "calviz"
 
     @property
     def bins_words(self) -> str:

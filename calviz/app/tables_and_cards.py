@@ -206,8 +206,7 @@ def rows_table(
     part = data.take(rows)
     events = reduce(part, reduction)
     facts = _facts(part)
-    original = rows if numbers is None else numbers[rows]
-    front: dict[str, object] = {"row": np.asarray(original) + 1}
+    front: dict[str, object] = {"row": 1 + np.asarray(rows if numbers is None else numbers[rows])}
     front |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:
@@ -250,15 +249,16 @@ def _facts(part: Dataset) -> dict[str, object]:
         columns["split"] = part.splits.values()
     if part.times is not None:
         days = part.times.astype("datetime64[D]")
-        columns["time"] = np.datetime_as_string(
+        columns[part.time_name] = np.datetime_as_string(
             part.times, "D" if (days == part.times).all() else "s"
         )
     if part.clusters is not None:
-        columns["cluster"] = part.clusters.values()
+        columns[part.column_names.get("clusters", "cluster")] = part.clusters.values()
     if part.weights is not None:
-        columns["weight"] = part.weights
+        columns[part.column_names.get("weights", "weight")] = part.weights
     for name, column in part.groups.items():
-        columns[name if name not in columns else f"{name} (group)"] = column.values()
+        if name not in part.column_names.values():
+            columns[name if name not in columns else f"{name} (group)"] = column.values()
     columns |= {name: column for name, column in part.numbers.items() if name not in columns}
     columns |= {name: text.values() for name, text in part.texts.items() if name not in columns}
     return columns

@@ -109,9 +109,8 @@ def draw_numbers(chosen: Settings) -> None:
     if chosen.reduction.kind == "top-label":
         words = f"sure of **{score:.1f} %**, right in **{hit:.1f} %**"
     else:
-        positive = chosen.reduction.kind == "positive"
         event = chosen.reduction_words
-        if positive:
+        if chosen.reduction.kind == "positive":
             event = md(f"'{shorten(chosen.whole.class_names[1], 40)}'")
         words = f"{event} is expected in **{score:.1f} %**, and true in **{hit:.1f} %**"
     st.markdown(f"**Read like this:** {rows}; {words}.")
@@ -170,13 +169,10 @@ def draw_first_rows(data: Dataset) -> None:
         height=min(280, 37 + 35 * len(frame)),
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
     )
-    notes = []
     if data.kind != "confidence" and data.n_classes > tables_and_cards.PREVIEW_CLASSES:
-        notes.append(f"The first {tables_and_cards.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
+        st.caption(f"The first {tables_and_cards.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
     if data.kind == "logits":
-        notes.append("The probabilities are the softmax of the file's logits.")
-    if notes:
-        st.caption(" ".join(notes))
+        st.caption("The probabilities are the softmax of the file's logits.")
 
 
 # ---- Templates
@@ -240,9 +236,11 @@ def draw_page() -> None:
         elif st.button("Close this file", type="tertiary", icon=":material/close:"):
             open_files.close(entry.key)
             st.rerun()
-        st.page_link(
-            navigation.link("overview"), label="See the verdict", icon=":material/arrow_forward:"
-        )
+        links = {"overview": "See the verdict"}
+        if navigation.has_judge(entry):
+            links["judge"] = "See what the judge is worth"
+        for key, label in links.items():
+            st.page_link(navigation.link(key), label=label, icon=":material/arrow_forward:")
 
     with navigation.boundary():
         if entry.sample is not None:

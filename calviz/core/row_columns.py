@@ -425,8 +425,7 @@ class RowColumns:
         """Columns that may be sliced by, as factors or numbers, times in microseconds since 1970."""
         times: dict[str, Any] = {}
         if self.times is not None:
-            name = self.column_names.get("times", "time")
-            times[name] = self.times.astype(np.int64).astype(np.float64)
+            times[self.time_name] = self.times.astype(np.int64).astype(np.float64)
         return {**times, **self.numbers, **self.texts, **self.groups}
 
     def sliced(self, column: str) -> Factor:
@@ -552,6 +551,11 @@ class RowColumns:
     def id_name(self) -> str:
         """Name of the identifiers' column in the file; "id" without one."""
         return self.column_names.get("ids", "id")
+
+    @property
+    def time_name(self) -> str:
+        """Name of the column of times in the file; "time" without one."""
+        return self.column_names.get("times", "time")
 
     @property
     def split_names(self) -> tuple[str, ...]:

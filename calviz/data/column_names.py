@@ -232,7 +232,7 @@ PAIRS = (
     ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
     ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
     ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("alive", "dead"), ("good", "bad"),
-    ("survived", "died"), ("nein", "ja"), ("non", "oui"), ("não", "sim"), ("nao", "sim"), ("0", "1"), ("-1", "1"), ("1", "2"),
+    ("gesund", "krank"), ("gesund", "erkrankt"), ("survived", "died"), ("nein", "ja"), ("non", "oui"), ("não", "sim"), ("nao", "sim"), ("0", "1"), ("-1", "1"), ("1", "2"),
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from calviz.core.blocks import Factor, FloatArray
 from calviz.core.errors import InputError
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.core.predictions import Predictions
+from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
 from calviz.data.format import Source, Table, format_of
 from calviz.data.loaded import Loaded, Notice, Recognition, known_columns, short
@@ -162,17 +163,19 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
     if judge is None or human is None:
         return None
     rest = [c for c in table.columns if c.width is None and c.name not in (judge, human)]
-    others = [c for c in rest if c.type == "text"]
-    numeric = [c.name for c in rest if c.numeric][:MOST_FEATURES]
-    fetched = table.fetch([(name,) for name in numeric], [judge, human, *(c.name for c in others)])
+    named = [c.name for c in rest if column_names.is_identifier(c.name)]
+    others = [c.name for c in rest if c.type == "text" or c.name in named]
+    numeric = [c.name for c in rest if c.numeric and c.name not in named][:MOST_FEATURES]
+    fetched = table.fetch([(name,) for name in numeric], [judge, human, *others])
     read = fetched.columns
     columns = JudgeColumns(yes_or_score(read[judge], judge), yes_or_score(read[human], human))
     score, people, _ = columns.aligned()
     at = ~np.isnan(score) & ~np.isnan(people)
     if not at.any():
         return None
-    factors = {c.name: Factor.of(read[c.name]).take(at) for c in others}
-    groups = {n: f for n, f in factors.items() if 1 < len(f.levels) <= MOST_LEVELS}
+    factors = {name: Factor.of(read[name]).take(at) for name in others}
+    own = next((n for n in named if len(Factor.of(read[n]).levels) == at.size), None)
+    groups = {n: f for n, f in factors.items() if 1 < len(f.levels) <= MOST_LEVELS and n != own}
     columns_of = zip(numeric, fetched.scores, strict=True)
     numbers = {n: a[at, 0] for n, a in columns_of if np.unique(a[at, 0]).size > 1}
     data = Predictions(
@@ -180,6 +183,8 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
         labels=people[at].astype(np.int64),
         groups=groups,
         numbers=numbers,
+        ids=None if own is None else factors[own].values(),
+        column_names={} if own is None else {"ids": own},
         name=name,
     )
     text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
@@ -193,6 +198,7 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
             label_form="class index",
             scores=(judge,),
             groups=tuple(groups),
+            id_column=own,
             class_names=data.class_names,
             models=(name,),
             columns=table.names,

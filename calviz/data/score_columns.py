@@ -198,6 +198,7 @@ def named_by_labels(
     used, *others = preferred
     plainly_named = tuple(column_names.by_prefix(c)[0] for c in used.columns) == used.class_names
     if others and not plainly_named and used.kind == "probabilities":
+        preferred.sort(key=lambda block: names.index(block.columns[0]))
         models = without_common_words([_around(block) for block in preferred])
         order = [{c: j for j, c in enumerate(b.labels)} for b in preferred]
         return tuple(

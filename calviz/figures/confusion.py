@@ -178,7 +178,7 @@ class Confusion(SampleFigure):
             "predicted wrong."
         )
         at = self.mistakes()
-        if not at.size:
+        if not at.size or self.n == 1:
             return head
         if at.size > 1 and self.rows[at[0]] == 1:
             return f"{head} No class is taken for the same other class twice."
@@ -240,6 +240,7 @@ class Confusion(SampleFigure):
                 range=[-0.5, shown.size - 0.5],
                 tickmode="array",
                 **below,
+                automargin=True,  # names that do not fit below their cells are turned
                 showgrid=False,
             ),
             yaxis=sheet.row_axis(

@@ -179,8 +179,8 @@ Box = tuple[float, float, float, float]
 
 #: Height and margins of the panel, in pixels.
 _PLANE_INNER, _PLANE_MARGINS = 300, (64, 20, 16, 54)
-#: Width of a letter and height of a line of a name, in pixels; width assumed if none is known.
-_LETTER, _LINE, _USUAL = 6.6, 18, 470
+#: Width of a letter and height of a line of a name, in pixels; width if none is known: that of a phone, where names are closest.
+_LETTER, _LINE, _USUAL = 6.6, 18, 350
 #: Diameter of a point in pixels.
 _POINT = 11
 #: Number of lines of equal score.

@@ -312,7 +312,8 @@ class SegmentOffsets(BaseRecalibrator):
             for effects in self.effects_
         ]
         if not names:
-            return f"in none of {counted(len(self.columns_), 'column')} segments differ beyond chance: it is the map of all rows."
+            base = RECALIBRATORS[self.base_.key].label
+            return f"in none of {counted(len(self.columns_), 'column')} segments differ beyond chance: it is {base} of all rows."
         return f"the segments of {', '.join(names)} differ beyond chance."
 
     @property

@@ -174,13 +174,13 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
     numbers = [name for name in data.numbers if not name.startswith(INTERVAL)]
     texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
-    time = [] if data.times is None else [data.column_names.get("times", "time")]
+    time = [] if data.times is None else [data.time_name]
     return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
     """Columns that are sliced by default: all but the time, which the watch tests."""
-    time = None if data.times is None else data.column_names.get("times", "time")
+    time = None if data.times is None else data.time_name
     return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
 
 

@@ -583,7 +583,7 @@ def test_clusters_weights_and_times_go_through_all_pages():
     words = text_of(quiet(app))
     assert "clusters 'patient_id', weights 'w', times 'date'" in words
     first = next(t.value for t in app.dataframe if "label" in t.value).iloc[0]
-    assert (first["time"], first["weight"]) == ("2021-01-11", 1.0)
+    assert (first["date"], first["w"]) == ("2021-01-11", 1.0)
     app.open("overview")
     assert "240 weighted rows in 24 clusters" in text_of(quiet(app))
     app.open("over_time")
@@ -635,10 +635,10 @@ def test_rows_of_weight_zero_are_left_out_and_the_others_keep_their_numbers():
             app.open(page.key)
             assert not app.exception, page.key
             for shown in (t.value for t in app.dataframe):
-                if {"row", "label", "weight"} <= set(shown):
+                if {"row", "label", "w"} <= set(shown):
                     rows = given.iloc[shown["row"].to_numpy() - 1]
                     assert (rows["w"] > 0).all()
-                    assert rows["w"].tolist() == shown["weight"].tolist()
+                    assert rows["w"].tolist() == shown["w"].tolist()
                     numbered += 1
     assert numbered
 

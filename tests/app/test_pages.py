@@ -266,11 +266,11 @@ def test_texts_and_pictures_stand_beside_the_rows(tmp_path):
     content = ("label,p_cat,p_dog,tale,image\n" + "\n".join(rows)).encode()
     app = upload(open_page(), "tales.csv", content).open("reliability")
     beside = app.segmented_control(key="beside")
-    assert beside.options == ["tale", "id"]
+    assert beside.options == ["tale", "image"]
     beside.set_value("tale").run()
     # Every third is a mistake; the surest come first.
     assert "tale <b>0" in text_of(quiet(app))
-    app.segmented_control(key="beside").set_value("id").run()
+    app.segmented_control(key="beside").set_value("image").run()
     app.text_input(key="calviz.pictures.folder").set_value(str(tmp_path / "none")).run()
     assert "There is no folder" in text_of(quiet(app))
     app.text_input(key="calviz.pictures.folder").set_value(str(tmp_path)).run()
@@ -278,3 +278,6 @@ def test_texts_and_pictures_stand_beside_the_rows(tmp_path):
     assert "Not shown: there is no '3.png' in the folder" in text
     # The first twelve are shown; one of them has a picture.
     assert [c.value for c in app.caption].count("no picture") == 11
+    # Links of earlier versions called the identifiers "id", whatever their column is called.
+    app = upload(open_page("beside=id", "data"), "tales.csv", content).open("reliability")
+    assert quiet(app).segmented_control(key="beside").value == "image"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from urllib.parse import unquote
 
 import numpy as np
@@ -256,10 +257,17 @@ def test_every_row_has_its_own_text_and_its_number():
     assert shown == texts["value"].tolist()
 
 
-def test_the_first_rows_show_the_cluster_of_each():
-    clusters = np.array(["ann", "bob", "ann"])
-    p = Predictions(probs=np.array([0.2, 0.7, 0.9]), labels=[0, 1, 1], clusters=clusters)
-    assert preview(p)["cluster"].tolist() == clusters.tolist()
+def test_the_first_rows_show_the_columns_of_a_file_under_its_own_names():
+    clusters, days = np.array(["ann", "bob", "ann"]), np.array(["2026-01-01"] * 3, "datetime64[D]")
+    p = Predictions(
+        probs=np.array([0.2, 0.7, 0.9]), labels=[0, 1, 1], clusters=clusters, times=days
+    )
+    assert list(preview(p))[-2:] == ["time", "cluster"]
+    named = replace(
+        p, column_names={"clusters": "user", "times": "seen"}, groups={"user": clusters}
+    )
+    assert list(preview(named))[-2:] == ["seen", "user"]
+    assert preview(named)["user"].tolist() == clusters.tolist()
 
 
 @pytest.mark.slow

@@ -410,3 +410,11 @@ def test_two_classes_are_seen_at_a_prevalence():
     assert "prevalence" not in app.query_params
     app.selectbox(key="calviz.pick").set_value("digits").run()
     assert not [box for box in quiet(app).number_input if box.key == "prevalence"]
+
+
+def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
+    """As when the first run was broken off: a later one must not offer the first of the list, which the browser would take."""
+    app = open_page("split=calibration&bins=9").run()
+    split = app.selectbox(key="split")
+    assert split.options[split.proto.default] == split.value == "calibration"
+    assert app.number_input(key="bins").proto.default == 9

@@ -316,8 +316,10 @@ def view(browser: Any, visitor: Any, server: Server) -> Iterator[Callable[..., V
             at: Server | None = None,
             stranger: bool = False,
         ) -> View:
-            # A stranger shares no cookie and no storage with the other tabs.
-            context = apart.enter_context(browser.new_context()) if stranger else visitor
+            # A stranger shares no cookie and no storage with the other tabs, and has a screen for fingers.
+            context = visitor
+            if stranger:
+                context = apart.enter_context(browser.new_context(has_touch=True))
             page = context.new_page()
             page.set_default_timeout(PATIENCE)
             page.set_viewport_size({"width": width, "height": height})

@@ -367,6 +367,15 @@ def test_a_page_fits_a_phone(path, view):
         assert wide == [0, 0], dark
 
 
+def test_each_tap_selects_the_bin_that_it_points_at(view):
+    page = view(width=390, height=1400, stranger=True).open("/reliability").page
+    bins = page.locator(".js-plotly-plot .bars .point path")
+    for place, number in ((9, 14), (5, 10)):
+        box = waiting.at_rest(page, bins.nth(place).bounding_box)
+        page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
+        page.wait_for_url(f"**selected=bins~{number}")
+
+
 def _has_a_diagram_with_its_words(tab):
     tab.page.wait_for_selector(".js-plotly-plot .bars .point path", state="attached")
     chart = tab.page.locator("[data-testid=stPlotlyChart]").first

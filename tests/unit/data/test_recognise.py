@@ -677,3 +677,28 @@ def test_arrays_with_class_names():
     probs = np.array([[0.7, 0.3], [0.2, 0.8]])
     np.savez(out, probs=probs, labels=np.array(["NA", "EU"]), class_names=np.array(["NA", "EU"]))
     assert read(out.getvalue(), name="a.npz").first.labels.tolist() == [0, 1]
+
+
+def test_models_named_by_labels_stand_in_the_order_of_the_file_and_a_disease_is_the_event():
+    rng = np.random.default_rng(0)
+    truth = rng.random(60) < 0.4
+    rows = [
+        ";".join(["erkrankt" if ill else "gesund", *(f"{v:.4f}" for v in (p, 1 - p, q, 1 - q))])
+        for ill in truth
+        for p, q in [rng.beta(2, 2, 2) * 0.5 + 0.4 * ill]
+    ]
+    names = "Diagnose;Modell eins: erkrankt;Modell eins: gesund;Wald: erkrankt;Wald: gesund"
+    found = loaded("\n".join([names, *rows])).recognition
+    assert found.models == ("Modell eins", "Wald")
+    assert found.class_names == ("gesund", "erkrankt")
+
+
+def test_a_column_that_identifies_the_rows_of_a_judge_is_no_number_to_slice_by():
+    rows = [
+        f"{i + 1},{i % 3},{0.2 + 0.6 * (i % 2)},{i % 2 if i % 5 == 0 else ''}" for i in range(60)
+    ]
+    found = loaded("\n".join(["answer_id,length,judge,human", *rows])).first
+    assert found.id_name == "answer_id"
+    assert found.ids is not None
+    assert found.ids.tolist() == [str(i + 1) for i in range(0, 60, 5)]
+    assert list(found.numbers) == ["length"]
