@@ -172,11 +172,12 @@ def cumulative(chosen: Settings) -> None:
             "largest error over any range of scores.",
         )
         with st.spinner("Resampling the errors …", show_time=True):
-            # Chosen for this page: the distances that its panels show.
+            # Chosen for this page: the distances that its panels show. The sentence says the first, but not the pinned one.
             keys = ("ks", "kuiper")
             evaluation = session.metrics(chosen, keys, error_bars=True)
+        pinned = pinning.values(chosen, keys)
         tables_and_cards.draw_metric_lines(
-            evaluation, keys, verdict=verdict, pinned=pinning.values(chosen, keys)
+            evaluation, keys if pinned else keys[1:], verdict=verdict, pinned=pinned
         )
         rows_shown.draw_selection(chosen, rows=False)
         _panels(("a", "gap"), figure, chosen)

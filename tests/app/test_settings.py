@@ -119,7 +119,7 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
     app = open_page(page="cumulative")
     app.selectbox(key="reduction").set_value(reduction).run()
     words = text_of(quiet(app))
-    assert "KS error" in words
+    assert "Kuiper error" in words
     assert "A calibrated model stays within" in words
     assert len(app.get("plotly_chart")) == 2
     more = "Panels b, c and d, isotonic curve (CORP), what it costs those who decide"
