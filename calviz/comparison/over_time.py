@@ -808,6 +808,7 @@ class OverTime:
     whole_waiting: Expected | None = None
     unexpected: str = ""
 
+    @errors.claim("change-over-time")
     def __repr__(self) -> str:
         changed = f"{len(self.changed):,} of {len(self.periods):,} periods changed beyond chance"
         return f"<OverTime of '{self.name}': {self.metric} by {self.every}, {changed}>"
