@@ -440,7 +440,7 @@ def test_the_rows_of_the_worst_bin_are_one_click_away_and_the_bar_stays_one_line
     tab.settle().expect("Pinned")
     middles = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
         const box = e.getBoundingClientRect(); return Math.round(box.y + box.height / 2) })"""
-    assert len(set(tab.page.evaluate(middles))) == 1
+    assert len(set(waiting.at_rest(tab.page, lambda: tab.page.evaluate(middles)))) == 1
 
 
 def test_settings_survive_a_page_switch_and_a_step_back(view):
