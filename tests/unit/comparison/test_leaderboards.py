@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.stats import friedmanchisquare, ttest_1samp, ttest_ind
 from scipy.stats import t as student
 
-from benchmarks.claims import SIMULATIONS, mean_and_error
+from benchmarks.claims import SIMULATIONS, every_simulation, mean_and_error
 from calviz.comparison.arena_results import (
     CriticalDifference,
     Experiment,
@@ -403,6 +403,7 @@ class TestAverages:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["6 methods, 5 data sets", "one far ahead, 8 data sets"])
 def test_intervals_cover_the_winrates_of_all_data_sets(case):
+    every_simulation()
     one = SIMULATIONS[f"arena-mean: true winrates covered, {case}"]
     mean, error = mean_and_error(one.outcomes(60, seed=7))
     assert 0.93 - 3 * error < mean < 0.98 + 3 * error
