@@ -28,9 +28,9 @@ from calviz.comparison.arena_results import (
     MethodScore,
     ResultTable,
     few_words,
-    headline,
     rated_words,
     short_headline,
+    size_words,
 )
 from calviz.comparison.arena_sources import Playable, results_in
 from calviz.comparison.leaderboards import CLASSES, ROWS, in_range, judge, leaderboard, range_words
@@ -315,7 +315,7 @@ def _board(arena: Arena, say: Callable[[str], object]) -> None:
     board = _labelled(chosen)
     say(short_headline(board))
     # The title says which is first.
-    st.markdown(md(headline(board).partition(" First ")[0], 1_000))
+    st.markdown(md(size_words(board), 1_000))
     if caution := few_words(board):
         st.warning(caution, icon=":material/warning:")
     _table(board)

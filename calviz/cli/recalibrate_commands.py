@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -82,6 +82,7 @@ def recalibrate(
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
     from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
+    from calviz.core.words import counted
     from calviz.data.writing import check_target, write_predictions
 
     parameters = parse_parameters(option, [method])
@@ -90,6 +91,7 @@ def recalibrate(
     check_output("--save-snippet", save_snippet)
     about: dict[str, Any] = {"method": method, "out": out}
     about |= {"map": save_map, "snippet": save_snippet}
+    saved = {"the map": save_map, "its code": save_snippet}
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
@@ -109,6 +111,7 @@ def recalibrate(
         how = {"sample": recalibrated.sample.record(), "judge_on": judged}
         warnings = recalibrated.recalibrator.warnings_
         written = [str(path) for path in recalibrated.files]
+        _say_written(json_only, saved)
         json_only.write_json(about | how | {"written": written, "warnings": warnings})
         return FINE
     check_target(out)
@@ -140,8 +143,15 @@ def recalibrate(
     with _saving(record, fitted, save_map, save_snippet):
         write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
     named = {"name": data.name, "rows": data.rows}
+    _say_written(json_only, {counted(data.rows, "row"): out, **saved})
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
     return FINE
+
+
+def _say_written(json_only: Outputs, files: Mapping[str, str | None]) -> None:
+    said = ", ".join(f"{what} to {path}" for what, path in files.items() if path is not None)
+    if said and not json_only.quiet:
+        click.echo(f"wrote {said}")
 
 
 def _raw_scores(
@@ -263,8 +273,7 @@ def apply(
         raw = _raw_scores(load_map(record), raw_score, json_only)
         with command_group.showing_progress():
             written = apply_to_files(sources, record, out, model=model, options=reading)
-        if not json_only.quiet:
-            click.echo(f"wrote {counted(len(written), 'file')} to {out}")
+        _say_written(json_only, {counted(len(written), "file"): out})
         return _say_applied(json_only, map, record, out, raw, [str(path) for path in written])
     (file,) = sources
     check_target(out)
@@ -280,6 +289,7 @@ def apply(
     labelled = bool(loaded.recognition.label_form)
     named = loaded.named_as_labels(calibrated)
     write_predictions(named, out, labelled=labelled, types=loaded.types)
+    _say_written(json_only, {counted(data.rows, "row"): out})
     return _say_applied(json_only, map, record, out, raw, [out])
 
 

@@ -108,18 +108,18 @@ class MethodResult:
     reason: str | None = None
     fit_seconds: float = math.nan
     apply_seconds: float = math.nan
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     accuracy_preserving: bool = False
     predictions_changed: int = 0
-    metrics: Mapping[str, MetricResult] = field(default_factory=dict)
-    differences: Mapping[str, Difference] = field(default_factory=dict)
-    best_share: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict, repr=False)
+    differences: Mapping[str, Difference] = field(default_factory=dict, repr=False)
+    best_share: Mapping[str, float] = field(default_factory=dict, repr=False)
     calibration_gain: float = math.nan
-    fit_spread: Mapping[str, float] = field(default_factory=dict)
+    fit_spread: Mapping[str, float] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     numbers: int = 0
-    calibrated: Dataset | None = None
-    recalibrator: Any = None
+    calibrated: Dataset | None = field(default=None, repr=False)
+    recalibrator: Any = field(default=None, repr=False)
 
     def trade_off(self) -> Iterator[str]:
         """Yield what the method costs in one proper score although it gains in the other, both beyond noise."""
@@ -150,9 +150,9 @@ class ModelResult:
     """
 
     name: str
-    metrics: Mapping[str, MetricResult] = field(default_factory=dict)
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict, repr=False)
     reason: str | None = None
-    best_share: Mapping[str, float] = field(default_factory=dict)
+    best_share: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def ok(self) -> bool:

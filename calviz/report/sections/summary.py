@@ -129,9 +129,12 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
     written = Written(before)
     label, then = RECALIBRATORS[method].label, written.of(after.value)
-    if then == written.value:
-        return f"{label} would leave the ECE at {then} points."
-    return f"{label} would take the ECE from {written.value} to {then} points."
+    change = (
+        "leave the ECE at" if then == written.value else f"take the ECE from {written.value} to"
+    )
+    floor = after.noise_floor
+    noise = f", where a calibrated model would show {written.of(floor.mean)}" if floor else ""
+    return f"{label} would {change} {then} points{noise}."
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
@@ -174,7 +177,8 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         raise NotAvailable(f"no correction was tried: {reason}") from None
     key = sample.ece_key
     after, before = (
-        analysis.evaluate(sample.with_data(data), [key])[key] for data in (done.after, done.before)
+        analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
+        for data in (done.after, done.before)
     )
     yield Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
 

@@ -184,9 +184,12 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
 
 
 def test_what_would_change_nothing_is_not_said_to_change_it():
-    ece = calviz.evaluate(predictions(200, ("a", "b", "c")))["ece"]
+    ece = calviz.evaluate(predictions(200, ("a", "b", "c")), ["ece"], noise_floor=True)["ece"]
     words = fix_words("temperature", ece, replace(ece, value=ece.value + 1e-9))
-    assert words == f"Temperature scaling would leave the ECE at {Written(ece).value} points."
+    noise = Written(ece).of(ece.noise_floor.mean)
+    assert words == (
+        f"Temperature scaling would leave the ECE at {Written(ece).value} points, where a calibrated model would show {noise}."
+    )
     words = fix_words("temperature", ece, replace(ece, value=ece.value / 2))
     assert words.startswith("Temperature scaling would take the ECE from ")
 

@@ -21,7 +21,7 @@ from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import collect_evidence, joint
 from calviz.verdicts.row_checks import FEW_COLUMNS, row_hashes
-from calviz.verdicts.sentence import _on_average, explained, judged, other_view
+from calviz.verdicts.sentence import _on_average, explained, judged, seen_by_other
 from tests.inputs.simulated import draw_labels
 
 # ---- The verdict, on samples whose true calibration is known
@@ -461,7 +461,7 @@ def means(data):
 
 def quick(data):
     """With as many resamples as a simulation can afford."""
-    return other_view(Sample(data, "positive", resamples=199))
+    return seen_by_other(Sample(data, "positive", resamples=199))
 
 
 @pytest.mark.slow
