@@ -88,9 +88,12 @@ class LogisticSpline(LogOddsMaps):
         """Fit a penalised spline to log-odds z and hits, shape (n,) each."""
         cells = LogOddsCells.of(z, hit, min(self.folds, z.size), weights)
         basis = Basis.of(cells.z, cells.rows.sum(axis=1), self.knots)
-        problem = _SplineProblem(cells, basis.at(cells.z), basis.bent, self.own_rows)
-        strength = problem.best_strength() if self.strength is None else self.strength
-        values = basis.at_knots @ problem.fitted(strength)
+
+        def problem(of: LogOddsCells) -> _SplineProblem:
+            return _SplineProblem(of, basis.at(of.z), basis.bent, self.own_rows)
+
+        strength = self.strength or problem(cells.merged(FEW_CELLS)).best_strength()
+        values = basis.at_knots @ problem(cells).fitted(strength)
         return LogitSpline.through(basis.knots, values, float(strength))
 
     def _check_parameters(self) -> None:
@@ -178,8 +181,8 @@ def {name}_margin(z):
 
 #: Penalty strengths that are tried, strongest first; with the first one the spline is a straight line.
 STRENGTHS = (np.inf, *np.logspace(4, -2, 7))
-#: With more distinct log-odds than this, rows are grouped into cells, each at its mean log-odds.
-CELLS = 1_000
+#: With more distinct log-odds than this, rows are grouped into cells, each at its mean log-odds; into fewer when strengths are compared.
+CELLS, FEW_CELLS = 1_000, 250
 #: Newton decrement (in nats) at which a fit ends: when strengths are compared, and in the final fit.
 _ROUGH, _FINE = 1e-4, 1e-10
 #: Ridge that keeps directions without rows at 0.
@@ -279,6 +282,14 @@ class LogOddsCells:
             rows.astype(np.float64),
             hits.reshape(rows.shape),
         )
+
+    def merged(self, most: int) -> Self:
+        """Return at most this many cells, of neighbours together."""
+        starts = np.unique(np.linspace(0, self.z.size, most, endpoint=False).astype(np.intp))
+        rows, hits = (np.add.reduceat(part, starts) for part in (self.rows, self.hits))
+        own = self.rows.sum(axis=1)
+        z = np.add.reduceat(self.z * own, starts) / np.add.reduceat(own, starts)
+        return type(self)(z, rows, hits)
 
     @staticmethod
     def _starts(z: FloatArray) -> IntArray:
