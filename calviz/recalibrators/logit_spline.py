@@ -339,6 +339,8 @@ class _SplineProblem:
     def best_strength(self) -> float:
         """Return the largest strength whose held-out loss is within one standard error of the lowest one.
 
+        After the loss has risen twice in a row, weaker ones are not tried.
+
         The standard error is that of the difference from the lowest loss, on the same rows: that of the loss itself is many times
         as large, and says nothing about the strengths.
         """
@@ -347,7 +349,8 @@ class _SplineProblem:
             return float(STRENGTHS[0])
         rows = cells.rows.sum(axis=1, keepdims=True) - cells.rows
         hits = cells.hits.sum(axis=1, keepdims=True) - cells.hits
-        miss_loss, hit_loss = [], []
+        hit, miss = cells.hits, cells.rows - cells.hits
+        miss_loss, hit_loss, total = [], [], []
         theta: FloatArray = np.zeros((cells.rows.shape[1], self.x.shape[1]))
         for strength in STRENGTHS:
             checkpoint()
@@ -356,11 +359,10 @@ class _SplineProblem:
             of_misses, _ = softplus(margin)
             miss_loss.append(of_misses)
             hit_loss.append(of_misses - margin)
-        hit, miss = cells.hits, cells.rows - cells.hits
-        total = np.array(
-            [np.vdot(hit, a) + np.vdot(miss, b) for a, b in zip(hit_loss, miss_loss, strict=True)]
-        )
-        best, n = int(total.argmin()), cells.rows.sum()
+            total.append(np.vdot(hit, hit_loss[-1]) + np.vdot(miss, of_misses))
+            if len(total) > 2 and total[-1] > total[-2] > total[-3]:
+                break
+        best, n = int(np.argmin(total)), cells.rows.sum()
         for at, strength in enumerate(STRENGTHS):
             a, b = hit_loss[at] - hit_loss[best], miss_loss[at] - miss_loss[best]
             excess = (total[at] - total[best]) / n
