@@ -216,7 +216,8 @@ def compare_models(
         "split": split,
     }
     samples: dict[str, Sample] = {}
-    for name, data in aligned.models.items():
+    # Without a report nothing else needs them, and their resamples would stay in memory.
+    for name, data in aligned.models.items() if outputs.reports else ():
         with suppress(NotAvailable):  # a model without this reduction: the comparison says why
             samples[name] = Sample(data, how, **settings)
     every = "all" if outputs.json is not None else None
