@@ -55,7 +55,7 @@ def risk_coverage(chosen: Settings) -> None:
         decide_coverage.explore_risk_coverage(chosen, method, say)
         rows_shown.draw_selection(
             chosen,
-            hint="Click a point of the curve to select the rows that are kept there, on every page.",
+            hint="Choose a point of the curve to select the rows that are kept there, on every page.",
         )
 
     with navigation.boundary():

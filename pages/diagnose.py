@@ -327,7 +327,7 @@ def classwise(chosen: Settings) -> None:
         if chosen.whole.labels is not None:
             rows_shown.draw_selection(
                 chosen,
-                hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
+                hint="Choose a bar or a cell of the matrix, or tick a class, to select its rows, here and on every page.",
             )
         at = ranked.ranked(order)
         if order == "beyond":  # the furthest outside first, on whichever side

@@ -61,13 +61,13 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     st.dataframe(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
-            "rows": [s.rows for s in levels.slices.slices],
-            "score": percent_numbers(s.score for s in levels.slices.slices),
-            "hits": percent_numbers(s.hits for s in levels.slices.slices),
             "the score is": [levels.word(s) for s in levels.slices.slices],
             "from": [decimal(c.threshold) if c.kept else "not shown" for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
             "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
+            "rows": [s.rows for s in levels.slices.slices],
+            "score": percent_numbers(s.score for s in levels.slices.slices),
+            "hits": percent_numbers(s.hits for s in levels.slices.slices),
             "more": ["" if c.kept else c.more_words for c in levels.choices],
         },
         hide_index=True,
@@ -217,11 +217,11 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     shown = pd.DataFrame(
         {
             "rule": frame["rule"],
+            "cost of 1,000": [per(rule.cost) for rule in rules],
+            "95 % interval": [f"{per(i.low)} to {per(i.high)}" if i else "–" for i in ends],
             "confidence ≥": [kept_from(rule).removeprefix("confidence ≥ ") for rule in rules],
             "referred": [percent(rule.referred / n) for rule in rules],
             "accuracy of the kept": [percent(r.accuracy) if r.kept else "–" for r in rules],
-            "cost of 1,000": [per(rule.cost) for rule in rules],
-            "95 % interval": [f"{per(i.low)} to {per(i.high)}" if i else "–" for i in ends],
         }
     )
     if len(figures) > 1:
@@ -306,7 +306,7 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
                 "true class": [shorten(s.name, 60) for s in summaries],
                 "rows": [s.rows for s in summaries],
                 "coverage": percent_numbers(s.coverage for s in summaries),
-                "95 % interval, all classes together": [
+                "95 % interval": [
                     percent_range(s.together.low, s.together.high) for s in summaries
                 ],
                 "mean size": [s.size for s in summaries],
@@ -319,6 +319,7 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "coverage": st.column_config.NumberColumn(format="%.1f %%"),
+            "95 % interval": st.column_config.TextColumn(help="Of all classes together."),
             "mean size": st.column_config.NumberColumn(
                 format="%.2f" if summaries[0].size < 10 else "%.0f"
             ),

@@ -48,13 +48,8 @@ def explore_confusion(settings: Settings) -> None:
     with picture:
         _matrix(figure, chosen, colour_by)
         # On a phone, cells have room for one number.
-        in_cell = "Numbers of rows"
-        if screen.page_width() is None:
-            in_cell = "Rows, and below them the mean confidence"
-        st.caption(
-            f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
-            "selects the rows of a cell."
-        )
+        more = "" if screen.page_width() else ", and below them the mean confidence"
+        st.caption(f"Rows{more}. Blue: right; orange: wrong, stronger where the share is larger.")
     with pairs:
         _pairs(figure, chosen, settings)
 

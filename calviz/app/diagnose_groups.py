@@ -336,43 +336,40 @@ def _selected_position(shown: Sequence[Slice]) -> int | None:
 def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     shown = tested.slices[:MOST]
-    limit = {"wide": 46, "usual": 24}.get(screen.width_class(), 22)
+    limit = {"wide": 46, "narrow": 28, "usual": 24}.get(screen.width_class(), 22)
     names = told_apart((s.name for s in shown), limit)
     frame = pd.DataFrame(
         {
             "slice": name,
             "rows": s.rows,
-            "score": s.score,
-            "hits": s.hits,
             "gap": s.gap,
             "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
             "p-value": s.p_value,
             "adjusted": s.adjusted,
             "off": "yes" if s.adjusted <= tested.rate else "",
+            "score": s.score,
+            "hits": s.hits,
             "ECE": s.ece,
             "noise": s.ece_noise,
         }
         for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
-    frame.insert(5, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
+    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
     if pinned is not None:
-        frame.insert(5, "pinned", pinned.content[:MOST])
+        frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
-        "gap": signed_points,
+        **dict.fromkeys(frame.columns.intersection(["gap", "pinned"]), signed_points),
         **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), p_number),
     }
-    if pinned is not None:
-        formats["pinned"] = signed_points
     return frame.style.format(formats)
 
 
 def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
-    usual = 140 if pinned else 166
-    widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
+    widths = {"narrow": 206, "small": 150, "usual": 140 if pinned else 166, "wide": 320}
     return st.column_config.TextColumn(width=widths[screen.width_class()], pinned=True)
 
 
@@ -405,7 +402,7 @@ _COLUMNS = {
 def _button_to_look(one: Slice | None, settings: Settings) -> None:
     if one is None:
         st.caption(
-            "Click a mark or tick a row to select the rows of that slice, here and on every page.",
+            "Choose a mark or tick a row to select the rows of that slice, here and on every page.",
             width="content",
         )
         return

@@ -16,13 +16,17 @@ from calviz.figures.reliability import CurveKind, Reliability
 WIDTH = 460
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
-_PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
+_PICKS = {"click": "one bin", "drag": "a range by a drag"}
 
 
 @st.fragment
 def explore_bins(settings: Settings) -> None:
     """Draw the diagram, and beside it the selected rows, the errors of the bins and their table."""
     with navigation.boundary():
+        # On a phone the diagram and what is set would lie above the rows that were asked for.
+        first = screen.page_width() is not None and selection.is_asked_for()
+        if first:
+            rows_shown.draw_selection(settings)
         with st.container(horizontal=True, gap="medium"):
             curves = st.segmented_control(
                 "Curves without bins",
@@ -49,11 +53,9 @@ def explore_bins(settings: Settings) -> None:
         )
         # Drawn before the diagram, which takes the browser longest.
         with beside:
-            rows_shown.draw_selection(
-                settings,
-                hint="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
-                "and on every page.",
-            )
+            if not first:
+                hint = "Choose a bin, or tick rows of the table, to see what is in them, here and on every page."
+                rows_shown.draw_selection(settings, hint=hint)
         with diagram:
             draw_clickable(
                 figure,

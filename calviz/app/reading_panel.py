@@ -91,7 +91,7 @@ def _draw_way_back(entry: OpenFile) -> None:
 
 
 def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
-    st.caption("Its first rows, and what each column is taken for: click on a role to change it.")
+    st.caption("Its first rows, and what each column is taken for: choose a role to change it.")
     options = draw_rows("failed", shown)
     as_shown = shown.as_shown()
     if shown.missing:
@@ -137,7 +137,7 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
         shown = _with_classes(_first_rows(entry.content_key, entry), entry)
     except CalvizError:  # several logs, whose rows are made from all of them
         return draw_details(entry.key, entry.options, found.columns, found.choices)
-    st.caption("Click on a role to change it: the file is read again at once.")
+    st.caption("Choose a role to change it: the file is read again at once.")
     options = draw_rows(entry.key, shown)
     with st.expander("More about the scores and labels", icon=":material/tune:"):
         details = draw_details(entry.key, shown.options, found.columns, found.choices)

@@ -38,7 +38,7 @@ from calviz.core.blocks import BoolArray, watching
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset
-from calviz.core.words import capitalised, counted, csv_bytes, distinct, listed
+from calviz.core.words import capitalised, counted, csv_bytes, distinct, listed, told_apart
 from calviz.data.format import Source
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
 from calviz.figures.figure import Figure
@@ -405,8 +405,9 @@ def _range(
 
 
 def _table(board: Leaderboard) -> None:
-    wide = 110 if screen.page_width() else 230  # on a phone the numbers need the room
-    columns: dict[str, object] = {"method": [s.method for s in board]}
+    # On a phone the numbers need the room.
+    wide, most = (150, 20) if screen.page_width() else (230, 60)
+    columns: dict[str, object] = {"method": told_apart((s.method for s in board), most)}
     config: dict[str, Any] = {"method": st.column_config.TextColumn(pinned=True, width=wide)}
     labels = {score: SHORT.get(score, METRICS[score].label) for score in SCORES}
 

@@ -299,10 +299,11 @@ class _SelectionState:
     """The selection of a session, its name, and what must not change for it to mean the same; why the last one ended.
 
     `turns` counts, per widget that selects, how often something was selected elsewhere. `page_is_behind` if so far only a
-    fragment has shown the selection.
+    fragment has shown the selection; `by` names the widget that selected.
     """
 
     rule: SelectionRule | None = None
+    by: str = ""
     name: str = ""
     meant_for: tuple[str, ...] = ()
     end_reason: str = ""
@@ -312,7 +313,7 @@ class _SelectionState:
 
     def select(self, rule: SelectionRule | None, *, by: str = "", end_reason: str = "") -> None:
         """Select rows, or none; all widgets but one forget what was chosen in them."""
-        self.rule, self.meant_for, self.end_reason = rule, (), end_reason
+        self.rule, self.by, self.meant_for, self.end_reason = rule, by, (), end_reason
         self.turns = {name: turn + (name != by) for name, turn in self.turns.items()}
 
 
@@ -341,6 +342,11 @@ class Selected(NamedTuple):
 def current_rule() -> SelectionRule | None:
     """Return the rule of the selection; None if nothing is selected."""
     return _state().rule
+
+
+def is_asked_for() -> bool:
+    """Whether rows were selected by a link or a button that leads to them, not in a figure or table beside which they appear."""
+    return _state().rule is not None and not _state().by
 
 
 def current(settings: Settings) -> Selected | None:

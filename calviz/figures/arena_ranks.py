@@ -99,26 +99,24 @@ class CriticalRanks(Figure):
         bars = highest + 0.045 * span * np.arange(1, len(cliques) + 1)
         air = _AIR * span
         high = max(highest, *bars, 0.0, lowest + c.difference) + air
-        left = name_room([shorten(name, _NAME) for name in methods], _BESIDE)
+        above, names = sheet.narrow, [plotly_text(name, _NAME) for name in methods]
+        left = name_room(() if above else [shorten(name, _NAME) for name in methods], _BESIDE)
         place: Trace = {"xref": "x", "yref": "paper", "x": lowest, "y": 1, "yshift": 12}
-        corner: Trace = {
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "font": {"size": 12, "color": p.muted},
-        }
+        place |= {"xanchor": "left", "yanchor": "bottom", "font": {"size": 12, "color": p.muted}}
+        critical = label(f"critical difference {c.difference:.2f}", p, **place)
         return sheet.picture(
             [*_rank_points(self, sheet, ranks), *_bars(self, sheet, bars)],
-            inner=_ROW * len(methods),
+            inner=(_TALL if above else _ROW) * len(methods),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             above=_TOP - 8,
             shapes=list(_ruler(sheet, lowest, lowest + c.difference)),
-            annotations=[label(f"critical difference {c.difference:.2f}", p, **place, **corner)],
+            annotations=[critical, *(sheet.names_above(names, 6) if above else ())],
             xaxis=sheet.axis("Mean rank (1 is best)", range=[lowest - air, high], nticks=7),
-            yaxis=sheet.row_axis([plotly_text(name, _NAME) for name in methods], ticks=""),
+            yaxis=sheet.row_axis(names, ticks="", showticklabels=not above),
         )
 
 
-_RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
+_RIGHT, _TOP, _BOTTOM, _ROW, _TALL = 16, 34, 50, 24, 42
 #: Maximum characters of a name, and space beside the names in pixels.
 _NAME, _BESIDE = 38, 18
 #: Width in pixels of a bar that joins methods, and space left free beside the ranks, as a share of their span.
@@ -232,20 +230,21 @@ class Winrates(Figure):
         if self.board.baseline in self.methods:
             at = self.methods.index(self.board.baseline)
             names[at] = f"<i>{names[at]}</i>"
-        left = name_room([shorten(name, _NAME) for name in self.methods], _BESIDE)
+        above, short = sheet.narrow, [shorten(name, _NAME) for name in self.methods]
         half: Trace = {"x": 0.5, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
         return sheet.picture(
             _winrate_points(self, sheet),
-            inner=_WINRATES_ROW * len(names),
-            margins=(left, _RIGHT, _WINRATES_TOP, _BOTTOM),
+            inner=(_WINRATES_TALL if above else _WINRATES_ROW) * len(names),
+            margins=(name_room(() if above else short, _BESIDE), _RIGHT, _WINRATES_TOP, _BOTTOM),
             legend_over="container",
             shapes=[marks.vertical_shape(sheet.palette.neutral, **half)],
             xaxis=sheet.axis("Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
-            yaxis=sheet.row_axis(names, ticks=""),
+            yaxis=sheet.row_axis(names, ticks="", showticklabels=not above),
+            annotations=sheet.names_above(names, 13) if above else (),
         )
 
 
-_WINRATES_TOP, _WINRATES_ROW = 10, 27
+_WINRATES_TOP, _WINRATES_ROW, _WINRATES_TALL = 10, 27, 56
 #: Offset of the scores of one method from the middle of its row, in rows.
 _APART = 0.17
 

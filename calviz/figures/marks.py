@@ -337,6 +337,18 @@ class Sheet:
             **attributes,
         )
 
+    def names_above(self, names: Iterable[str], yshift: int) -> list[Trace]:
+        """Write the names of rows on the panel, `yshift` pixels above each: on a narrow page they would take most of the width."""
+        place: Trace = {
+            "xref": "paper",
+            "x": 0.0,
+            "xanchor": "left",
+            "yref": "y",
+            "yanchor": "bottom",
+        }
+        place |= {"yshift": yshift, "bgcolor": self.palette.glaze(self.palette.paper, 0.7)}
+        return [label(name, self.palette, **place, y=y) for y, name in enumerate(names)]
+
     def picture(
         self,
         traces: Iterable[Trace],

@@ -37,7 +37,6 @@ from calviz.figures.marks import (
     Trace,
     area,
     drawn,
-    label,
     line,
     markers,
     name_room,
@@ -182,7 +181,7 @@ class SliceGaps(Figure):
             ],
             xaxis=sheet.axis(f"{score.capitalize()} − {hit} (points)", nticks=5 if above else 9),
             yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside"),
-            annotations=_names_above(names, sheet) if above else (),
+            annotations=sheet.names_above(names, 6) if above else (),
         )
         return drawn(picture)
 
@@ -195,15 +194,6 @@ _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
 _MARK, _CLICKED = 9, 14
 #: Maximum characters of a name beside and above its row, and space beside the names in pixels.
 _NAME, _ABOVE, _BESIDE = 52, 46, 20
-
-
-def _names_above(names: list[str], sheet: Sheet) -> list[Trace]:
-    palette = sheet.palette
-    place: Trace = {"xref": "paper", "x": 0.0, "xanchor": "left", "yref": "y", "yanchor": "bottom"}
-    return [
-        label(name, palette, **place, y=at, yshift=6, bgcolor=palette.glaze(palette.paper, 0.7))
-        for at, name in enumerate(names)
-    ]
 
 
 def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:

@@ -56,7 +56,7 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
     number = title.split()[1]
     page.wait_for_url(f"**selected=bins~{number}**")
     page.locator(".st-key-calviz-selected-chip button").first.click()
-    page.get_by_text("Click a bin").wait_for()
+    page.get_by_text("Choose a bin").wait_for()
     assert page.get_by_role("heading", name=re.compile(r"^Bin \d")).count() == 0
 
 
@@ -124,11 +124,11 @@ def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     page.wait_for_url(re.compile(r"/classwise\?.*selected=bins~1"))
     page.get_by_role("heading", name=re.compile(r"^Bins 1\d to 1\d \(0\.")).wait_for()
     page.locator(".st-key-calviz-selected-chip button").first.click()
-    tab.expect("Click a bar, tick a class")
+    tab.expect("Choose a bar or a cell")
     page.wait_for_url(re.compile(r"^((?!selected).)*$"))
     # A click on the risk-coverage curve, a few pixels beside it, selects what is kept there.
     tab.go("Decide", "Risk-coverage")
-    tab.expect("Click a point of the curve").settle()
+    tab.expect("Choose a point of the curve").settle()
     page.locator(".js-plotly-plot .legendtext").first.wait_for()
     _click_curve(page, page.get_by_role("heading", name=re.compile(r"^Kept at 60 % coverage")))
     page.wait_for_url("**selected=covered~kept~confidence~60**")
