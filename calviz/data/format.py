@@ -564,8 +564,8 @@ class Format:
         "CSV, TSV and other separated text"
     suffixes : tuple of str
         Usual file extensions, with the dot.
-    matches : callable
-        ``matches(head)``: whether the first bytes are those of this format, regardless of the file name.
+    begins : bytes
+        A regular expression for the first bytes, after a mark of their order; regardless of the file name. If empty, no file is recognised as it.
     open : callable
         ``open(source)`` returns a table, without reading more than necessary.
     text : bool
@@ -584,13 +584,17 @@ class Format:
     key: str
     label: str
     suffixes: tuple[str, ...]
-    matches: Callable[[bytes], bool]
     open: Callable[[Source], Table]
+    begins: bytes = b""
     text: bool = False
     summary: str = ""
     special: bool = False
     answers: Callable[[Source], Any] | None = None
     package: str = ""
+
+    def matches(self, head: bytes) -> bool:
+        """Whether a file that begins with these bytes is of this format."""
+        return bool(self.begins and re.match(self.begins, without_bom(head), re.DOTALL))
 
 
 FORMATS: Registry[Format] = Registry("format")
@@ -664,7 +668,7 @@ def _recognised_format(source: Source) -> Format:
     if source.compressed:
         check_gzip(source)
     for entry in sorted(FORMATS, key=lambda entry: not entry.special):
-        if entry.key != "csv" and entry.matches(head):
+        if entry.matches(head):
             if source.compressed and not entry.text:
                 raise InputError(
                     f"{entry.label} inside gzip is not supported", remedy="unpack it first"
