@@ -43,7 +43,7 @@ from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing
-from calviz.data.loaded import damaged
+from calviz.data.loaded import ReadingOptions, damaged
 
 # ---- Bytes
 
@@ -60,10 +60,8 @@ class Source:
     source : str, PathLike, bytes or binary file object
     name : str, optional
         Name in messages; the file's own name if left out.
-    sheet : str, optional
-        The sheet of a workbook that is read.
-    rules : TextRules, optional
-        What is read from the texts of the answers in a log, if not only a confidence that is stated in a usual way.
+    options : ReadingOptions, optional
+        Some formats read what these choose: a sheet of a workbook, texts in a log.
 
     Attributes
     ----------
@@ -75,10 +73,9 @@ class Source:
         self,
         source: str | os.PathLike[str] | bytes | BinaryIO,
         name: str | None = None,
-        sheet: str | None = None,
-        rules: Any = None,
+        options: ReadingOptions | None = None,
     ) -> None:
-        self.sheet, self.rules = sheet, rules
+        self.options = options or ReadingOptions()
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()

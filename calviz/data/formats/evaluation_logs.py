@@ -128,6 +128,7 @@ _SCORES = {"True": True, "1.0": True, "1": True, "False": False, "0.0": False, "
 def answers_of_simple_evals(source: Source) -> Answers:
     """Return the answers of a result with all conversations, and findings about them."""
     log = whole_json(source)
+    rules = TextRules.of(source.options)
     pages, talks = log.get("htmls"), log.get("convos")
     if not isinstance(pages, list) or not isinstance(talks, list) or len(pages) != len(talks):
         raise InputError(
@@ -144,7 +145,7 @@ def answers_of_simple_evals(source: Source) -> Answers:
         last = talk[-1] if isinstance(talk, list) and talk else {}
         text = last.get("content") if isinstance(last, Mapping) else None
         answers.append(
-            Answer(id=f"{row}", correct=correct, columns=columns, **of_text(text, source.rules))
+            Answer(id=f"{row}", correct=correct, columns=columns, **of_text(text, rules))
         )
     if not answers:
         raise InputError("the file has no answers", remedy="run the evaluation again")
@@ -222,6 +223,7 @@ def answers_of_helm(source: Source) -> Answers:
 )
 def answers_of_openai_evals(source: Source) -> Answers:
     """Return the answers of a log of events, and findings about them."""
+    rules = TextRules.of(source.options)
     columns: dict[str, str] = {}
     texts: dict[str, dict[str, Any]] = {}
     events: dict[str, list[tuple[int, str, Mapping[str, Any]]]] = {"match": [], "metrics": []}
@@ -238,7 +240,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
             id, sampled = str(event.get("sample_id")), data.get("sampled")
             if sampled is not None:
                 text = sampled[0] if isinstance(sampled, list) and sampled else sampled
-                texts[id] = of_text(text, source.rules)
+                texts[id] = of_text(text, rules)
             if (type := event.get("type")) in ("match", "metrics"):
                 own = number_in(data)
                 marks = {"correct": data.get("correct"), "score": data.get("score"), "own": own}
@@ -246,7 +248,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
     kind, mark = ("match", "correct") if events["match"] else ("metrics", "score")
     answers = []
     for number, id, data in events[kind]:
-        fields = texts.get(id) or of_text(None, source.rules)
+        fields = texts.get(id) or of_text(None, rules)
         if data["own"] is not None:
             fields = {k: v for k, v in fields.items() if k == "answer"} | {
                 "confidence": data["own"]
@@ -296,6 +298,7 @@ def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
 )
 def answers_of_promptfoo(source: Source) -> Answers:
     """Return the answers of a run, and findings about them; rows that ended in an error are left out."""
+    rules = TextRules.of(source.options)
     answers, failed = [], 0
     for row, one in _promptfoo_rows(source):
         if one.get("failureReason") == 2:
@@ -318,7 +321,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
                 | ({"model": shortened(model)} if isinstance(model, str) else {})
                 | ({"prompt": f"{prompt + 1}"} if isinstance(prompt, int) else {})
                 | short_texts(test.get("metadata")),
-                **_of_output(output, source.rules, own),
+                **_of_output(output, rules, own),
             )
         )
     findings = _left_out(failed, failed + len(answers), "ended in an error")
@@ -327,7 +330,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
     return answers, findings
 
 
-def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[str, Any]:
+def _of_output(output: Any, rules: TextRules, own: float | None) -> dict[str, Any]:
     """The confidence of an output, unless it has its own: the output is an object if the model was asked for JSON."""
     inside = number_in(output) if own is None else None
     answer = output.get("answer") if isinstance(output, Mapping) else None
@@ -349,6 +352,7 @@ def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[
 )
 def answers_of_deepeval(source: Source) -> Answers:
     """Return the answers of a test run, and findings about them; cases that were not evaluated are left out."""
+    rules = TextRules.of(source.options)
     log, answers, open_cases = whole_json(source), [], 0
     cases: Any = log.get("testCases")
     if not cases and log.get("conversationalTestCases"):
@@ -367,7 +371,7 @@ def answers_of_deepeval(source: Source) -> Answers:
                 id=f"{case.get('name') or row}",
                 correct=_right(case["success"], "'success'", row),
                 columns=_task(source) | short_texts(case.get("metadata")),
-                **_of_output(output, source.rules, own),
+                **_of_output(output, rules, own),
             )
         )
     if not answers:

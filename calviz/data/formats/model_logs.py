@@ -51,7 +51,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
     task_column = {"task": task["task"]} if task else {}
     with source.open() as stream:
-        rows = list(_rows(lines(stream), source.rules, task_column))
+        rows = list(_rows(lines(stream), TextRules.of(source.options), task_column))
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
     findings = []
     if len(filters) > 1:
@@ -73,7 +73,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
 
 
 def _rows(
-    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules | None, task: Mapping[str, str]
+    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules, task: Mapping[str, str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines:
         row = parsed_object(line, number)
@@ -273,11 +273,12 @@ def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
             remedy="convert it with the 'inspect log convert' of a current inspect_ai",
         )
     header = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
+    rules = TextRules.of(source.options)
     task_and_model = {
         key: shortened(header[key]) for key in ("task", "model") if isinstance(header.get(key), str)
     }
     keyed = [
-        (_epoch_and_id(sample), _answer(sample, row, task_and_model, source.rules))
+        (_epoch_and_id(sample), _answer(sample, row, task_and_model, rules))
         for row, sample in enumerate(samples, start=1)
     ]
     if zipped:
@@ -403,7 +404,7 @@ def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Fin
 
 
 def _answer(
-    sample: Any, row: int, task_and_model: Mapping[str, str], rules: TextRules | None
+    sample: Any, row: int, task_and_model: Mapping[str, str], rules: TextRules
 ) -> tuple[Answer | None, bool]:
     """Return the answer of a sample, None if it was not scored, and whether its confidence is looked for in its text."""
     if not isinstance(sample, Mapping):
@@ -428,7 +429,7 @@ def _answer(
         "correct": correct,
         "columns": columns,
     }
-    compared = rules is not None and rules.answer is not None
+    compared = rules.answer is not None
     own = _stated(sample, scores)
     by_tokens = _by_tokens(sample, common) if own is None or compared else None
     if by_tokens is not None and not compared:

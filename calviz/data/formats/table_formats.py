@@ -329,7 +329,7 @@ _Row = dict[int, Any]
     package="pyarrow",
 )
 def open_workbook(source: Source) -> Table:
-    """Read the sheet that `Source.sheet` names, or the only one that holds a table; see `Format.open`.
+    """Read the sheet that the options name, or the only one that holds a table; see `Format.open`.
 
     Raises
     ------
@@ -345,7 +345,7 @@ def open_workbook(source: Source) -> Table:
         check_expansion("the workbook", unpacked, source.size)
         MAX_JSON.check(_ROOM * unpacked, f"a workbook counts {_ROOM} times its unpacked size")
         book = _Workbook(archive)
-        name, rows = _chosen({n: book.rows(n) for n in book.sheets}, source.sheet)
+        name, rows = _chosen({n: book.rows(n) for n in book.sheets}, source.options.sheet)
     if len(rows) < 2:
         raise no_rows("no sheet has rows below its first one")
     MAX_ROWS.check(len(rows), f"the sheet has {len(rows):,} rows")
