@@ -38,8 +38,8 @@ from calviz.core.events import (
     Scheme,
     bins_used,
 )
-from calviz.core.predictions import Dataset, Predictions, with_rows
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.predictions import Dataset, Predictions, check_dataset, with_rows
+from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
 from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
@@ -321,6 +321,14 @@ class Sample:
     def words(self) -> str:
         """Rows, reduction and bins in one line."""
         return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
+
+
+def dataset_of(data: Dataset | Profile) -> Dataset:
+    """Return predictions as they are, and a profile as its cells (`Profile.predictions`); raises InputError for anything else."""
+    if isinstance(data, Profile):
+        return data.predictions()
+    check_dataset(data)
+    return data
 
 
 def _check_of_sample(n: int, **columns: Any) -> None:
