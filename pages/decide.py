@@ -190,8 +190,8 @@ def judge(chosen: Settings) -> None:
         st.warning(md(remark, 1_000), icon=":material/warning:")
     summary = found.summary()
     table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
-    st.dataframe(
-        table, hide_index=True, height="content", alt="Rates by each method, and how far judge and people agree"
+    screen.table(
+        table, alt="Rates by each method, and how far judge and people agree"
     )  # fmt: skip
     if found.differences:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)

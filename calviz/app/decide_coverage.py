@@ -261,10 +261,8 @@ def draw_coverage_table(
     sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
     count = st.column_config.NumberColumn(format="localized")
     share = st.column_config.NumberColumn(format="%.1f %%")
-    st.dataframe(
+    screen.table(
         columns,
-        hide_index=True,
-        height="content",
         alt="Accuracy at some coverages",
         column_config={
             "rows kept": count,

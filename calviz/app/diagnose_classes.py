@@ -231,10 +231,9 @@ def draw_table(
     longest = max(map(len, shown["class"]), default=0)
     width = min(80 + 6 * max(0, longest - 9), 240 if screen.width_class() == "wide" else 120)
     name = TextColumn(width=width, pinned=True)
-    st.dataframe(
+    screen.table(
         table,
-        hide_index=True,
-        height=min(420, 38 + 35 * len(shown)),
+        most=420,
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},

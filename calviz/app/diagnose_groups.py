@@ -310,10 +310,9 @@ def draw_slices_table(
     key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
     shown = tested.slices[:MOST]
     at = _selected_position(shown)
-    st.dataframe(
+    screen.table(
         _styled(tested, pinned),
-        hide_index=True,
-        height=min(440, 38 + 35 * len(tested.slices)),
+        most=440,
         alt="All slices: rows, score, hits, gap, interval and p-value",
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),

@@ -185,10 +185,9 @@ def _draw_table(
         if st.session_state.get(key, {}).get("selection", {}).get("rows"):
             height = TABLE_HEIGHT_BESIDE
     columns = _columns()
-    return st.dataframe(
+    return screen.table(
         _sortable(texts, results, others),
-        hide_index=True,
-        height=min(height, 38 + 35 * len(texts)),
+        most=height,
         column_config={name: columns[name] for name in texts.columns},
         placeholder="n/a",
         alt="All metrics: value, interval, noise floor, p-value",
@@ -410,9 +409,8 @@ def _draw_conventions(conventions: Conventions) -> None:
         "its default": TextColumn(width=190),
         "why it differs": TextColumn(width=300),
     }
-    st.dataframe(
+    screen.table(
         sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
-        hide_index=True,
         row_height=ROW_HEIGHT,
         height=38 + ROW_HEIGHT * len(texts),
         placeholder="–",

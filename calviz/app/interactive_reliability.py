@@ -133,11 +133,10 @@ def _table(figure: Reliability, settings: Settings) -> None:
         selection.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
     listed = _listed(frame, settings)
-    st.dataframe(
+    screen.table(
         tables_and_cards.with_signs(listed, {"gap": 1, "expected": 1}),
-        hide_index=True,
         placeholder="–",
-        height=min(560, 37 + 35 * len(listed)),
+        most=560,
         key=key,
         on_select=picked,
         selection_mode="multi-row",

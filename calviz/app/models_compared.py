@@ -291,10 +291,8 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
                 "best in": 100 * comparison[name].best_share[metric],
             }
         )
-    st.dataframe(
+    screen.table(
         pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
         alt=f"Models ranked by {METRICS[metric].label}",
         column_config={
             "rank": st.column_config.NumberColumn(

@@ -473,10 +473,9 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
     st.caption(
         f"After {md(outcome.comparison[method].label)}, {first}{counted(after.n, 'evaluation row')}; the calibrated file has all rows."
     )
-    st.dataframe(
+    screen.table(
         frame,
-        hide_index=True,
-        height=min(420, 37 + 35 * len(frame)),
+        most=420,
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
         alt="Rows after the method",
     )
