@@ -234,9 +234,7 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         label = np.isin(number - 1, following.rows).astype(int)
         return pd.DataFrame({"row": number, "label": label, "chance": following.chance})
 
-    tables_and_cards.download_button(
-        "Download which rows", table, f"{chosen.file_stem}-label-next.csv", key="calviz.judge.rows"
-    )
+    tables_and_cards.download_button("Download which rows", table, "label-next")
     st.caption(
         "More of them where judge and people may differ most; give the column 'chance' with the new labels "
         "(`calviz judge FILE --chance chance`)."

@@ -230,10 +230,7 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
             ("Download the rules as CSV", frame, "rules"),
             ("Download the curve as CSV", figures[0].frame, "costs"),
         ):
-            file = f"{settings.file_stem}-{name}.csv"
-            tables_and_cards.download_button(
-                label, content, file, key=f"calviz.decision.{name}", quiet=True
-            )
+            tables_and_cards.download_button(label, content, name, quiet=True)
 
 
 # ---- Prediction sets

@@ -249,10 +249,7 @@ def _net_benefit(
     alt = " ".join(f.describe() for f in every)
     screen.chart(figure, drawing, key="decisions.benefit", filename="net-benefit", alt=alt)
     frame = pd.concat([f.frame().assign(model=f.name) for f in every], ignore_index=True)
-    file = f"{settings.file_stem}-net-benefit.csv"
-    tables_and_cards.download_button(
-        "Download the curve as CSV", frame, file, key="calviz.decisions.download", quiet=True
-    )
+    tables_and_cards.download_button("Download the curve as CSV", frame, "net-benefit", quiet=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -239,10 +239,7 @@ def draw_table(
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
         **ticking,
     )
-    file = f"{settings.file_stem}-classes.csv"
-    tables_and_cards.download_button(
-        "Download the classes as CSV", frame, file, key="calviz.classes.download", quiet=True
-    )
+    tables_and_cards.download_button("Download the classes as CSV", frame, "classes", quiet=True)
 
 
 def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:

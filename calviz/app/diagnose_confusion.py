@@ -137,7 +137,6 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
             ),
         },
     )
-    file = f"{settings.file_stem}-confusion.csv"
     tables_and_cards.download_button(
-        "Download all pairs as CSV", figure.frame, file, key="calviz.confusion.download", quiet=True
+        "Download all pairs as CSV", figure.frame, "confusion", quiet=True
     )

@@ -319,10 +319,7 @@ def draw_slices_table(
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)
-        file = f"{settings.file_stem}-slices.csv"
-        tables_and_cards.download_button(
-            "All slices as CSV", tested.frame, file, key="calviz.slices.download"
-        )
+        tables_and_cards.download_button("All slices as CSV", tested.frame, "slices")
 
 
 def _selected_position(shown: Sequence[Slice]) -> int | None:

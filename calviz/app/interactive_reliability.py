@@ -145,11 +145,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
         column_config=_columns(figure),
     )
     tables_and_cards.download_button(
-        "Download the bins as CSV",
-        lambda: frame.assign(bin=frame["bin"] + 1),
-        f"{settings.file_stem}-bins.csv",
-        key="calviz.bins.download",
-        quiet=True,
+        "Download the bins as CSV", lambda: frame.assign(bin=frame["bin"] + 1), "bins", quiet=True
     )
 
 

@@ -341,8 +341,7 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
         )
     tables_and_cards.draw_figure_table(
         partial(comparison.differences, reference),
-        "models-differences.csv",
-        key="calviz.models.download",
+        "models-differences",
         alt="Paired differences of all metrics",
     )
 
@@ -483,10 +482,7 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
     for label, reason in sorted(reasons):
         st.caption(f"{md(label, 60)}: {md(reason, 300)}")
     tables_and_cards.download_button(
-        "Download as CSV",
-        lambda: comparisons.frame(shown).reset_index(),
-        f"models-methods-{shown}.csv",
-        key="calviz.models.methods.download",
+        "Download as CSV", lambda: comparisons.frame(shown).reset_index(), f"models-methods-{shown}"
     )
 
 

@@ -382,8 +382,7 @@ def _panels(
             lambda: pd.concat(
                 {label: figure.frame() for label, figure in figures.items()}, names=["method"]
             ).reset_index(level=0),
-            f"recalibration-{kind}.csv",
-            key=f"calviz.recalibrate.{kind}.download",
+            f"recalibration-{kind}",
             alt="What the panels show",
         )
     return figures

@@ -163,10 +163,7 @@ def _download(settings: Settings, chosen: Selected) -> None:
         return tables_and_cards.rows_table(data, rows, reduction, None)
 
     tables_and_cards.download_button(
-        f"Download {counted(chosen.rows.size, 'row')} as CSV",
-        table,
-        f"{settings.file_stem}-selected.csv",
-        key="calviz.selected.download",
+        f"Download {counted(chosen.rows.size, 'row')} as CSV", table, "selected"
     )
 
 
@@ -323,10 +320,7 @@ def explore_notable_rows(settings: Settings) -> None:
         alt=f"Rows: {_WHY[why][0]}",
     )
     explore_row_cards(settings, rows)
-    file = f"{settings.file_stem}-{why}.csv"
-    tables_and_cards.download_button(
-        "Download these as CSV", table, file, key="calviz.notable.download", quiet=True
-    )
+    tables_and_cards.download_button("Download these as CSV", table, why, quiet=True)
 
 
 def _have_same_rows(settings: Settings) -> bool:
