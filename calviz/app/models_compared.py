@@ -287,7 +287,7 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
                     "95\u00a0% interval "
                 ),
                 "difference": "reference" if difference is None else figure.text(difference),
-                "beyond noise": "" if difference is None else figure.side(difference),
+                "beyond noise": "" if difference is None else difference.verdict,
                 "best in": 100 * comparison[name].best_share[metric],
             }
         )
