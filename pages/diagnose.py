@@ -427,9 +427,9 @@ def metrics(chosen: Settings) -> None:
             f"{chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}",
         )
         with export.popover("Export", icon=":material/download:"):
-            diagnose_metrics.draw_export(results, chosen, chosen.file_stem)
+            diagnose_metrics.draw_export(results, chosen)
 
-    diagnose_metrics.explore_conventions(chosen, chosen.file_stem, at_once=small)
+    diagnose_metrics.explore_conventions(chosen, at_once=small)
 
 
 navigation.enter()

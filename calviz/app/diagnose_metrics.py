@@ -292,13 +292,9 @@ def _value(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-def draw_export(results: Results, settings: Settings, stem: str) -> None:
+def draw_export(results: Results, settings: Settings) -> None:
     """Draw the export of the metrics."""
-    tables_and_cards.draw_export(
-        lambda form: metrics_export(results, settings, form),
-        f"{stem}-metrics",
-        key="calviz.metrics",
-    )
+    tables_and_cards.draw_export(lambda form: metrics_export(results, settings, form), "metrics")
 
 
 def metrics_export(results: Results, settings: Settings, form: str) -> str:
@@ -331,7 +327,7 @@ NUMBERS = ("value", "difference", "if calibrated")
 
 
 @navigation.fragment
-def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None:
+def explore_conventions(settings: Settings, *, at_once: bool) -> None:
     """Draw the section; on large data it is computed only on request."""
     head = st.container(horizontal=True, gap="small", vertical_alignment="center")
     head.subheader(
@@ -360,9 +356,7 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
     )
     with head.popover("Export", icon=":material/download:", type="tertiary"):
         tables_and_cards.draw_export(
-            lambda form: conventions_export(conventions, settings, form),
-            f"{stem}-libraries",
-            key="calviz.libraries",
+            lambda form: conventions_export(conventions, settings, form), "libraries"
         )
 
 

@@ -73,9 +73,7 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     frame = texts(outcome, shown, lead)
     with above.popover("Export the table", icon=":material/download:", type="tertiary"):
         tables_and_cards.draw_export(
-            lambda form: table_export(form, outcome, frame, shown),
-            "recalibration",
-            key="calviz.methods",
+            lambda form: table_export(form, outcome, frame, shown), "recalibration"
         )
     st.table(
         _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"

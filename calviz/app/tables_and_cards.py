@@ -435,31 +435,32 @@ EXPORT_FORMATS = {
 }
 
 
-def draw_export(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
+def draw_export(content_in: Callable[[str], str], name: str) -> None:
     """Draw a choice of format, a button to download, and the text to copy.
 
     Parameters
     ----------
     content_in : callable
         ``content_in(form)`` returns the table in a format of `EXPORT_FORMATS`.
-    stem : str
-        The file name without its suffix.
-    key : str
-        Prefix of the keys of the widgets.
+    name : str
+        As in `download_button`.
     """
     form = choose_one(
-        "Format", {name: name for name in EXPORT_FORMATS}, default="CSV", key=f"{key}.format"
+        "Format",
+        {name: name for name in EXPORT_FORMATS},
+        default="CSV",
+        key=f"calviz.{name}.format",
     )
     suffix, mime = EXPORT_FORMATS[form]
     content = content_in(form)
     st.download_button(
         f"Download as {form}",
         content,
-        f"{stem}.{suffix}",
+        f"{current().file_stem}-{name}.{suffix}",
         mime,
         icon=":material/download:",
         on_click="ignore",
-        key=f"{key}.download",
+        key=f"calviz.{name}.download",
     )
     st.code(content, language=None, height=260)
 
