@@ -414,33 +414,26 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     )
     if choice is None:
         return
-    names, options = choice.methods, choice.options
     key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
 
     def make_work() -> Work:
         aligned = alignment(chosen, rows.settings.split)
         return lambda job: compare_methods(
             same_rows(aligned, where=settings.where),
-            names,
-            metrics=METRICS.in_table("fits"),
-            reduction=settings.reduction,
-            bins=settings.bins,
-            scheme=settings.scheme,
-            options=options,
+            rows.plan(choice),
             progress=lambda words, done, total: job.progress(done, total, words),
             stop=job.stopping,
-            **rows.division.given,
         )
 
     work = LongWork(
         METHODS_PLACE,
         key,
-        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
+        f"Fitting {counted(len(choice.methods), 'method')} to {len(chosen.models)} models",
         make_work,
     )
     status = draw_long_work(
         work,
-        Button("Fit them", always=True, possible=bool(names)),
+        Button("Fit them", always=True, possible=bool(choice.methods)),
         StateWords(
             "The methods are fitted on the same rows for all models, and judged on the same other rows."
         ),
