@@ -498,6 +498,10 @@ class ModelDifferences(Figure):
         }
         return cls(comparison, metric, against, tuple(differences), tuple(differences.values()))
 
+    def side(self, difference: Difference) -> DifferenceVerdict:
+        """Whether a model is better or worse than the reference beyond noise, or tied with it."""
+        return difference.verdict
+
     def columns(self) -> Mapping[str, Any]:
         """One row per model."""
         count = len(self.models)
