@@ -9,9 +9,7 @@ import pytest
 import calviz
 from calviz.core import profile as profile_module
 from calviz.core.entry_specs import METRICS, metric
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import profiling, sums
 from tests.inputs.simulated import draw_labels
 
 #: Metrics whose bound is not known may differ by this share of themselves, or by this much.
@@ -20,7 +18,7 @@ SHARE, DIFFERENCE = 0.03, 1e-4
 
 @pytest.fixture(autouse=True)
 def cells_of_several_scores(monkeypatch):
-    modules: list[ModuleType] = [aggregate, in_blocks, profile_module, summarise]
+    modules: list[ModuleType] = [profile_module, profiling, sums]
     for module in modules:
         monkeypatch.setattr(module, "FEW_SCORES", 0)
 

@@ -10,9 +10,7 @@ import calviz
 from calviz.core import profile as profile_module
 from calviz.core.errors import InputError
 from calviz.core.profile import merge
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import profiling, sums
 from calviz.figures.class_bars import ClassBars
 from tests.inputs.simulated import draw_labels
 from tests.unit.data.test_sampling import check
@@ -289,7 +287,7 @@ def test_probabilities_that_are_called_logits_are_refused():
 
 @pytest.fixture
 def cells_of_profile_slices(monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, summarise):
+    for module in (profile_module, profiling, sums):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
 
 

@@ -17,8 +17,7 @@ from calviz.comparison.recalibrate_files import apply_to_files
 from calviz.core import profile as profile_module
 from calviz.core.errors import InputError, OptionError
 from calviz.core.profile import Profile, ProfileColumns
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import profiling, sums
 from calviz.data.any_size.sampling import content_hashes, draw
 from calviz.data.loaded import ReadingOptions
 from tests.inputs.command_line import outcome, run
@@ -601,16 +600,16 @@ def test_frames_of_other_libraries(engine: str):
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("few", [0, 700, 1 << 17])
 def test_sorted_blocks_are_what_is_grouped(monkeypatch, kind, few: int):
-    for module in (in_blocks, aggregate, profile_module):
+    for module in (profiling, sums, profile_module):
         monkeypatch.setattr(module, "FEW_SCORES", few)
-    monkeypatch.setattr(in_blocks, "BLOCK_ROWS", 300)
+    monkeypatch.setattr(profiling, "BLOCK_ROWS", 300)
     rng = np.random.default_rng(1)
     p = np.concatenate([np.arange(400) / 61_440, rng.random(600), rng.choice([0, 1, 0.25], 600)])
     rows = pl.DataFrame(
         {"p": p.astype(kind), "y": rng.integers(0, 2, p.size), "half": np.arange(p.size) % 2}
     ).sample(fraction=1, shuffle=True, seed=0)
     layout = ProfileColumns(label="y", scores=("p",), classes=(0, 1), class_names=("0", "1"))
-    assert in_blocks.cells_in_blocks(nw.from_native(rows.lazy()), layout) is not None
+    assert profiling.cells_in_blocks(nw.from_native(rows.lazy()), layout) is not None
     for wanted in ({}, {"by": ["half"]}):
         profile = calviz.profile(rows, label="y", scores=["p"], **wanted)
         check(profile, calviz.profile(rows.to_arrow(), label="y", scores=["p"], **wanted))

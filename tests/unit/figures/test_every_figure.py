@@ -20,9 +20,7 @@ from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import repeated, with_rows
 from calviz.core.words import plotly_text
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import profiling, sums
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.corp import CorpDiagram
@@ -495,7 +493,7 @@ CURVES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("key", FIGURES.keys())
 def test_a_profile_shows_what_its_rows_do(key, monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, summarise):
+    for module in (profile_module, profiling, sums):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     for k in (2, 3):
         probs, y = simulated(k, 3_000)
