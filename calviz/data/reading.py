@@ -198,7 +198,7 @@ def facts_in(table: Table) -> bytes | None:
     return facts
 
 
-def of_table_profile_files(table: Table, text: bytes) -> Profile:
+def profile_in(table: Table, text: bytes) -> Profile:
     """Return the profile stored in a table.
 
     Raises
@@ -272,7 +272,7 @@ def read_profile(source: str | os.PathLike[str]) -> Profile:
                     "this is not a profile",
                     remedy="make one from it: calviz profile FILE --out NAME.parquet",
                 )
-            return of_table_profile_files(table, text)
+            return profile_in(table, text)
         except InputError as error:
             raise error.in_file(opened.name) from None
 
@@ -390,7 +390,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
             table, options = join(table, opened.name, labels, options)
         facts = facts_in(table)
         if facts is not None:
-            loaded = loaded_profile(of_table_profile_files(table, facts), _stem(opened.name))
+            loaded = loaded_profile(profile_in(table, facts), _stem(opened.name))
         else:
             try:
                 loaded = of_table(table, options, name=_stem(opened.name))
