@@ -417,10 +417,10 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
 
     def make_work() -> Work:
-        aligned = alignment(chosen, rows.settings.split)
+        aligned, plan = alignment(chosen, rows.settings.split), rows.plan(choice)
         return lambda job: compare_methods(
             same_rows(aligned, where=settings.where),
-            rows.plan(choice),
+            plan,
             progress=lambda words, done, total: job.progress(done, total, words),
             stop=job.stopping,
         )
