@@ -190,8 +190,8 @@ def judge(chosen: Settings) -> None:
         st.warning(md(remark, 1_000), icon=":material/warning:")
     summary = found.summary()
     table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
-    st.dataframe(
-        table, hide_index=True, height="content", alt="Rates by each method, and how far judge and people agree"
+    screen.table(
+        table, alt="Rates by each method, and how far judge and people agree"
     )  # fmt: skip
     if found.differences:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
@@ -234,9 +234,7 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         label = np.isin(number - 1, following.rows).astype(int)
         return pd.DataFrame({"row": number, "label": label, "chance": following.chance})
 
-    tables_and_cards.download_button(
-        "Download which rows", table, f"{chosen.file_stem}-label-next.csv", key="calviz.judge.rows"
-    )
+    tables_and_cards.download_button("Download which rows", table, "label-next")
     st.caption(
         "More of them where judge and people may differ most; give the column 'chance' with the new labels "
         "(`calviz judge FILE --chance chance`)."

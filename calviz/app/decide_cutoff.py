@@ -193,18 +193,14 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
     side_by_side = len(cells) == 1 and screen.width_class() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
         with st.container(width=_NARROW if side_by_side else "stretch"):
-            st.dataframe(
+            screen.table(
                 pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
-                hide_index=True,
-                height="content",
                 alt="Confusion matrix at the cutoff",
             )
         with st.container():
             measures = [m.capitalize() for m in cells[0].shares()]
-            st.dataframe(
+            screen.table(
                 pd.DataFrame({"at the cutoff": [*measures, "Net benefit"], **shares}),
-                hide_index=True,
-                height="content",
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
             )
 
@@ -253,10 +249,7 @@ def _net_benefit(
     alt = " ".join(f.describe() for f in every)
     screen.chart(figure, drawing, key="decisions.benefit", filename="net-benefit", alt=alt)
     frame = pd.concat([f.frame().assign(model=f.name) for f in every], ignore_index=True)
-    file = f"{settings.file_stem}-net-benefit.csv"
-    tables_and_cards.download_button(
-        "Download the curve as CSV", frame, file, key="calviz.decisions.download", quiet=True
-    )
+    tables_and_cards.download_button("Download the curve as CSV", frame, "net-benefit", quiet=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,10 +368,8 @@ def _grades_table(tested: Grades) -> None:
     key = selection.widget_key(by)
     share = st.column_config.NumberColumn(format="%.2f %%")
     coloured: Any = _grades_frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
-    st.dataframe(
+    screen.table(
         coloured,
-        hide_index=True,
-        height="content",
         alt="Tests per grade",
         **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
         column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)

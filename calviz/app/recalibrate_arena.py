@@ -436,10 +436,8 @@ def _table(board: Leaderboard) -> None:
     add("time, ms", [1_000 * s.seconds for s in board], "%.1f", time)
     if any(s.failed for s in board):
         columns["without a score"] = [s.failed for s in board]
-    st.dataframe(
+    screen.table(
         pd.DataFrame(columns),
-        hide_index=True,
-        height="content",
         placeholder="–",
         alt="Leaderboard: " + ", ".join(s.method for s in board),
         column_config=config,

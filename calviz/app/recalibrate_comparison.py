@@ -23,7 +23,7 @@ from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
 from calviz.core.blocks import Stopped, watching
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
@@ -91,17 +91,7 @@ def choose_plan(
         _draw_rows(rows)
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
-    plan = Plan(
-        methods=methods.methods,
-        division=chosen_rows.division,
-        metrics=METRICS.in_table("fits"),
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        options=methods.options,
-        refits=refits,
-    )
-    return PlanChoice(settings, chosen_rows, rows, plan)
+    return PlanChoice(settings, chosen_rows, rows, chosen_rows.plan(methods, refits))
 
 
 def _draw_rows(rows: Rows) -> None:

@@ -73,9 +73,7 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     frame = texts(outcome, shown, lead)
     with above.popover("Export the table", icon=":material/download:", type="tertiary"):
         tables_and_cards.draw_export(
-            lambda form: table_export(form, outcome, frame, shown),
-            "recalibration",
-            key="calviz.methods",
+            lambda form: table_export(form, outcome, frame, shown), "recalibration"
         )
     st.table(
         _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
@@ -382,8 +380,7 @@ def _panels(
             lambda: pd.concat(
                 {label: figure.frame() for label, figure in figures.items()}, names=["method"]
             ).reset_index(level=0),
-            f"recalibration-{kind}.csv",
-            key=f"calviz.recalibrate.{kind}.download",
+            f"recalibration-{kind}",
             alt="What the panels show",
         )
     return figures
@@ -473,10 +470,9 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
     st.caption(
         f"After {md(outcome.comparison[method].label)}, {first}{counted(after.n, 'evaluation row')}; the calibrated file has all rows."
     )
-    st.dataframe(
+    screen.table(
         frame,
-        hide_index=True,
-        height=min(420, 37 + 35 * len(frame)),
+        most=420,
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
         alt="Rows after the method",
     )

@@ -55,9 +55,9 @@ def npz(compressed: bool = False, **arrays: Any) -> bytes:
     return stream.getvalue()
 
 
-def npy(array: Any) -> bytes:
+def npy(array: Any, **options: Any) -> bytes:
     stream = io.BytesIO()
-    np.save(stream, array)
+    np.save(stream, array, **options)
     return stream.getvalue()
 
 
