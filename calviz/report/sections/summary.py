@@ -133,7 +133,7 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
         "leave the ECE at" if then == written.value else f"take the ECE from {written.value} to"
     )
     floor = after.noise_floor
-    noise = f", where a calibrated model would show {written.of(floor.mean)}" if floor else ""
+    noise = f" (noise then: {written.of(floor.mean)})" if floor else ""
     return f"{label} would {change} {then} points{noise}."
 
 
