@@ -298,7 +298,7 @@ def classwise(chosen: Settings) -> None:
                 key="order",
             )
         st.caption(
-            "By predicted class is what to act on, as it is known when the model is used; against the rest takes the probability of "
+            "By predicted class is what to act on, as it is known when the model is used; one-vs-rest takes the probability of "
             "each class on all rows, by true class the rows that have the class."
         )
         figure = class_errors.views.get(mode)

@@ -334,10 +334,8 @@ def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     """Draw a table of the grades in a group column; `say` replaces the title."""
     columns = possible_grade_columns(sample.data)
     if not columns:
-        st.info(
-            f"No column of this file could hold grades: it takes {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.",
-            icon=":material/info:",
-        )
+        say("No column of this file could hold grades")
+        st.caption(f"Such a column has {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.")
         return
     recognised = grade_columns(sample.data)
     column = st.selectbox(

@@ -307,8 +307,8 @@ HALF = 472
 LOOK_AT = "before-after"
 VIEWS = {
     "reliability": "Reliability",
-    "cumulative": "Cumulative & KS",
-    "classes": "Class-wise",
+    "cumulative": "Cumulative (KS)",
+    "classes": "Classes (MCS)",
     "risk": "Risk-coverage",
 }
 
