@@ -88,9 +88,7 @@ def costs(chosen: Settings) -> None:
     with navigation.boundary():
         method = session.choose_method(chosen)
 
-    def titled(
-        draw: Callable[[Settings, str, Callable[[str], object]], None], title: str = COSTS
-    ) -> None:
+    def titled(draw: Callable[..., None], title: str = COSTS) -> None:
         try:
             draw(chosen, method, say)
         except CalvizError:

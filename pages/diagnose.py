@@ -349,11 +349,7 @@ def groups(chosen: Settings) -> None:
     with navigation.boundary():
         if not sliceable_columns(chosen.whole):
             say("No column of this file makes groups")
-            st.info(
-                "Add a column such as region, device or age to the file and open it again: any that is not a score, the label, a split "
-                "or an identifier makes groups.",
-                icon=":material/info:",
-            )
+            st.caption("Add one to the file, such as region, device or age, and open it again.")
         else:
             question = diagnose_groups.ask_for_slices(chosen)
             if not question.columns:

@@ -112,8 +112,7 @@ def _data_set() -> None:
 
 def draw_notes() -> None:
     """Show the queued sentences, such as how a link was applied; each is shown once."""
-    text = open_files.take_notes()
-    if text is not None:
+    if (text := open_files.take_notes()) is not None:
         st.info(md(text), icon=":material/info:")
 
 

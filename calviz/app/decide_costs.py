@@ -226,7 +226,8 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     )
     if len(figures) > 1:
         shown.insert(0, "model", frame["model"])
-    st.dataframe(shown, hide_index=True, height="content", alt="What each rule costs")
+    right, alt = dict.fromkeys(shown.columns[1:], tables_and_cards.RIGHT), "What each rule costs"
+    st.dataframe(shown, hide_index=True, height="content", alt=alt, column_config=right)
     with st.container(horizontal=True):
         for label, content, name in (
             ("Download the rules as CSV", frame, "rules"),

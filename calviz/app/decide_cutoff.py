@@ -198,6 +198,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
                 hide_index=True,
                 height="content",
                 alt="Confusion matrix at the cutoff",
+                column_config=dict.fromkeys(confusion, tables_and_cards.RIGHT),
             )
         with st.container():
             measures = [m.capitalize() for m in cells[0].shares()]
@@ -206,6 +207,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
                 hide_index=True,
                 height="content",
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
+                column_config=dict.fromkeys(shares, tables_and_cards.RIGHT),
             )
 
 

@@ -468,14 +468,12 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
             type="secondary" if is_built or st.session_state.get("calviz.take-home") else "primary",
         )
     if is_requested:
-        with st.status(f"Calibrating {counted(outcome.whole.n, 'row')} …", expanded=True) as status:
-            try:
+        try:
+            with st.spinner(f"Calibrating {counted(outcome.whole.n, 'row')} …", show_time=True):
                 files = _build(outcome, method, suffix, settings)
-            except (OptionError, NotAvailable) as error:
-                status.update(label="Not possible", state="error")
-                st.markdown(md(error, 500))
-                return method
-            status.update(label="The files are ready.", state="complete", expanded=False)
+        except (OptionError, NotAvailable) as error:
+            st.error(md(error, 500))
+            return method
         st.session_state[_BUILT_FILES] = (file_key, files)
     elif not is_built:
         st.caption(
@@ -538,13 +536,11 @@ def _usual(settings: Settings) -> str:
 def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
     result = outcome.comparison[method]
     is_cross_fitted = len(outcome.rows.pairs) > 1
-    st.markdown(f"Applying {md(result.label)} …")
     data = (
         outcome.calibrated(method)
         if is_cross_fitted
         else apply_to_all(outcome.whole, result.recalibrator, outcome.rows)
     )
-    st.markdown(f"Writing {suffix[1:].upper()} …")
     table = _written(data, suffix, settings)
     if is_cross_fitted:
         reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."

@@ -184,6 +184,8 @@ def entry_address(key: str) -> str:
 
 # ---- Tables
 
+#: Of a column of numbers that are written as texts.
+RIGHT = st.column_config.Column(alignment="right")
 #: Largest number of score columns in a preview; more would be unreadable.
 PREVIEW_CLASSES = 12
 
