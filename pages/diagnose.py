@@ -292,7 +292,7 @@ def classwise(chosen: Settings) -> None:
                 key="order",
             )
         st.caption(
-            "By predicted class is what to act on, as it is known when the model is used; against the rest takes the probability of "
+            "By predicted class is what to act on, as it is known when the model is used; one-vs-rest takes the probability of "
             "each class on all rows, by true class the rows that have the class."
         )
         figure = class_errors.views.get(mode)
@@ -343,11 +343,7 @@ def groups(chosen: Settings) -> None:
     with navigation.boundary():
         if not sliceable_columns(chosen.whole):
             say("No column of this file makes groups")
-            st.info(
-                "Add a column such as region, device or age to the file and open it again: any that is not a score, the label, a split "
-                "or an identifier makes groups.",
-                icon=":material/info:",
-            )
+            st.caption("Add one to the file, such as region, device or age, and open it again.")
         else:
             question = diagnose_groups.ask_for_slices(chosen)
             if not question.columns:

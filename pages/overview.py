@@ -58,7 +58,8 @@ def overview(chosen: Settings) -> None:
     judged = evaluation.verdict
     assert judged is not None  # findings come with it
     navigation.draw_head(judged.headline, sign=tables_and_cards.sign_of(judged))
-    st.markdown(md(keep_units_together(judged.sentence), 1_000))
+    if not plain:
+        st.markdown(md(keep_units_together(judged.sentence), 1_000))
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
     if plain:

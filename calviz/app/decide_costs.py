@@ -224,7 +224,8 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     )
     if len(figures) > 1:
         shown.insert(0, "model", frame["model"])
-    screen.table(shown, alt="What each rule costs")
+    right = dict.fromkeys(shown.columns[1:], tables_and_cards.RIGHT)
+    screen.table(shown, alt="What each rule costs", column_config=right)
     with st.container(horizontal=True):
         for label, content, name in (
             ("Download the rules as CSV", frame, "rules"),

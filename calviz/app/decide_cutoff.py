@@ -196,12 +196,14 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
             screen.table(
                 pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
                 alt="Confusion matrix at the cutoff",
+                column_config=dict.fromkeys(confusion, tables_and_cards.RIGHT),
             )
         with st.container():
             measures = [m.capitalize() for m in cells[0].shares()]
             screen.table(
                 pd.DataFrame({"at the cutoff": [*measures, "Net benefit"], **shares}),
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
+                column_config=dict.fromkeys(shares, tables_and_cards.RIGHT),
             )
 
 
@@ -327,10 +329,8 @@ def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     """Draw a table of the grades in a group column; `say` replaces the title."""
     columns = possible_grade_columns(sample.data)
     if not columns:
-        st.info(
-            f"No column of this file could hold grades: it takes {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.",
-            icon=":material/info:",
-        )
+        say("No column of this file could hold grades")
+        st.caption(f"Such a column has {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.")
         return
     recognised = grade_columns(sample.data)
     column = st.selectbox(

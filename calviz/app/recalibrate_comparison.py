@@ -455,17 +455,15 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
             icon=":material/build:",
             key="calviz.take-home",
             # Then the file is what to take.
-            type="secondary" if is_built else "primary",
+            type="secondary" if is_built or st.session_state.get("calviz.take-home") else "primary",
         )
     if is_requested:
-        with st.status(f"Calibrating {counted(outcome.whole.n, 'row')} …", expanded=True) as status:
-            try:
-                files = _build(outcome, method, suffix)
-            except (OptionError, NotAvailable) as error:
-                status.update(label="Not possible", state="error")
-                st.markdown(md(error, 500))
-                return method
-            status.update(label="The files are ready.", state="complete", expanded=False)
+        try:
+            with st.spinner(f"Calibrating {counted(outcome.whole.n, 'row')} …", show_time=True):
+                files = _build(outcome, method, suffix, settings)
+        except (OptionError, NotAvailable) as error:
+            st.error(md(error, 500))
+            return method
         st.session_state[_BUILT_FILES] = (file_key, files)
     elif not is_built:
         st.caption(
@@ -525,17 +523,15 @@ def _usual(settings: Settings) -> str:
     return next((s for s in SUFFIXES if name.endswith((s, f"{s}.gz"))), SUFFIXES[0])
 
 
-def _build(outcome: ComparisonOutcome, method: str, suffix: str) -> MethodFiles:
+def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
     result = outcome.comparison[method]
     is_cross_fitted = len(outcome.rows.pairs) > 1
-    st.markdown(f"Applying {md(result.label)} …")
     data = (
         outcome.calibrated(method)
         if is_cross_fitted
         else apply_to_all(outcome.whole, result.recalibrator, outcome.rows)
     )
-    st.markdown(f"Writing {suffix[1:].upper()} …")
-    table = _written(data, suffix)
+    table = _written(data, suffix, settings)
     if is_cross_fitted:
         reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
         return MethodFiles(table, None, None, reason, reason)
@@ -547,13 +543,14 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str) -> MethodFiles:
         return MethodFiles(table, content, None, "", str(reason))
 
 
-def _written(data: Dataset, suffix: str) -> bytes:
+def _written(data: Dataset, suffix: str, settings: Settings) -> bytes:
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        write_predictions(data, path)
+        loaded = settings.entry.loaded
+        write_predictions(loaded.named_as_labels(data), path, types=loaded.types)
         return path.read_bytes()
 
 

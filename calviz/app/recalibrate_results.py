@@ -99,18 +99,16 @@ def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[Compar
 
 
 def _draw_remark(comparison: Comparison, remark: Remark) -> None:
-    labels = [comparison[key].label for key in remark.of]
+    names = md("; ".join(comparison[key].label for key in remark.of), 1_000)
+    text = md(remark.text, 1_000)
     if remark.metric is not None:
-        names = "; ".join(md(label, 100) for label in labels)
-        st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
+        st.caption(f"{METRICS[remark.metric].label} of {names}: {text}")
     elif remark.kind == "differences":
-        st.caption(md(remark.text, 1_000))
+        st.caption(text)
     elif remark.kind == "zeros":
-        names = "; ".join(md(label, 100) for label in labels)
-        st.caption(f"{remark.text[0].upper()}{remark.text[1:]}: {names}.")
+        st.caption(f"{text[0].upper()}{text[1:]}: {names}.")
     elif remark.kind == "warning":
-        names = md("; ".join(labels), 1_000)
-        st.warning(f"{names}: {md(remark.text, 600)}", icon=":material/warning:")
+        st.warning(f"{names}: {text}", icon=":material/warning:")
 
 
 def _has(outcome: ComparisonOutcome, key: str) -> bool:
@@ -127,7 +125,9 @@ def mixture_words(comparison: Comparison) -> tuple[str, bool]:
     taken = m.params.get("taken", 1)
     alone = len(shares) == 1
     named = [
-        RECALIBRATORS[key].label if alone else f"{percent(w, 0)} {RECALIBRATORS[key].label}"
+        RECALIBRATORS[key].label
+        if alone
+        else f"{percent(w, 0)} {RECALIBRATORS[key].label}".replace(" %", f"{NBSP}%")
         for key, w in sorted(shares.items(), key=lambda pair: -pair[1])
     ]
     named[3:] = [f"{len(named) - 3} more"] if len(named) > 4 else named[3:]
@@ -305,8 +305,8 @@ HALF = 472
 LOOK_AT = "before-after"
 VIEWS = {
     "reliability": "Reliability",
-    "cumulative": "Cumulative & KS",
-    "classes": "Class-wise",
+    "cumulative": "Cumulative (KS)",
+    "classes": "Classes (MCS)",
     "risk": "Risk-coverage",
 }
 

@@ -121,7 +121,9 @@ def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: Selectio
     """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
     # The interval of all rows is given by the verdict, which computes it in another way.
     bare = {name for name in parts if rule.by_outcome or name == session.ALL_ROWS}
-    screen.table(parts_table(settings, parts, bare), alt="The selected rows beside others")
+    table = parts_table(settings, parts, bare)
+    right = dict.fromkeys(table.columns[1:], tables_and_cards.RIGHT)
+    screen.table(table, alt="The selected rows beside others", column_config=right)
     st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
 
 

@@ -69,7 +69,7 @@ def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
     ranked = worst_first(reported)
     _listed(ranked[:AT_ONCE], codes)
     if rest := ranked[AT_ONCE:]:
-        with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):
+        with st.expander(counted(len(rest), "more finding")):
             _listed(rest, codes)
 
 
@@ -184,6 +184,8 @@ def entry_address(key: str) -> str:
 
 # ---- Tables
 
+#: Of a column of numbers that are written as texts.
+RIGHT = st.column_config.Column(alignment="right")
 #: Largest number of score columns in a preview; more would be unreadable.
 PREVIEW_CLASSES = 12
 
@@ -191,7 +193,7 @@ PREVIEW_CLASSES = 12
 def rows_table(
     data: Dataset, rows: IntArray, reduction: Reduction, numbers: IntArray | None
 ) -> pd.DataFrame:
-    """Return a table of some rows with score and hit.
+    """Return a table of some rows with score and hit, which is called an event where it is not that a prediction is right.
 
     Parameters
     ----------
@@ -211,7 +213,8 @@ def rows_table(
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:
         front["predicted"] = np.asarray(part.class_names, dtype=object)[predicted]
-    front |= {"score": events.score, "hit": np.where(events.hit, "yes", "no")}
+    hit = "hit" if reduction.kind == "top-label" else "event"
+    front |= {"score": events.score, hit: np.where(events.hit, "yes", "no")}
     return _joined(front, facts)
 
 

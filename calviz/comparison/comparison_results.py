@@ -133,6 +133,11 @@ class MethodResult:
         """Whether `calibration_gain` is marked as a lower bound: the method may change predicted classes."""
         return not self.accuracy_preserving
 
+    @property
+    def is_its_base(self) -> bool:
+        """Whether the fitted map is one other method's, as that of `segments` is if none differ."""
+        return [*map(type, self.params.values())] == [dict]
+
 
 @dataclass(frozen=True)
 class ModelResult:
@@ -368,7 +373,8 @@ class Comparison(Compared[MethodResult]):
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.
 
-        They are better than the uncalibrated model by the criterion, and their NLL is not worse beyond noise.
+        They are better than the uncalibrated model by the criterion, and their NLL is not worse beyond noise. A map that is its base alone
+        does not count as a method of its own.
 
         Parameters
         ----------
@@ -382,6 +388,7 @@ class Comparison(Compared[MethodResult]):
             for key in better
             if not (keep_classes and self[key].predictions_changed)
             and not ((nll := self[key].differences.get("nll")) and nll.verdict == "worse")
+            and not self[key].is_its_base
         )
 
     @property

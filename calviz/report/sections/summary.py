@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__
 from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS, MetricResult
@@ -137,6 +138,14 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     return f"{label} would {change} {then} points{noise}."
 
 
+def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
+    """Say what the advised recalibrator makes of the ECE with this key; "" if the model is left as it is, or no ECE was measured."""
+    after = comparison[advice.method].metrics
+    if advice.method == "identity" or key not in after:
+        return ""
+    return fix_words(advice.method, comparison["identity"].metrics[key], after[key])
+
+
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     """Say which rows a recalibrator was fitted and judged on."""
     fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
@@ -156,7 +165,10 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     """Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE."""
     sample = subject.sample
     if subject.comparison is not None and subject.comparison.advice is not None:
-        yield Lead(f"{subject.comparison.advice.headline}.")
+        advice = subject.comparison.advice
+        yield Lead(
+            f"{advice.headline}.", below=advice_words(subject.comparison, advice, sample.ece_key)
+        )
         return
     if subject.verdict.direction == "calibrated":
         yield Text(NO_FIX)

@@ -181,6 +181,10 @@ def test_a_map_is_fitted_on_the_sample_and_judged_on_all_other_rows(tmp_path: Pa
 def test_names_of_splits_are_compared_without_case_and_spaces():
     table = rows().with_columns(split=pl.Series(np.tile(["x", " Cal", "TEST "], N // 3)))
     assert calviz.sample_rows(table, 200, judged=100, **HOW).splits == (" Cal", "TEST ")
+    table = table.with_columns(
+        split=pl.Series(np.tile(["Training", "Kalibrierung", "Test"], N // 3))
+    )
+    assert calviz.sample_rows(table, 200, judged=100, **HOW).splits == ("Kalibrierung", "Test")
 
 
 def test_splits_say_which_rows_fit_and_judge():
