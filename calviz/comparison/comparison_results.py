@@ -19,7 +19,7 @@ from calviz.core.entry_specs import (
     badness,
     zero_words,
 )
-from calviz.core.errors import OptionError, claim, data_frame
+from calviz.core.errors import OptionError, claim, data_frame, known_names
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
@@ -216,8 +216,8 @@ class Compared(Displayed, Generic[R]):
         try:
             return self.results[key]
         except KeyError:
-            keys = ", ".join(self.results)
-            raise OptionError(f"'{key}' is not in this comparison; it has {keys}.") from None
+            known = known_names(key, self.results)
+            raise OptionError(f"'{key}' is not in this comparison; {known}.") from None
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.results.values())
@@ -238,8 +238,8 @@ class Compared(Displayed, Generic[R]):
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Return the methods or models from the best to the worst value; those without a value are left out."""
         if metric not in self.directions:
-            metrics = ", ".join(self.directions)
-            raise OptionError(f"'{metric}' is not in this comparison; it has {metrics}.")
+            known = known_names(metric, self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; {known}.")
         return ordered(self._of(metric), self.directions[metric])
 
     def _of(self, metric: str) -> dict[str, MetricResult]:

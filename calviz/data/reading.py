@@ -509,7 +509,7 @@ def options_of(options: Mapping[str, Any]) -> ReadingOptions:
     names = set(ReadingOptions.__dataclass_fields__)
     if wrong := sorted(set(options) - names):
         raise OptionError(
-            f"there is no reading option '{', '.join(wrong)}'; {known_names(wrong[0], sorted(names))}."
+            f"there is no reading option '{wrong[0]}'; {known_names(wrong[0], sorted(names))}."
         )
     return ReadingOptions(**options)
 

@@ -317,6 +317,7 @@ class Evaluation(Displayed):
         try:
             return self.metrics[key]
         except KeyError:
+            METRICS[key]  # an unknown key is refused with the nearest
             keys = ", ".join(self.metrics)
             raise OptionError(f"'{key}' was not measured; there are {keys}.") from None
 

@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 import calviz
 from calviz.cli import main
 from calviz.cli.command_group import OutputOption, sentence
+from calviz.cli.options import reading_options
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import OutputError
 from calviz.data.writing import write_predictions
@@ -171,6 +172,14 @@ class TestCommands:
         for entry in FORMATS:
             assert entry.label in result.stdout
         assert "--repair renormalise" in result.stdout
+
+    def test_help_names_the_options_of_reading_which_formats_explains(self):
+        explained = run("formats").stdout
+        for option in reading_options():
+            assert option.opts[0] in run("audit", "--help").stdout
+            assert option.help[:60] in explained
+        assert "--answer-pattern REGEX" not in run("audit", "--help").stdout
+        assert "--cluster COL" in run("judge", "--help").stdout  # it has only this one
 
     def test_python_m_calviz_is_the_same(self):
         result = subprocess_run("--version")
