@@ -145,7 +145,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     )
     state = _watched((*settings.rows_key, settings.reduction.key), sample)
     if status.result is not None:
-        answer = _draw_periods(status.result, settings)
+        answer = _draw_periods(status.result, settings, state is not None and state.alarm)
         # A lasting change shows in the watch long before one period differs from the others.
         say(answer if state is None or not state.alarm else state.headline)
         if state is not None and state.alarm and status.result.waiting:
@@ -194,10 +194,11 @@ def _measure_periods(
     )
 
 
-def _draw_periods(result: OverTime, settings: Settings) -> str:
+def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:
     figure = OverTimeLine.compute(result)
-    st.markdown(md(figure.answer(), 1_000))
-    for text in filter(None, (figure.past(), figure.before_labels())):
+    # Without an alarm, the title says the headline.
+    answer = figure.answer() if alarm or figure.answer() != f"{figure.headline}." else ""
+    for text in filter(None, (answer, figure.past(), figure.before_labels())):
         st.markdown(md(text, 1_000))
     subsets = tuple(_metric_of_selected(result, settings))
     name = f"over-time-{result.metric}"

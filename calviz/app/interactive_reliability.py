@@ -172,10 +172,9 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def _columns(figure: Reliability) -> dict[str, Any]:
     """Return how the columns are shown, by name."""
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    short = figure.sums.edges.size <= 51 and figure.sums.params["scheme"] != "equal-mass"
     return {
         "bin": number(width=38),
-        "scores": text(width=92 if short else 120),
+        "scores": text(width=120),
         "rows": number(width=54, format="localized"),
         "observed": number(width=66, format="%.3f", help=md(figure.reduction.hit_label)),
         "gap": number(width=48, help="Mean score minus observed, in points."),

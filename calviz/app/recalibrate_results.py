@@ -103,10 +103,9 @@ def _draw_remark(comparison: Comparison, remark: Remark) -> None:
     text = md(remark.text, 1_000)
     if remark.metric is not None:
         st.caption(f"{METRICS[remark.metric].label} of {names}: {text}")
-    elif remark.kind == "differences":
-        st.caption(text)
-    elif remark.kind == "zeros":
-        st.caption(f"{text[0].upper()}{text[1:]}: {names}.")
+    elif remark.kind in ("differences", "zeros"):
+        zeros = remark.kind == "zeros"
+        st.caption(f"{text[0].upper()}{text[1:]}: {names}." if zeros else text)
     elif remark.kind == "warning":
         st.warning(f"{names}: {text}", icon=":material/warning:")
 

@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
@@ -18,7 +18,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, full_sentence, number, percent, shorten
+from calviz.core.words import counted, full_sentence, number, percent, range_ends, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
@@ -125,7 +125,9 @@ def bounds(sample: Sample, first: int, last: int | None = None) -> str:
     """Return the scores of one or several bins as an interval; right-closed, the first one also holds its lower edge."""
     edges = chosen_bins(sample).edges
     low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
-    digits = 4 if sample.scheme == "equal-mass" else 2 if edges.size <= 51 else 3
+    # The digits of the verdict, which names the worst of these bins.
+    ends = (range_ends(*pair, tolerance=0.06)[0] for pair in pairwise(edges.tolist()))
+    digits = 4 if sample.scheme == "equal-mass" else max(2, *(len(end) - 2 for end in ends))
     return f"{'[' if first == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
 
 

@@ -139,11 +139,11 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
-    """Say what the advised recalibrator makes of the ECE with this key; "" if the model is left as it is, or no ECE was measured."""
-    after = comparison[advice.method].metrics
-    if advice.method == "identity" or key not in after:
-        return ""
-    return fix_words(advice.method, comparison["identity"].metrics[key], after[key])
+    """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion; "" if there is none."""
+    chosen = comparison[advice.method]
+    if (change := chosen.differences.get(key)) and change.verdict == "better":
+        return fix_words(chosen.key, comparison["identity"].metrics[key], chosen.metrics[key])
+    return advice.reasons[1] if chosen.key != "identity" else ""
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
