@@ -34,6 +34,7 @@ from calviz.verdicts.analysis import VALIDATION_METRICS
 
 #: Title of the costs until there is an answer, and their sections.
 COSTS = "What calibration is worth shows in the costs of decisions"
+CHOOSE = "Choose the class that is decided on"
 KEEP, ACT = "Keep or refer", "Act or not, for one class"
 #: Summaries below the risk-coverage curve.
 SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
@@ -87,16 +88,16 @@ def costs(chosen: Settings) -> None:
     with navigation.boundary():
         method = session.choose_method(chosen)
 
-    def titled(draw: Callable[[Settings, str, Callable[[str], object]], None]) -> None:
+    def titled(draw: Callable[..., None], title: str = COSTS) -> None:
         try:
             draw(chosen, method, say)
         except CalvizError:
-            say(COSTS)  # a fragment that runs again takes away a title that it does not write
+            say(title)  # a fragment that runs again takes away a title that it does not write
             raise
 
     sections = {
         KEEP: lambda: titled(decide_costs.explore_decision_costs),
-        ACT: lambda: titled(_act_or_not),
+        ACT: lambda: titled(_act_or_not, CHOOSE if bar.needs_class(chosen) else COSTS),
     }
     if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
@@ -151,11 +152,9 @@ def grades(chosen: Settings) -> None:
 
 def _of_one_class(chosen: Settings) -> Sample:
     """Ask for the class that is decided on; return its sample."""
-    bar.choose_class(
-        chosen, "Decide for or against the class", "choose the class that is decided on"
-    )
+    bar.choose_class(chosen, "Decide for or against the class", CHOOSE)
     if bar.needs_class(chosen):
-        raise NotAvailable("a decision is for or against one class: choose it above.")
+        raise NotAvailable("a decision is for or against one class.")
     return decidable(chosen.sample)
 
 
@@ -190,8 +189,8 @@ def judge(chosen: Settings) -> None:
         st.warning(md(remark, 1_000), icon=":material/warning:")
     summary = found.summary()
     table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
-    st.dataframe(
-        table, hide_index=True, height="content", alt="Rates by each method, and how far judge and people agree"
+    screen.table(
+        table, alt="Rates by each method, and how far judge and people agree"
     )  # fmt: skip
     if found.differences:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
@@ -234,9 +233,7 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         label = np.isin(number - 1, following.rows).astype(int)
         return pd.DataFrame({"row": number, "label": label, "chance": following.chance})
 
-    tables_and_cards.download_button(
-        "Download which rows", table, f"{chosen.file_stem}-label-next.csv", key="calviz.judge.rows"
-    )
+    tables_and_cards.download_button("Download which rows", table, "label-next")
     st.caption(
         "More of them where judge and people may differ most; give the column 'chance' with the new labels "
         "(`calviz judge FILE --chance chance`)."

@@ -146,10 +146,7 @@ def _choice_of_bins(chosen: Settings) -> None:
     strip = session.bin_sensitivity(chosen)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
     screen.chart(strip, key="reliability.strip", filename="ece-by-bins", wide=True)
-    file = f"{chosen.file_stem}-ece-by-bins.csv"
-    tables_and_cards.draw_figure_table(
-        strip.frame, file, key="calviz.strip.download", alt="ECE by number of bins"
-    )
+    tables_and_cards.draw_figure_table(strip.frame, "ece-by-bins", alt="ECE by number of bins")
 
 
 def cumulative(chosen: Settings) -> None:
@@ -235,10 +232,7 @@ def _more_panels(chosen: Settings) -> None:
     )
     figure = session.cumulative(chosen, estimate)
     _panels(("b", "c", "d"), figure, chosen)
-    file = f"{chosen.file_stem}-cumulative.csv"
-    tables_and_cards.draw_figure_table(
-        figure.frame, file, key="calviz.cumulative.download", alt="The points of the panels"
-    )
+    tables_and_cards.draw_figure_table(figure.frame, "cumulative", alt="The points of the panels")
 
 
 def _isotonic(chosen: Settings) -> None:
@@ -298,7 +292,7 @@ def classwise(chosen: Settings) -> None:
                 key="order",
             )
         st.caption(
-            "By predicted class is what to act on, as it is known when the model is used; against the rest takes the probability of "
+            "By predicted class is what to act on, as it is known when the model is used; one-vs-rest takes the probability of "
             "each class on all rows, by true class the rows that have the class."
         )
         figure = class_errors.views.get(mode)
@@ -349,11 +343,7 @@ def groups(chosen: Settings) -> None:
     with navigation.boundary():
         if not sliceable_columns(chosen.whole):
             say("No column of this file makes groups")
-            st.info(
-                "Add a column such as region, device or age to the file and open it again: any that is not a score, the label, a split "
-                "or an identifier makes groups.",
-                icon=":material/info:",
-            )
+            st.caption("Add one to the file, such as region, device or age, and open it again.")
         else:
             question = diagnose_groups.ask_for_slices(chosen)
             if not question.columns:
@@ -433,9 +423,9 @@ def metrics(chosen: Settings) -> None:
             f"{chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}",
         )
         with export.popover("Export", icon=":material/download:"):
-            diagnose_metrics.draw_export(results, chosen, chosen.file_stem)
+            diagnose_metrics.draw_export(results, chosen)
 
-    diagnose_metrics.explore_conventions(chosen, chosen.file_stem, at_once=small)
+    diagnose_metrics.explore_conventions(chosen, at_once=small)
 
 
 navigation.enter()

@@ -27,7 +27,7 @@ from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
 from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
-from calviz.verdicts.miscalibration_checks import miscalibration
+from calviz.verdicts.miscalibration_checks import miscalibration, worst_bin
 
 #: Pixels of the diagram: the first screen holds it whole.
 DIAGRAM = 620
@@ -58,7 +58,8 @@ def overview(chosen: Settings) -> None:
     judged = evaluation.verdict
     assert judged is not None  # findings come with it
     navigation.draw_head(judged.headline, sign=tables_and_cards.sign_of(judged))
-    st.markdown(md(keep_units_together(judged.sentence), 1_000))
+    if not plain:
+        st.markdown(md(keep_units_together(judged.sentence), 1_000))
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
     if plain:
@@ -88,10 +89,11 @@ def overview(chosen: Settings) -> None:
                 _button("See the groups", "slices", primary=True)
             else:
                 _button("See the rows", "reliability", rule=_worst_bin(chosen))
-        # What the title says is not said again.
-        others = [
-            f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run is not miscalibration
-        ]
+        # What the sentence says is not said again.
+        said = {miscalibration}
+        if judged.worst is not None and judged.worst.where in judged.sentence:
+            said.add(worst_bin)
+        others = [f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said]
         st.subheader("Where to look", anchor=False)
         tables_and_cards.draw_findings(others, codes=False)
     with navigation.boundary():

@@ -59,9 +59,7 @@ def methods(chosen: Settings) -> None:
                 recalibrate_comparison.mark_link()
             if status.result is None:
                 rule = guideline(choice.fit_rows.data, choice.rows.fit.rows)
-                st.info(md(rule.short, 1_000), icon=":material/lightbulb:")
-                with st.expander("Details"):
-                    st.markdown(md(rule.reason, 1_000))
+                st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))
         if status.result is not None:
             _draw_results(status.result, chosen, say)
 
@@ -70,6 +68,8 @@ def _draw_results(
     outcome: ComparisonOutcome, chosen: Settings, say: Callable[[str], object]
 ) -> None:
     """Draw the advice with its downloads, the table of all methods, and their figures; `say` replaces the title."""
+    from calviz.report.sections.summary import advice_words
+
     comparison = outcome.comparison
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -82,7 +82,8 @@ def _draw_results(
             with st.popover("Details", type="tertiary"):
                 st.markdown("\n".join(f"- {reason}" for reason in others))
         say(advice.headline.rstrip("."))
-        st.markdown(decided)
+        brought = advice_words(comparison, advice, chosen.sample.ece_key)
+        st.markdown(f"{decided} {md(keep_units_together(brought))}")
         method = recalibrate_comparison.draw_downloads(outcome, advice.method, chosen)
     recalibrate_results.draw_table(outcome)
     recalibrate_results.draw_selected_rows(outcome, method, chosen)

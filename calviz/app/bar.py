@@ -112,8 +112,7 @@ def _data_set() -> None:
 
 def draw_notes() -> None:
     """Show the queued sentences, such as how a link was applied; each is shown once."""
-    text = open_files.take_notes()
-    if text is not None:
+    if (text := open_files.take_notes()) is not None:
         st.info(md(text), icon=":material/info:")
 
 
@@ -127,17 +126,10 @@ def ask_for_file() -> None:
     file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
     st.markdown(
         f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
-        f"here: {noun}s carry settings, never data. Open that file and you see the same view."
+        f"here: {noun}s carry settings, never data, and a reload forgets the file. Open it and you see the same view."
     )
     draw_uploader(f"The file of this {noun}")
     reading_panel.draw_failure()
-    names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
-    if names:
-        values = {
-            k: ", ".join([] if view else st.query_params.get_all(k)) or link.query[k] for k in names
-        }
-        settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
-        st.caption(f"Settings in the link: {settings_words}")
     if st.button("Show sample data instead"):
         open_files.stop_waiting()
         st.rerun()
@@ -520,15 +512,11 @@ def draw_other_view(
     if chosen.reduction.kind == "positive":
         shown = f"the positive class, {second}"
     words = f"Two classes: this page looks at {shown}."
-    text, button = (
-        (st.container(), st.container())
-        if below
-        else st.columns(
-            [2 if screen.width_class() == "small" else 4, 1], vertical_alignment="center"
-        )
-    )
-    text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
-    button.button(
+    if other_words:
+        words += f" {md(keep_units_together(other_words))}"
+    place = st.container(horizontal=not below, vertical_alignment="center", gap="medium")
+    place.markdown(words, width="stretch" if below else "content")
+    place.button(
         f"Show the {other.label}",
         on_click=open_files.request_settings,
         args=({"reduction": other.key},),

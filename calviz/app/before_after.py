@@ -101,7 +101,10 @@ def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibr
     before_after, samples = fitted[0], _samples(_settings, fitted)
     keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
     before, then = (
-        (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
+        (
+            Reliability.compute(s, band=s is samples[1]),
+            analysis.evaluate(s, tuple(keys), noise_floor=True),
+        )
         for s in samples
     )
     words = fixed_rows_words(method, before_after)

@@ -58,7 +58,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     except CalvizError as error:
         st.caption(md(error))
         return
-    st.dataframe(
+    screen.table(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
             "the score is": [levels.word(s) for s in levels.slices.slices],
@@ -70,8 +70,6 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "score": percent_numbers(s.score for s in levels.slices.slices),
             "hits": percent_numbers(s.hits for s in levels.slices.slices),
         },
-        hide_index=True,
-        height="content",
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
@@ -226,16 +224,14 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     )
     if len(figures) > 1:
         shown.insert(0, "model", frame["model"])
-    st.dataframe(shown, hide_index=True, height="content", alt="What each rule costs")
+    right = dict.fromkeys(shown.columns[1:], tables_and_cards.RIGHT)
+    screen.table(shown, alt="What each rule costs", column_config=right)
     with st.container(horizontal=True):
         for label, content, name in (
             ("Download the rules as CSV", frame, "rules"),
             ("Download the curve as CSV", figures[0].frame, "costs"),
         ):
-            file = f"{settings.file_stem}-{name}.csv"
-            tables_and_cards.download_button(
-                label, content, file, key=f"calviz.decision.{name}", quiet=True
-            )
+            tables_and_cards.download_button(label, content, name, quiet=True)
 
 
 # ---- Prediction sets
@@ -300,7 +296,7 @@ def _kept_sets(
 
 
 def _sets_table(summaries: Sequence[SetsOf]) -> None:
-    st.dataframe(
+    screen.table(
         pd.DataFrame(
             {
                 "true class": [shorten(s.name, 60) for s in summaries],
@@ -313,7 +309,6 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
                 "interval of the size": [s.size_words[1] for s in summaries],
             }
         ),
-        hide_index=True,
         height="content" if len(summaries) <= 12 else "auto",
         alt="Coverage and mean size of the prediction sets, by true class",
         column_config={

@@ -261,10 +261,8 @@ def draw_coverage_table(
     sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
     count = st.column_config.NumberColumn(format="localized")
     share = st.column_config.NumberColumn(format="%.1f %%")
-    st.dataframe(
+    screen.table(
         columns,
-        hide_index=True,
-        height="content",
         alt="Accuracy at some coverages",
         column_config={
             "rows kept": count,
@@ -276,10 +274,7 @@ def draw_coverage_table(
             "interval after": st.column_config.TextColumn("after: 95 % interval"),
         },
     )
-    file = f"{settings.file_stem}-risk-coverage.csv"
-    download_button(
-        "Download the curve as CSV", figure.frame, file, key="calviz.risk.download", quiet=True
-    )
+    download_button("Download the curve as CSV", figure.frame, "risk-coverage", quiet=True)
 
 
 def _choices(figure: RiskCoverage) -> list[ReferralChoice]:

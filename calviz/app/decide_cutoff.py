@@ -193,19 +193,17 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
     side_by_side = len(cells) == 1 and screen.width_class() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
         with st.container(width=_NARROW if side_by_side else "stretch"):
-            st.dataframe(
+            screen.table(
                 pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
-                hide_index=True,
-                height="content",
                 alt="Confusion matrix at the cutoff",
+                column_config=dict.fromkeys(confusion, tables_and_cards.RIGHT),
             )
         with st.container():
             measures = [m.capitalize() for m in cells[0].shares()]
-            st.dataframe(
+            screen.table(
                 pd.DataFrame({"at the cutoff": [*measures, "Net benefit"], **shares}),
-                hide_index=True,
-                height="content",
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
+                column_config=dict.fromkeys(shares, tables_and_cards.RIGHT),
             )
 
 
@@ -253,10 +251,7 @@ def _net_benefit(
     alt = " ".join(f.describe() for f in every)
     screen.chart(figure, drawing, key="decisions.benefit", filename="net-benefit", alt=alt)
     frame = pd.concat([f.frame().assign(model=f.name) for f in every], ignore_index=True)
-    file = f"{settings.file_stem}-net-benefit.csv"
-    tables_and_cards.download_button(
-        "Download the curve as CSV", frame, file, key="calviz.decisions.download", quiet=True
-    )
+    tables_and_cards.download_button("Download the curve as CSV", frame, "net-benefit", quiet=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,10 +329,8 @@ def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     """Draw a table of the grades in a group column; `say` replaces the title."""
     columns = possible_grade_columns(sample.data)
     if not columns:
-        st.info(
-            f"No column of this file could hold grades: it takes {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.",
-            icon=":material/info:",
-        )
+        say("No column of this file could hold grades")
+        st.caption(f"Such a column has {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.")
         return
     recognised = grade_columns(sample.data)
     column = st.selectbox(
@@ -375,10 +368,8 @@ def _grades_table(tested: Grades) -> None:
     key = selection.widget_key(by)
     share = st.column_config.NumberColumn(format="%.2f %%")
     coloured: Any = _grades_frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
-    st.dataframe(
+    screen.table(
         coloured,
-        hide_index=True,
-        height="content",
         alt="Tests per grade",
         **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
         column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)

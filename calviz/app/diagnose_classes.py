@@ -231,19 +231,15 @@ def draw_table(
     longest = max(map(len, shown["class"]), default=0)
     width = min(80 + 6 * max(0, longest - 9), 240 if screen.width_class() == "wide" else 120)
     name = TextColumn(width=width, pinned=True)
-    st.dataframe(
+    screen.table(
         table,
-        hide_index=True,
-        height=min(420, 38 + 35 * len(shown)),
+        most=420,
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
         **ticking,
     )
-    file = f"{settings.file_stem}-classes.csv"
-    tables_and_cards.download_button(
-        "Download the classes as CSV", frame, file, key="calviz.classes.download", quiet=True
-    )
+    tables_and_cards.download_button("Download the classes as CSV", frame, "classes", quiet=True)
 
 
 def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:

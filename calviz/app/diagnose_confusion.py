@@ -107,7 +107,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
     key = f"{selection.widget_key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
     told = np.asarray(told_apart(names, 24), dtype=object)
-    st.dataframe(
+    screen.table(
         pd.DataFrame(
             {
                 "true": told[figure.true[shown]],
@@ -117,8 +117,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
                 "confidence": figure.confidence[shown],
             }
         ),
-        hide_index=True,
-        height=min(420, 37 + 35 * len(shown)),
+        most=420,
         **selection.of_tick(key, [CellRule(*pair) for pair in pairs], by=_TABLE),
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
@@ -133,7 +132,6 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
             ),
         },
     )
-    file = f"{settings.file_stem}-confusion.csv"
     tables_and_cards.download_button(
-        "Download all pairs as CSV", figure.frame, file, key="calviz.confusion.download", quiet=True
+        "Download all pairs as CSV", figure.frame, "confusion", quiet=True
     )

@@ -310,20 +310,16 @@ def draw_slices_table(
     key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
     shown = tested.slices[:MOST]
     at = _selected_position(shown)
-    st.dataframe(
+    screen.table(
         _styled(tested, pinned),
-        hide_index=True,
-        height=min(440, 38 + 35 * len(tested.slices)),
+        most=440,
         alt="All slices: rows, score, hits, gap, interval and p-value",
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)
-        file = f"{settings.file_stem}-slices.csv"
-        tables_and_cards.download_button(
-            "All slices as CSV", tested.frame, file, key="calviz.slices.download"
-        )
+        tables_and_cards.download_button("All slices as CSV", tested.frame, "slices")
 
 
 def _selected_position(shown: Sequence[Slice]) -> int | None:

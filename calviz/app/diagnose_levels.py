@@ -73,10 +73,7 @@ def _explore_levels(settings: Settings) -> None:
     table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
     st.dataframe(table, hide_index=True, alt=summary.title)
     st.caption(md(" ".join(summary.notes), 1_000))
-    file = f"{settings.file_stem}-levels.csv"
-    tables_and_cards.download_button(
-        "Each as CSV", result.frame, file, key="calviz.levels.download"
-    )
+    tables_and_cards.download_button("Each as CSV", result.frame, "levels")
 
 
 @cached_results(3)
@@ -232,9 +229,8 @@ def _draw_periods(result: OverTime, settings: Settings) -> str:
         f"By {result.every}, each period with its own interval and noise floor.{small}",
         help=f"Recalibration on the past sees no row of the period that it is judged on.{tested}",
     )
-    file = f"{settings.file_stem}-over-time.csv"
     tables_and_cards.draw_figure_table(
-        result.frame, file, key="calviz.over_time.download", alt=f"{figure.label} by {result.every}"
+        result.frame, "over-time", alt=f"{figure.label} by {result.every}"
     )
     return figure.headline
 

@@ -185,10 +185,9 @@ def _draw_table(
         if st.session_state.get(key, {}).get("selection", {}).get("rows"):
             height = TABLE_HEIGHT_BESIDE
     columns = _columns()
-    return st.dataframe(
+    return screen.table(
         _sortable(texts, results, others),
-        hide_index=True,
-        height=min(height, 38 + 35 * len(texts)),
+        most=height,
         column_config={name: columns[name] for name in texts.columns},
         placeholder="n/a",
         alt="All metrics: value, interval, noise floor, p-value",
@@ -293,13 +292,9 @@ def _value(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-def draw_export(results: Results, settings: Settings, stem: str) -> None:
+def draw_export(results: Results, settings: Settings) -> None:
     """Draw the export of the metrics."""
-    tables_and_cards.draw_export(
-        lambda form: metrics_export(results, settings, form),
-        f"{stem}-metrics",
-        key="calviz.metrics",
-    )
+    tables_and_cards.draw_export(lambda form: metrics_export(results, settings, form), "metrics")
 
 
 def metrics_export(results: Results, settings: Settings, form: str) -> str:
@@ -332,7 +327,7 @@ NUMBERS = ("value", "difference", "if calibrated")
 
 
 @navigation.fragment
-def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None:
+def explore_conventions(settings: Settings, *, at_once: bool) -> None:
     """Draw the section; on large data it is computed only on request."""
     head = st.container(horizontal=True, gap="small", vertical_alignment="center")
     head.subheader(
@@ -361,9 +356,7 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
     )
     with head.popover("Export", icon=":material/download:", type="tertiary"):
         tables_and_cards.draw_export(
-            lambda form: conventions_export(conventions, settings, form),
-            f"{stem}-libraries",
-            key="calviz.libraries",
+            lambda form: conventions_export(conventions, settings, form), "libraries"
         )
 
 
@@ -410,9 +403,8 @@ def _draw_conventions(conventions: Conventions) -> None:
         "its default": TextColumn(width=190),
         "why it differs": TextColumn(width=300),
     }
-    st.dataframe(
+    screen.table(
         sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
-        hide_index=True,
         row_height=ROW_HEIGHT,
         height=38 + ROW_HEIGHT * len(texts),
         placeholder="–",

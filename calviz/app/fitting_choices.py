@@ -16,10 +16,11 @@ from calviz.app import open_files, session
 from calviz.app.open_files import join_parts, split_parts
 from calviz.app.session import Settings, md
 from calviz.comparison.advice import Suggestion, suggest
+from calviz.comparison.compare import Plan
 from calviz.comparison.fitting import Division, Rows, scores_of
 from calviz.comparison.folds_and_sites import fold_columns
 from calviz.core.blocks import row_blocks
-from calviz.core.entry_specs import RECALIBRATORS, FloorChoice
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, FloorChoice
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import MOST, UNDERFLOW
@@ -51,6 +52,19 @@ class FitRows:
     def key(self) -> tuple[str, ...]:
         """Identifies the rows and their division, for jobs and caches."""
         return (*self.settings.rows_key, repr(self.division))
+
+    def plan(self, choice: MethodChoice, refits: int = 0) -> Plan:
+        """Return the comparison of the chosen methods on these rows."""
+        return Plan(
+            methods=choice.methods,
+            division=self.division,
+            metrics=METRICS.in_table("fits"),
+            reduction=self.settings.reduction,
+            bins=self.settings.bins,
+            scheme=self.settings.scheme,
+            options=choice.options,
+            refits=refits,
+        )
 
 
 def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:

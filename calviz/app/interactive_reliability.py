@@ -135,11 +135,10 @@ def _table(figure: Reliability, settings: Settings) -> None:
         selection.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
     listed = _listed(frame, settings)
-    st.dataframe(
+    screen.table(
         tables_and_cards.with_signs(listed, {"gap": 1, "expected": 1}),
-        hide_index=True,
         placeholder="–",
-        height=min(560, 37 + 35 * len(listed)),
+        most=560,
         key=key,
         on_select=picked,
         selection_mode="multi-row",
@@ -148,11 +147,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
         column_config=_columns(figure),
     )
     tables_and_cards.download_button(
-        "Download the bins as CSV",
-        lambda: frame.assign(bin=frame["bin"] + 1),
-        f"{settings.file_stem}-bins.csv",
-        key="calviz.bins.download",
-        quiet=True,
+        "Download the bins as CSV", lambda: frame.assign(bin=frame["bin"] + 1), "bins", quiet=True
     )
 
 

@@ -593,8 +593,13 @@ class EndedSessions:
             return len(self._contents) < before
 
 
+#: Option of glibc's mallopt, and most pools of free memory: by default each of 8 threads per core keeps its own.
+_ARENAS = (-8, 2)
+
+
 async def release_ended_sessions() -> None:
     """Release at intervals what ended sessions hold, until the server ends; in its own thread, where sessions are closed."""
+    _of_c_library("mallopt", *_ARENAS)
     while True:
         await asyncio.sleep(SESSIONS_CHECK_EVERY)
         if runtime.exists() and _of_this_server().release_ended(time.monotonic()):
@@ -604,8 +609,13 @@ async def release_ended_sessions() -> None:
 def return_free_memory() -> None:
     """Give free memory back to the operating system; its C library would keep it for the next visitor."""
     gc.collect()
+    _of_c_library("malloc_trim", 0)
+
+
+def _of_c_library(function: str, *arguments: int) -> None:
+    """Call a function that not every C library has."""
     with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
+        getattr(ctypes.CDLL(None), function)(*arguments)
 
 
 @cache

@@ -287,14 +287,12 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
                     "95\u00a0% interval "
                 ),
                 "difference": "reference" if difference is None else figure.text(difference),
-                "beyond noise": "" if difference is None else figure.side(difference),
+                "beyond noise": "" if difference is None else difference.verdict,
                 "best in": 100 * comparison[name].best_share[metric],
             }
         )
-    st.dataframe(
+    screen.table(
         pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
         alt=f"Models ranked by {METRICS[metric].label}",
         column_config={
             "rank": st.column_config.NumberColumn(
@@ -343,8 +341,7 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
         )
     tables_and_cards.draw_figure_table(
         partial(comparison.differences, reference),
-        "models-differences.csv",
-        key="calviz.models.download",
+        "models-differences",
         alt="Paired differences of all metrics",
     )
 
@@ -417,33 +414,26 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     )
     if choice is None:
         return
-    names, options = choice.methods, choice.options
     key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
 
     def make_work() -> Work:
-        aligned = alignment(chosen, rows.settings.split)
+        aligned, plan = alignment(chosen, rows.settings.split), rows.plan(choice)
         return lambda job: compare_methods(
             same_rows(aligned, where=settings.where),
-            names,
-            metrics=METRICS.in_table("fits"),
-            reduction=settings.reduction,
-            bins=settings.bins,
-            scheme=settings.scheme,
-            options=options,
+            plan,
             progress=lambda words, done, total: job.progress(done, total, words),
             stop=job.stopping,
-            **rows.division.given,
         )
 
     work = LongWork(
         METHODS_PLACE,
         key,
-        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
+        f"Fitting {counted(len(choice.methods), 'method')} to {len(chosen.models)} models",
         make_work,
     )
     status = draw_long_work(
         work,
-        Button("Fit them", always=True, possible=bool(names)),
+        Button("Fit them", always=True, possible=bool(choice.methods)),
         StateWords(
             "The methods are fitted on the same rows for all models, and judged on the same other rows."
         ),
@@ -485,10 +475,7 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
     for label, reason in sorted(reasons):
         st.caption(f"{md(label, 60)}: {md(reason, 300)}")
     tables_and_cards.download_button(
-        "Download as CSV",
-        lambda: comparisons.frame(shown).reset_index(),
-        f"models-methods-{shown}.csv",
-        key="calviz.models.methods.download",
+        "Download as CSV", lambda: comparisons.frame(shown).reset_index(), f"models-methods-{shown}"
     )
 
 

@@ -28,9 +28,9 @@ from calviz.comparison.arena_results import (
     MethodScore,
     ResultTable,
     few_words,
-    headline,
     rated_words,
     short_headline,
+    size_words,
 )
 from calviz.comparison.arena_sources import Playable, results_in
 from calviz.comparison.leaderboards import CLASSES, ROWS, in_range, judge, leaderboard, range_words
@@ -315,7 +315,7 @@ def _board(arena: Arena, say: Callable[[str], object]) -> None:
     board = _labelled(chosen)
     say(short_headline(board))
     # The title says which is first.
-    st.markdown(md(headline(board).partition(" First ")[0], 1_000))
+    st.markdown(md(size_words(board), 1_000))
     if caution := few_words(board):
         st.warning(caution, icon=":material/warning:")
     _table(board)
@@ -436,10 +436,8 @@ def _table(board: Leaderboard) -> None:
     add("time, ms", [1_000 * s.seconds for s in board], "%.1f", time)
     if any(s.failed for s in board):
         columns["without a score"] = [s.failed for s in board]
-    st.dataframe(
+    screen.table(
         pd.DataFrame(columns),
-        hide_index=True,
-        height="content",
         placeholder="–",
         alt="Leaderboard: " + ", ".join(s.method for s in board),
         column_config=config,

@@ -23,7 +23,7 @@ from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
 from calviz.core.blocks import Stopped, watching
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
@@ -91,17 +91,7 @@ def choose_plan(
         _draw_rows(rows)
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
-    plan = Plan(
-        methods=methods.methods,
-        division=chosen_rows.division,
-        metrics=METRICS.in_table("fits"),
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        options=methods.options,
-        refits=refits,
-    )
-    return PlanChoice(settings, chosen_rows, rows, plan)
+    return PlanChoice(settings, chosen_rows, rows, chosen_rows.plan(methods, refits))
 
 
 def _draw_rows(rows: Rows) -> None:
@@ -465,17 +455,15 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
             icon=":material/build:",
             key="calviz.take-home",
             # Then the file is what to take.
-            type="secondary" if is_built else "primary",
+            type="secondary" if is_built or st.session_state.get("calviz.take-home") else "primary",
         )
     if is_requested:
-        with st.status(f"Calibrating {counted(outcome.whole.n, 'row')} …", expanded=True) as status:
-            try:
-                files = _build(outcome, method, suffix)
-            except (OptionError, NotAvailable) as error:
-                status.update(label="Not possible", state="error")
-                st.markdown(md(error, 500))
-                return method
-            status.update(label="The files are ready.", state="complete", expanded=False)
+        try:
+            with st.spinner(f"Calibrating {counted(outcome.whole.n, 'row')} …", show_time=True):
+                files = _build(outcome, method, suffix, settings)
+        except (OptionError, NotAvailable) as error:
+            st.error(md(error, 500))
+            return method
         st.session_state[_BUILT_FILES] = (file_key, files)
     elif not is_built:
         st.caption(
@@ -535,17 +523,15 @@ def _usual(settings: Settings) -> str:
     return next((s for s in SUFFIXES if name.endswith((s, f"{s}.gz"))), SUFFIXES[0])
 
 
-def _build(outcome: ComparisonOutcome, method: str, suffix: str) -> MethodFiles:
+def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
     result = outcome.comparison[method]
     is_cross_fitted = len(outcome.rows.pairs) > 1
-    st.markdown(f"Applying {md(result.label)} …")
     data = (
         outcome.calibrated(method)
         if is_cross_fitted
         else apply_to_all(outcome.whole, result.recalibrator, outcome.rows)
     )
-    st.markdown(f"Writing {suffix[1:].upper()} …")
-    table = _written(data, suffix)
+    table = _written(data, suffix, settings)
     if is_cross_fitted:
         reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
         return MethodFiles(table, None, None, reason, reason)
@@ -557,13 +543,14 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str) -> MethodFiles:
         return MethodFiles(table, content, None, "", str(reason))
 
 
-def _written(data: Dataset, suffix: str) -> bytes:
+def _written(data: Dataset, suffix: str, settings: Settings) -> bytes:
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        write_predictions(data, path)
+        loaded = settings.entry.loaded
+        write_predictions(loaded.named_as_labels(data), path, types=loaded.types)
         return path.read_bytes()
 
 

@@ -153,8 +153,7 @@ def _show(curve: LearningCurve, settings: Settings, say: Callable[[str], object]
         st.caption(failed)
     tables_and_cards.draw_figure_table(
         figure.frame,
-        f"{settings.file_stem}-learning-curve.csv",
-        key="calviz.learning.download",
+        "learning-curve",
         alt=f"{METRICS[figure.metric].label} by number of labels",
         download=figure.curve.frame,
     )

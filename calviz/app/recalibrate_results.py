@@ -73,9 +73,7 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     frame = texts(outcome, shown, lead)
     with above.popover("Export the table", icon=":material/download:", type="tertiary"):
         tables_and_cards.draw_export(
-            lambda form: table_export(form, outcome, frame, shown),
-            "recalibration",
-            key="calviz.methods",
+            lambda form: table_export(form, outcome, frame, shown), "recalibration"
         )
     st.table(
         _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
@@ -101,18 +99,16 @@ def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[Compar
 
 
 def _draw_remark(comparison: Comparison, remark: Remark) -> None:
-    labels = [comparison[key].label for key in remark.of]
+    names = md("; ".join(comparison[key].label for key in remark.of), 1_000)
+    text = md(remark.text, 1_000)
     if remark.metric is not None:
-        names = "; ".join(md(label, 100) for label in labels)
-        st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
+        st.caption(f"{METRICS[remark.metric].label} of {names}: {text}")
     elif remark.kind == "differences":
-        st.caption(md(remark.text, 1_000))
+        st.caption(text)
     elif remark.kind == "zeros":
-        names = "; ".join(md(label, 100) for label in labels)
-        st.caption(f"{remark.text[0].upper()}{remark.text[1:]}: {names}.")
+        st.caption(f"{text[0].upper()}{text[1:]}: {names}.")
     elif remark.kind == "warning":
-        names = md("; ".join(labels), 1_000)
-        st.warning(f"{names}: {md(remark.text, 600)}", icon=":material/warning:")
+        st.warning(f"{names}: {text}", icon=":material/warning:")
 
 
 def _has(outcome: ComparisonOutcome, key: str) -> bool:
@@ -129,7 +125,9 @@ def mixture_words(comparison: Comparison) -> tuple[str, bool]:
     taken = m.params.get("taken", 1)
     alone = len(shares) == 1
     named = [
-        RECALIBRATORS[key].label if alone else f"{percent(w, 0)} {RECALIBRATORS[key].label}"
+        RECALIBRATORS[key].label
+        if alone
+        else f"{percent(w, 0)} {RECALIBRATORS[key].label}".replace(" %", f"{NBSP}%")
         for key, w in sorted(shares.items(), key=lambda pair: -pair[1])
     ]
     named[3:] = [f"{len(named) - 3} more"] if len(named) > 4 else named[3:]
@@ -307,8 +305,8 @@ HALF = 472
 LOOK_AT = "before-after"
 VIEWS = {
     "reliability": "Reliability",
-    "cumulative": "Cumulative & KS",
-    "classes": "Class-wise",
+    "cumulative": "Cumulative (KS)",
+    "classes": "Classes (MCS)",
     "risk": "Risk-coverage",
 }
 
@@ -382,8 +380,7 @@ def _panels(
             lambda: pd.concat(
                 {label: figure.frame() for label, figure in figures.items()}, names=["method"]
             ).reset_index(level=0),
-            f"recalibration-{kind}.csv",
-            key=f"calviz.recalibrate.{kind}.download",
+            f"recalibration-{kind}",
             alt="What the panels show",
         )
     return figures
@@ -473,10 +470,9 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
     st.caption(
         f"After {md(outcome.comparison[method].label)}, {first}{counted(after.n, 'evaluation row')}; the calibrated file has all rows."
     )
-    st.dataframe(
+    screen.table(
         frame,
-        hide_index=True,
-        height=min(420, 37 + 35 * len(frame)),
+        most=420,
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
         alt="Rows after the method",
     )

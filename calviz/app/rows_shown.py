@@ -121,12 +121,9 @@ def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: Selectio
     """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
     # The interval of all rows is given by the verdict, which computes it in another way.
     bare = {name for name in parts if rule.by_outcome or name == session.ALL_ROWS}
-    st.dataframe(
-        parts_table(settings, parts, bare),
-        hide_index=True,
-        height="content",
-        alt="The selected rows beside others",
-    )
+    table = parts_table(settings, parts, bare)
+    right = dict.fromkeys(table.columns[1:], tables_and_cards.RIGHT)
+    screen.table(table, alt="The selected rows beside others", column_config=right)
     st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
 
 
@@ -168,10 +165,7 @@ def _download(settings: Settings, chosen: Selected) -> None:
         return tables_and_cards.rows_table(data, rows, reduction, None)
 
     tables_and_cards.download_button(
-        f"Download {counted(chosen.rows.size, 'row')} as CSV",
-        table,
-        f"{settings.file_stem}-selected.csv",
-        key="calviz.selected.download",
+        f"Download {counted(chosen.rows.size, 'row')} as CSV", table, "selected"
     )
 
 
@@ -194,9 +188,8 @@ def _spread_table(
     settings: Settings, indices: IntArray, name: str, codes: IntArray, levels: tuple[str, ...]
 ) -> None:
     share, mean = (NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
-    st.dataframe(
+    screen.table(
         spread(codes, levels, indices, settings),
-        hide_index=True,
         height="content" if len(levels) <= 10 else 400,
         alt=f"The selected rows {name}",
         column_config={
@@ -212,10 +205,9 @@ def _spread_table(
 def _table(settings: Settings, indices: IntArray) -> None:
     data = settings.sample.data
     shown = indices[:SHOWN]
-    st.dataframe(
+    screen.table(
         tables_and_cards.rows_table(data, shown, settings.reduction, settings.row_numbers),
-        hide_index=True,
-        height=min(420, 37 + 35 * len(shown)),
+        most=420,
         column_config={"score": NumberColumn(format="%.4f")},
         alt="The selected rows",
     )
@@ -320,10 +312,9 @@ def explore_notable_rows(settings: Settings) -> None:
     table = tables_and_cards.rows_table(data, rows, settings.reduction, settings.row_numbers)
     column = _WHY[why][1]
     table.insert(1, column if column not in table else f"{column} (calviz)", value)
-    st.dataframe(
+    screen.table(
         table,
-        hide_index=True,
-        height=min(320, 37 + 35 * max(len(table), 1)),
+        most=320,
         column_config={
             table.columns[1]: NumberColumn(format="%d" if why == "models" else "%.3f"),
             "score": NumberColumn(format="%.4f"),
@@ -331,10 +322,7 @@ def explore_notable_rows(settings: Settings) -> None:
         alt=f"Rows: {_WHY[why][0]}",
     )
     explore_row_cards(settings, rows)
-    file = f"{settings.file_stem}-{why}.csv"
-    tables_and_cards.download_button(
-        "Download these as CSV", table, file, key="calviz.notable.download", quiet=True
-    )
+    tables_and_cards.download_button("Download these as CSV", table, why, quiet=True)
 
 
 def _have_same_rows(settings: Settings) -> bool:

@@ -119,6 +119,13 @@ def as_wide_as_the_page(drawing: Any) -> Any:
     return with_legend_for(drawing, WIDE if width_class() == "wide" else USUAL)
 
 
+def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
+    """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`."""
+    rows = len(getattr(shown, "data", shown))  # of a styled table, the frame
+    height = "content" if most is None else min(most, 38 + 35 * max(rows, 1))
+    return st.dataframe(shown, **{"hide_index": True, "height": height} | options)
+
+
 def draw_diagram(
     figure: Reliability,
     *,

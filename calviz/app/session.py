@@ -338,7 +338,7 @@ def verdict(settings: Settings) -> str:
 def other_view(settings: Settings) -> str | None:
     """Return what the other reduction of two classes shows, where it differs, without its numbers."""
     judged = evaluation(settings).verdict
-    return judged.other_view and f"{judged.other_view.partition(': ')[0]}." if judged else None
+    return f"{judged.seen_by_other[0]}." if judged and judged.seen_by_other else None
 
 
 def conventions(settings: Settings) -> Conventions:

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation
-from calviz.app.session import choose_one, md
+from calviz.app.session import choose_one, current, md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS, MetricResult
@@ -69,7 +69,7 @@ def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
     ranked = worst_first(reported)
     _listed(ranked[:AT_ONCE], codes)
     if rest := ranked[AT_ONCE:]:
-        with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):
+        with st.expander(counted(len(rest), "more finding")):
             _listed(rest, codes)
 
 
@@ -184,6 +184,8 @@ def entry_address(key: str) -> str:
 
 # ---- Tables
 
+#: Of a column of numbers that are written as texts.
+RIGHT = st.column_config.Column(alignment="right")
 #: Largest number of score columns in a preview; more would be unreadable.
 PREVIEW_CLASSES = 12
 
@@ -191,7 +193,7 @@ PREVIEW_CLASSES = 12
 def rows_table(
     data: Dataset, rows: IntArray, reduction: Reduction, numbers: IntArray | None
 ) -> pd.DataFrame:
-    """Return a table of some rows with score and hit.
+    """Return a table of some rows with score and hit, which is called an event where it is not that a prediction is right.
 
     Parameters
     ----------
@@ -211,7 +213,8 @@ def rows_table(
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:
         front["predicted"] = np.asarray(part.class_names, dtype=object)[predicted]
-    front |= {"score": events.score, "hit": np.where(events.hit, "yes", "no")}
+    hit = "hit" if reduction.kind == "top-label" else "event"
+    front |= {"score": events.score, hit: np.where(events.hit, "yes", "no")}
     return _joined(front, facts)
 
 
@@ -383,12 +386,7 @@ def marked_table(
 
 
 def download_button(
-    label: str,
-    table: pd.DataFrame | Callable[[], pd.DataFrame],
-    filename: str,
-    *,
-    key: str,
-    quiet: bool = False,
+    label: str, table: pd.DataFrame | Callable[[], pd.DataFrame], name: str, *, quiet: bool = False
 ) -> None:
     """Draw the button.
 
@@ -397,30 +395,27 @@ def download_button(
     label : str
     table : DataFrame or callable
         The table, or a function that makes it. The CSV is written on the click: a long table takes a fifth of a second.
-    filename : str
-        With its suffix.
-    key : str
-        The key of the button.
+    name : str
+        What it holds ("levels"); the file's name begins with that of the data.
     quiet : bool, default False
         Whether to draw it without a border, below a table or a figure that is the main content.
     """
     st.download_button(
         label,
         lambda: csv_bytes(table() if callable(table) else table),
-        filename,
+        f"{current().file_stem}-{name}.csv",
         "text/csv",
         icon=":material/download:",
         type="tertiary" if quiet else "secondary",
         on_click="ignore",
-        key=key,
+        key=f"calviz.{name}.download",
     )
 
 
 def draw_figure_table(
     frame: Callable[[], pd.DataFrame],
-    filename: str,
+    name: str,
     *,
-    key: str,
     alt: str,
     download: Callable[[], pd.DataFrame] | None = None,
 ) -> None:
@@ -428,10 +423,10 @@ def draw_figure_table(
 
     def draw() -> None:
         st.dataframe(frame(), hide_index=True, alt=alt)
-        download_button("Download as CSV", download or frame, filename, key=key)
+        download_button("Download as CSV", download or frame, name)
 
     navigation.draw_folded(
-        "What is drawn, as a table", draw, key=f"{key}.open", icon=":material/table:"
+        "What is drawn, as a table", draw, key=f"calviz.{name}.open", icon=":material/table:"
     )
 
 
@@ -443,31 +438,32 @@ EXPORT_FORMATS = {
 }
 
 
-def draw_export(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
+def draw_export(content_in: Callable[[str], str], name: str) -> None:
     """Draw a choice of format, a button to download, and the text to copy.
 
     Parameters
     ----------
     content_in : callable
         ``content_in(form)`` returns the table in a format of `EXPORT_FORMATS`.
-    stem : str
-        The file name without its suffix.
-    key : str
-        Prefix of the keys of the widgets.
+    name : str
+        As in `download_button`.
     """
     form = choose_one(
-        "Format", {name: name for name in EXPORT_FORMATS}, default="CSV", key=f"{key}.format"
+        "Format",
+        {name: name for name in EXPORT_FORMATS},
+        default="CSV",
+        key=f"calviz.{name}.format",
     )
     suffix, mime = EXPORT_FORMATS[form]
     content = content_in(form)
     st.download_button(
         f"Download as {form}",
         content,
-        f"{stem}.{suffix}",
+        f"{current().file_stem}-{name}.{suffix}",
         mime,
         icon=":material/download:",
         on_click="ignore",
-        key=f"{key}.download",
+        key=f"calviz.{name}.download",
     )
     st.code(content, language=None, height=260)
 

@@ -135,10 +135,9 @@ def draw_counts(data: Dataset) -> None:
         "Rows per", list(tabs), format_func=lambda n: shorten(n, 40), key="calviz.counts"
     )
     frame = tabs[by if by in tabs else next(iter(tabs))]
-    st.dataframe(
+    screen.table(
         frame,
-        hide_index=True,
-        height=min(360, 37 + 35 * len(frame)),
+        most=360,
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "share": st.column_config.ProgressColumn(
@@ -163,10 +162,9 @@ def draw_first_rows(data: Dataset) -> None:
     """Draw the first rows as they were understood."""
     frame = tables_and_cards.preview(data)
     numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
-    st.dataframe(
+    screen.table(
         frame,
-        hide_index=True,
-        height=min(280, 37 + 35 * len(frame)),
+        most=280,
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
     )
     if data.kind != "confidence" and data.n_classes > tables_and_cards.PREVIEW_CLASSES:

@@ -63,13 +63,15 @@ _COMMANDS = {
     },
     "calviz.cli.service_commands": {
         "app": "Open the dashboard.",
-        "formats": "List the file formats that can be read, and the repairs.",
+        "formats": "List file formats, repairs, and options of reading.",
         "merge": "Add profiles of different rows.",
         "methods": "List the recalibrators.",
         "metrics": "List the metrics.",
         "profile": "Sum files of any size into a profile.",
     },
 }
+#: The commands with their summaries, in alphabetical order.
+_SUMMARIES = dict(sorted(row for rows in _COMMANDS.values() for row in rows.items()))
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
 FINE, CROSSED, WRONG = 0, 1, 2
 #: Exit codes that a shell reports after Ctrl-C, after a closed pipe, and for a program that was asked to end.
@@ -85,7 +87,7 @@ class CommandGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands, in alphabetical order."""
-        return sorted(name for names in _COMMANDS.values() for name in names)
+        return list(_SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is no such command."""
@@ -100,14 +102,12 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their summaries; none is imported."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(row for rows in _COMMANDS.values() for row in rows.items()))
+            formatter.write_dl(list(_SUMMARIES.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands that begin so, or options; no command is imported."""
-        rows = sorted(row for rows in _COMMANDS.values() for row in rows.items())
-        found = [
-            CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)
-        ]
+        rows = _SUMMARIES.items()
+        found = [CompletionItem(n, help=text) for n, text in rows if n.startswith(incomplete)]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(

@@ -68,7 +68,7 @@ def compare(
     outputs: Outputs,
     label_file: LabelFile | None,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
     A method that fails is reported with its reason; the others still finish. From a folder, a pattern, or a file that may not fit into
@@ -144,23 +144,14 @@ def compare(
         # On the evaluation rows before recalibration; each method's results are on them.
         before = comparison[UNCALIBRATED].calibrated
         assert before is not None
-        judged_on = Sample(
-            before,
-            Reduction.of(comparison.reduction),
-            bins=comparison.bins,
-            scheme=comparison.scheme,
-            seed=comparison.seed,
-            split=comparison.evaluation.split,
-        )
+        how: dict[str, Any] = {"bins": comparison.bins, "scheme": comparison.scheme}
+        how |= {"seed": comparison.seed, "split": comparison.evaluation.split}
+        judged_on = Sample(before, Reduction.of(comparison.reduction), **how)
         several = len(loaded.models) > 1
-        subject = Subject(
-            judged_on,
-            title=f"{loaded.file}, {comparison.name}" if several else loaded.file,
-            origin=Origin.of(loaded, reading),
-            comparison=comparison,
-        )
+        title = f"{loaded.file}, {comparison.name}" if several else loaded.file
+        origin = Origin.of(loaded, reading)
+        subject = Subject(judged_on, title=title, origin=origin, comparison=comparison)
         outputs.write(compose(subject, sections=brief_sections()))
-    return FINE
 
 
 # ---- Models
@@ -179,7 +170,7 @@ def compare_models(
     model: tuple[str, ...] = (),
     outputs: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Compare the models in FILE... on the rows that they have in common.
 
     Rows are matched by identifier, or by their order where all true labels agree.
@@ -208,15 +199,11 @@ def compare_models(
     check_models(model, models)
     aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
     how = Reduction.of(reduction, *aligned.models.values())
-    settings: dict[str, Any] = {
-        "bins": bins,
-        "scheme": scheme,
-        "seed": seed,
-        "resamples": resamples,
-        "split": split,
-    }
+    settings: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed}
+    settings |= {"resamples": resamples, "split": split}
     samples: dict[str, Sample] = {}
-    for name, data in aligned.models.items():
+    # Without a report nothing else needs them, and their resamples would stay in memory.
+    for name, data in aligned.models.items() if outputs.reports else ():
         with suppress(NotAvailable):  # a model without this reduction: the comparison says why
             samples[name] = Sample(data, how, **settings)
     every = "all" if outputs.json is not None else None
@@ -244,7 +231,6 @@ def compare_models(
                 sample.let_go()  # free memory for the next model
 
         outputs.write(compose(subjects(), sections=brief_sections()))
-    return FINE
 
 
 # ---- Over time
@@ -265,7 +251,7 @@ def over_time(
     model: str | None = None,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
     The time column is recognised, or named by --time. With --repair drop-missing, rows without labels are expected (see 'calviz
@@ -312,7 +298,6 @@ def over_time(
         from calviz.report.json_results import over_time_record
 
         json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
-    return FINE
 
 
 # ---- Folds and sites
@@ -332,7 +317,7 @@ def folds(
     model: str | None = None,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Evaluate each fold of a cross-validation in FILE by itself: mean and spread over folds, and which folds differ beyond chance.
 
     Parameters
@@ -347,7 +332,7 @@ def folds(
 
     how: dict[str, Any] = {"split": split, "reduction": reduction, "bins": bins, "seed": seed}
     keys = metrics or FOLD_METRICS
-    return _by_level(
+    _by_level(
         lambda data: folds(data, by, keys, resamples=resamples, **how),
         *(file, model, json_only, reading),
     )
@@ -365,7 +350,7 @@ def sites(
     model: str | None = None,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Evaluate each site of FILE by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
 
     Parameters
@@ -377,7 +362,7 @@ def sites(
     from calviz.comparison.folds_and_sites import sites
 
     how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
-    return _by_level(
+    _by_level(
         lambda data: sites(data, by, resamples=resamples, **how), *(file, model, json_only, reading)
     )
 
@@ -388,14 +373,13 @@ def _by_level(
     model: str | None,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     _, data = read_model(file, model, json_only, reading)
     with naming(file):
         result = measure(data)
     if not json_only.quiet:
         click.echo(f"\n{result}")
     json_only.write_json(result.to_dict())
-    return FINE
 
 
 # ---- Slices
@@ -417,7 +401,7 @@ def slices(
     model: str | None = None,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Find the groups of rows of FILE for which its scores are off beyond chance.
 
     Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, and all others one.
@@ -466,7 +450,6 @@ def slices(
         about = {"rows": result.rows, "small": result.small, "left_out": result.skipped}
         record = {"file": file, "digest": loaded.digest, **about, "slices": rows}
         json_only.write_json({**record, "multicalibration": whole})
-    return FINE
 
 
 # ---- Watching
@@ -537,7 +520,7 @@ def arena(
     option: tuple[str, ...] = (),
     outputs: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
 
     Takes files of predictions, folders of them, HDF5 files in CalArena's layout, or results: CalArena's CSV files
@@ -581,7 +564,6 @@ def arena(
         from calviz.report.arena_report import arena_report
 
         outputs.write(arena_report(arena, problems=problems))
-    return FINE
 
 
 def _run_experiments(
@@ -642,7 +624,7 @@ def judge(
     out: OutputPath = None,
     seed: Seed = 0,
     json_only: Outputs,
-) -> int:
+) -> None:
     """Correct the verdicts of a judge, such as a language model, by the human labels of some rows of FILE.
 
     Parameters
@@ -700,4 +682,3 @@ def judge(
     json_only.write_json(record)
     if not json_only.quiet:
         click.echo("\n".join(lines))
-    return FINE

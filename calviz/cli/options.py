@@ -91,13 +91,34 @@ def command(function: Callable[..., Any]) -> click.Command:
         made = _called(function, values)
         return made.run() if inspect.isclass(function) else made
 
-    return click.Command(
+    return _Command(
         function.__name__.lower().replace("_", "-"),
         callback=run,
         params=list(_parameters(function)),
         help=inspect.cleandoc(function.__doc__ or "").partition(_SECTION)[0],
         epilog=command_group.EXIT_CODES,
     )
+
+
+class _Command(click.Command):
+    """A command whose help only names the options that say how files are read; `calviz formats` explains them."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options."""
+        reading = {p.name: p.opts[0] for p in reading_options()}
+        if not reading.keys() <= {p.name for p in self.params}:
+            super().format_options(ctx, formatter)
+            return
+        rows = (p.get_help_record(ctx) for p in self.get_params(ctx) if p.name not in reading)
+        with formatter.section("Options"):
+            formatter.write_dl([row for row in rows if row])
+        with formatter.section("How FILE is read, if not as recognised (see 'calviz formats')"):
+            formatter.write_text(", ".join(reading.values()))
+
+
+def reading_options() -> list[click.Parameter]:
+    """The options that say how files are read."""
+    return list(_parameters(_GROUPS["reading"]))
 
 
 def _called(function: Callable[..., Any], values: dict[str, Any]) -> Any:
@@ -600,11 +621,8 @@ SCHEMA = 1
 
 def _stamped(record: Mapping[str, Any]) -> dict[str, Any]:
     context = click.get_current_context()
-    head: dict[str, Any] = {
-        "schema": SCHEMA,
-        "calviz": __version__,
-        "command": context.command.name,
-    }
+    head: dict[str, Any] = {"schema": SCHEMA, "calviz": __version__}
+    head["command"] = context.command.name
     argument = next((p for p in context.command.params if isinstance(p, click.Argument)), None)
     given = context.params.get(argument.name or "") if argument else None
     if isinstance(given, str):

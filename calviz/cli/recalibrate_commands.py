@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from calviz.cli import command_group
-from calviz.cli.command_group import FINE, check_folder, check_output, naming, say, show
+from calviz.cli.command_group import check_folder, check_output, naming, say, show
 from calviz.cli.options import (
     METHOD,
     FittingRows,
@@ -59,7 +59,7 @@ def recalibrate(
     json_only: Outputs,
     label_file: LabelFile | None,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
     The fitting rows keep their split: judge the result on the others. From a folder, a pattern, or a file that may not
@@ -82,6 +82,7 @@ def recalibrate(
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
     from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
+    from calviz.core.words import counted
     from calviz.data.writing import check_target, write_predictions
 
     parameters = parse_parameters(option, [method])
@@ -90,6 +91,7 @@ def recalibrate(
     check_output("--save-snippet", save_snippet)
     about: dict[str, Any] = {"method": method, "out": out}
     about |= {"map": save_map, "snippet": save_snippet}
+    saved = {"the map": save_map, "its code": save_snippet}
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
@@ -109,8 +111,9 @@ def recalibrate(
         how = {"sample": recalibrated.sample.record(), "judge_on": judged}
         warnings = recalibrated.recalibrator.warnings_
         written = [str(path) for path in recalibrated.files]
+        _say_written(json_only, saved)
         json_only.write_json(about | how | {"written": written, "warnings": warnings})
-        return FINE
+        return
     check_target(out)
     check_output("--out", out)
     if fitting.cross_fit is not None and (save_map or save_snippet or raw_score):
@@ -140,8 +143,14 @@ def recalibrate(
     with _saving(record, fitted, save_map, save_snippet):
         write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
     named = {"name": data.name, "rows": data.rows}
+    _say_written(json_only, {counted(data.rows, "row"): out, **saved})
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
-    return FINE
+
+
+def _say_written(json_only: Outputs, files: Mapping[str, str | None]) -> None:
+    said = ", ".join(f"{what} to {path}" for what, path in files.items() if path is not None)
+    if said and not json_only.quiet:
+        click.echo(f"wrote {said}")
 
 
 def _raw_scores(
@@ -228,7 +237,7 @@ def apply(
     raw_score: Annotated[tuple[float, ...], {"type": click.FloatRange(0, 1)}] = (),
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Apply a saved recalibration map to the predictions in FILE, which need no labels.
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
@@ -263,9 +272,9 @@ def apply(
         raw = _raw_scores(load_map(record), raw_score, json_only)
         with command_group.showing_progress():
             written = apply_to_files(sources, record, out, model=model, options=reading)
-        if not json_only.quiet:
-            click.echo(f"wrote {counted(len(written), 'file')} to {out}")
-        return _say_applied(json_only, map, record, out, raw, [str(path) for path in written])
+        _say_written(json_only, {counted(len(written), "file"): out})
+        _say_applied(json_only, map, record, out, raw, [str(path) for path in written])
+        return
     (file,) = sources
     check_target(out)
     check_output("--out", out)
@@ -280,15 +289,15 @@ def apply(
     labelled = bool(loaded.recognition.label_form)
     named = loaded.named_as_labels(calibrated)
     write_predictions(named, out, labelled=labelled, types=loaded.types)
-    return _say_applied(json_only, map, record, out, raw, [out])
+    _say_written(json_only, {counted(data.rows, "row"): out})
+    _say_applied(json_only, map, record, out, raw, [out])
 
 
 def _say_applied(
     json_only: Outputs, map: str, record: Any, out: str, raw: dict[str, Any], written: list[str]
-) -> int:
+) -> None:
     about = {"map": map, "method": record["method"], "out": out, "written": written}
     json_only.write_json(about | raw)
-    return FINE
 
 
 def _checked_map(path: str) -> Any:
@@ -315,7 +324,7 @@ def expected(
     model: str | None = None,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Estimate the performance of FILE before its labels come: accuracy, F1, AUROC, Brier score, NLL, with intervals.
 
     Without --map or --labelled-split, the probabilities of FILE are taken to be calibrated.
@@ -360,7 +369,6 @@ def expected(
     if not json_only.quiet:
         click.echo(f"\n{result}")
     json_only.write_json(result.to_dict())
-    return FINE
 
 
 # ---- Prediction sets
@@ -377,7 +385,7 @@ def sets(
     model: str | None = None,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class.
 
     Parameters
@@ -405,7 +413,7 @@ def sets(
     names = "name method coverage threshold level fit evaluation overall classes sizes thresholds beside too_few"
     json_only.write_json({name: getattr(sets, name) for name in names.split()})
     if json_only.quiet:
-        return FINE
+        return
     threshold = "threshold" if not sets.thresholds else "largest threshold"
     choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
     show(f"{choice}; judged on {sets.evaluation.how}.")
@@ -420,7 +428,6 @@ def sets(
         texts += [f"{s.size:.3f}", f"{size.low:.3f} to {size.high:.3f}"]
         table.add_row(command_group.cell(command_group.short_name(s.name)), *texts)
     command_group.console().print(table)
-    return FINE
 
 
 # ---- Thresholds with a guarantee
@@ -444,7 +451,7 @@ def threshold(
     json_only: Outputs,
     label_file: LabelFile | None,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Choose a threshold with a risk that is guaranteed on new rows, on some rows of FILE, and observe it on the others.
 
     It is the lowest such threshold, which keeps most rows; for recall alone the highest.
@@ -492,4 +499,3 @@ def threshold(
         show(repr(choice))
     elif choice.threshold is None:
         say(repr(choice))
-    return FINE

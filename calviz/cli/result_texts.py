@@ -121,6 +121,8 @@ def _print_metrics(evaluation: Evaluation, named: bool) -> None:
         if evaluation.verdict.other_view:
             show(evaluation.verdict.other_view)
     reduction = short_name(Reduction.of(evaluation.reduction).label)
+    if evaluation.reduction == "positive" and len(evaluation.classes) == 2:
+        reduction += f" '{short_name(evaluation.classes[1].name)}'"
     show(f"{_rows_words(evaluation.rows, evaluation.split)}, {reduction}")
     show()
     console().print(_metric_table(evaluation))
@@ -273,15 +275,8 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
         if choice.kept:
             threshold, accuracy = decimal(choice.threshold, 3), percent(choice.accuracy)
             above_threshold = [threshold, f"{choice.kept:,}", accuracy, ""]
-        texts = (
-            s.where[0][1],
-            f"{s.rows:,}",
-            percent(s.score, 2),
-            percent(s.hits, 2),
-            points(s.gap, plus=True),
-            levels.word(s),
-            *above_threshold,
-        )
+        gap = percent(s.score, 2), percent(s.hits, 2), points(s.gap, plus=True)
+        texts = (s.where[0][1], f"{s.rows:,}", *gap, levels.word(s), *above_threshold)
         table.add_row(*(cell(short_name(text)) for text in texts))
     return table
 

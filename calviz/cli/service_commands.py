@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from calviz.cli import command_group
-from calviz.cli.command_group import FINE, cell, check_output, console, short_name, show
-from calviz.cli.options import Names, Outputs, RequiredPath, command
+from calviz.cli.command_group import cell, check_output, console, short_name, show
+from calviz.cli.options import Names, Outputs, RequiredPath, command, reading_options
 from calviz.core.errors import REPORT, InputError, OptionError, needs, real_path
 from calviz.core.words import counted, listed
 
@@ -79,12 +79,8 @@ def app(
         os.environ.pop(name, None)
         if path is not None:
             os.environ[name] = str(Path(path).resolve())
-    sys.argv = [
-        "streamlit",
-        "run",
-        str(root / "app.py"),
-        *_flags(root, host, port, no_browser, allow_host),
-    ]
+    flags = _flags(root, host, port, no_browser, allow_host)
+    sys.argv = ["streamlit", "run", str(root / "app.py"), *flags]
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
     # Once its folder is gone, the server sends itself the signal that has ended it: that is no failure.
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -191,7 +187,7 @@ def profile(
     each_class: bool = False,
     json_only: Outputs,
     reading: ReadingOptions,
-) -> int:
+) -> None:
     """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
 
     Everything that takes a file of predictions takes a profile. Times are grouped in buckets: --time date:month. A stopped
@@ -241,7 +237,7 @@ def profile(
         )
     write_profile(summed, out)
     shutil.rmtree(parts, ignore_errors=True)
-    return _say_profile(summed, out, json_only)
+    _say_profile(summed, out, json_only)
 
 
 def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
@@ -258,7 +254,7 @@ def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
 
 
 @command
-def merge(profiles: tuple[str, ...], *, out: RequiredPath, json_only: Outputs) -> int:
+def merge(profiles: tuple[str, ...], *, out: RequiredPath, json_only: Outputs) -> None:
     """Add profiles of different rows, such as the days of a month or several sites.
 
     Rows that are in two profiles are counted twice; the same file twice is refused.
@@ -278,10 +274,10 @@ def merge(profiles: tuple[str, ...], *, out: RequiredPath, json_only: Outputs) -
         raise OptionError(f"{twice} is named twice: its rows would be counted twice.")
     merged = merge_files(profiles)
     write_profile(merged, out)
-    return _say_profile(merged, out, json_only)
+    _say_profile(merged, out, json_only)
 
 
-def _say_profile(profile: Profile, path: str, json_only: Outputs) -> int:
+def _say_profile(profile: Profile, path: str, json_only: Outputs) -> None:
     """Say what a profile holds, and which files were left out."""
     facts = profile.facts
     about = {name: getattr(facts, name) for name in ("name", "reduction", "groups", "every")}
@@ -289,13 +285,12 @@ def _say_profile(profile: Profile, path: str, json_only: Outputs) -> int:
     classes = {"classes": len(facts.class_names), "class_names": facts.class_names}
     json_only.write_json({**rows, **about, **classes, "skipped": facts.skipped})
     if json_only.quiet:
-        return FINE
+        return
     show(f"{short_name(path)}: {profile.sentence()}")
     if facts.skipped:
         names = listed([short_name(name) for name in facts.skipped])
         text = f"  left out {counted(len(facts.skipped), 'file')} that cannot be read: {names}"
         show(text, "yellow")
-    return FINE
 
 
 # ---- Lists
@@ -303,7 +298,7 @@ def _say_profile(profile: Profile, path: str, json_only: Outputs) -> int:
 
 @command
 def formats(*, json_only: Outputs) -> None:
-    """List the file formats that can be read, and the repairs that can be requested."""
+    """List the file formats that can be read, the repairs that can be requested, and the options that say how a file is read."""
     from calviz.data import FORMATS, REPAIRS
 
     read = [
@@ -319,6 +314,9 @@ def formats(*, json_only: Outputs) -> None:
     show()
     offered = ((f"--repair {repair.key}", repair.label) for repair in REPAIRS.values())
     _list(("repair (only if asked for)", "does"), offered)
+    show()
+    records = (p.get_help_record(click.get_current_context()) for p in reading_options())
+    _list(("how a file is read, if not as recognised", "says"), filter(None, records))
 
 
 @command

@@ -46,11 +46,11 @@ from calviz.core.errors import (
 )
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
 from calviz.sample.error_bars import RESAMPLES
-from calviz.sample.sample import Sample, predicted_classes
+from calviz.sample.sample import Sample, dataset_of, predicted_classes
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.sentence import judged

@@ -23,14 +23,16 @@ from calviz.core.entry_specs import METRICS
 from calviz.core.errors import InputError, NotAvailable, OptionError, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.profile import Profile
 from calviz.core.words import counted, listed, shorten
 from calviz.sample.error_bars import RESAMPLES
-from calviz.sample.sample import Sample, Where, rows_where
+from calviz.sample.sample import Sample, Where, dataset_of, rows_where
 from calviz.verdicts.analysis import evaluate
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from calviz.comparison.compare import Plan
 
 Models = Mapping[str, Dataset | Profile] | Sequence[Dataset | Profile]
 Progress = Callable[[str, int, int], object]
@@ -205,17 +207,8 @@ class ModelsByMethods:
 
 def compare_methods(
     models: Models | Alignment,
-    methods: Iterable[str] | str,
+    plan: Plan,
     *,
-    metrics: Iterable[str],
-    fit_split: str | None = None,
-    eval_split: str | None = None,
-    fit_fraction: float | None = None,
-    seed: int = 0,
-    reduction: Reduction | str | None = None,
-    bins: BinNumber = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
-    options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> ModelsByMethods:
@@ -224,32 +217,18 @@ def compare_methods(
     Parameters
     ----------
     models : mapping of str to Predictions, sequence of Predictions, or Alignment
-    methods : iterable of str or "all"
-        Keys of recalibrators; the uncalibrated model always comes first.
-    metrics : iterable of str
-    fit_split, eval_split, fit_fraction, seed, reduction, bins, scheme, options
-        As in `compare`.
+    plan : Plan
+        What is compared, as in `compare`.
     progress : callable, optional
         Called as ``progress(words, done, total)`` after each method of each model.
     stop : callable, optional
         Called before each method; once it returns True, the remaining methods are not fitted.
     """
     # What fits maps imports scikit-learn, in 0.6 s, for which models alone do not wait.
-    from calviz.comparison.compare import Plan, carry_out
-    from calviz.comparison.fitting import Division
+    from calviz.comparison.compare import carry_out
 
     aligned = same_rows(models)
-    plan = Plan(
-        methods=methods if isinstance(methods, str) else tuple(methods),
-        division=Division(
-            fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
-        ),
-        metrics=tuple(metrics),
-        reduction=Reduction.of(reduction, *aligned.models.values()),
-        bins=bins,
-        scheme=scheme,
-        options=options or {},
-    )
+    plan = replace(plan, reduction=Reduction.of(plan.reduction, *aligned.models.values()))
     comparisons: dict[str, Comparison] = {}
     failures: dict[str, str] = {}
 

@@ -19,7 +19,7 @@ from calviz.core.entry_specs import (
     badness,
     zero_words,
 )
-from calviz.core.errors import OptionError, claim, data_frame
+from calviz.core.errors import OptionError, claim, data_frame, known_names
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
@@ -108,18 +108,18 @@ class MethodResult:
     reason: str | None = None
     fit_seconds: float = math.nan
     apply_seconds: float = math.nan
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     accuracy_preserving: bool = False
     predictions_changed: int = 0
-    metrics: Mapping[str, MetricResult] = field(default_factory=dict)
-    differences: Mapping[str, Difference] = field(default_factory=dict)
-    best_share: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict, repr=False)
+    differences: Mapping[str, Difference] = field(default_factory=dict, repr=False)
+    best_share: Mapping[str, float] = field(default_factory=dict, repr=False)
     calibration_gain: float = math.nan
-    fit_spread: Mapping[str, float] = field(default_factory=dict)
+    fit_spread: Mapping[str, float] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     numbers: int = 0
-    calibrated: Dataset | None = None
-    recalibrator: Any = None
+    calibrated: Dataset | None = field(default=None, repr=False)
+    recalibrator: Any = field(default=None, repr=False)
 
     def trade_off(self) -> Iterator[str]:
         """Yield what the method costs in one proper score although it gains in the other, both beyond noise."""
@@ -132,6 +132,11 @@ class MethodResult:
     def gain_is_lower_bound(self) -> bool:
         """Whether `calibration_gain` is marked as a lower bound: the method may change predicted classes."""
         return not self.accuracy_preserving
+
+    @property
+    def is_its_base(self) -> bool:
+        """Whether the fitted map is one other method's, as that of `segments` is if none differ."""
+        return [*map(type, self.params.values())] == [dict]
 
 
 @dataclass(frozen=True)
@@ -150,9 +155,9 @@ class ModelResult:
     """
 
     name: str
-    metrics: Mapping[str, MetricResult] = field(default_factory=dict)
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict, repr=False)
     reason: str | None = None
-    best_share: Mapping[str, float] = field(default_factory=dict)
+    best_share: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -211,8 +216,8 @@ class Compared(Displayed, Generic[R]):
         try:
             return self.results[key]
         except KeyError:
-            keys = ", ".join(self.results)
-            raise OptionError(f"'{key}' is not in this comparison; it has {keys}.") from None
+            known = known_names(key, self.results)
+            raise OptionError(f"'{key}' is not in this comparison; {known}.") from None
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.results.values())
@@ -233,8 +238,8 @@ class Compared(Displayed, Generic[R]):
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Return the methods or models from the best to the worst value; those without a value are left out."""
         if metric not in self.directions:
-            metrics = ", ".join(self.directions)
-            raise OptionError(f"'{metric}' is not in this comparison; it has {metrics}.")
+            known = known_names(metric, self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; {known}.")
         return ordered(self._of(metric), self.directions[metric])
 
     def _of(self, metric: str) -> dict[str, MetricResult]:
@@ -368,7 +373,8 @@ class Comparison(Compared[MethodResult]):
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.
 
-        They are better than the uncalibrated model by the criterion, and their NLL is not worse beyond noise.
+        They are better than the uncalibrated model by the criterion, and their NLL is not worse beyond noise. A map that is its base alone
+        does not count as a method of its own.
 
         Parameters
         ----------
@@ -382,6 +388,7 @@ class Comparison(Compared[MethodResult]):
             for key in better
             if not (keep_classes and self[key].predictions_changed)
             and not ((nll := self[key].differences.get("nll")) and nll.verdict == "worse")
+            and not self[key].is_its_base
         )
 
     @property

@@ -28,12 +28,12 @@ from calviz.core.errors import (
     claim,
 )
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, predicted_classes
+from calviz.sample.sample import Sample, dataset_of, predicted_classes
 from calviz.verdicts.analysis import evaluate
 
 #: Metrics of the registry that are estimated if none are named; F1 and the confusion matrix are always.

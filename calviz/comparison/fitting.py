@@ -15,7 +15,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoi
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, shortened
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.profile import Profile
 from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, percent
 from calviz.data.loaded import (
@@ -29,7 +29,7 @@ from calviz.data.loaded import (
 from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, squared_error
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.slices import no_group_column, usual_columns
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.

@@ -16,11 +16,11 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample.cutoff_and_grades import decidable
 from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.slices import no_group_column
 from calviz.sample.step_views import steps, top_label_steps
 

@@ -26,9 +26,10 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.profile import Profile
 from calviz.core.words import bins_words, counted, shorten
 from calviz.sample.metric_results import Displayed, Summary
+from calviz.sample.sample import dataset_of
 from calviz.verdicts.analysis import evaluate
 
 if TYPE_CHECKING:

@@ -98,7 +98,7 @@ def over_time(
     metric : str
         Key of the metric.
     every, parts
-        How time is divided (see `periods`).
+        How time is divided (see `periods`). If `every` is left out, and no period would have `min_rows` rows, all have equal counts.
     method : str, optional
         Key of the recalibrator that is fitted, for each period, on all rows before it; None for no recalibration. From `MANY_PAST` rows
         on, it is fitted again once they are `GROWN` times as many (`Period.fitted_on`).
@@ -138,10 +138,13 @@ def over_time(
             "these rows have no times: name the column that holds them (time column, --time, time_column=)."
         )
     errors.check_whole("min_rows", min_rows, least=2)
-    divided = periods(sample.data.times, every, parts=parts)
-    _check_number_of(divided)
     # A cell of a profile counts as many rows as it summarises.
-    count = np.bincount(divided.code, sample.weights if sample.data.cells is not None else None)
+    rows_of = sample.weights if sample.data.cells is not None else None
+    divided = periods(sample.data.times, every, parts=parts)
+    if every is None and np.bincount(divided.code, rows_of).max() < min_rows:
+        divided = periods(sample.data.times, "equal counts", parts=parts)
+    _check_number_of(divided)
+    count = np.bincount(divided.code, rows_of)
     large = np.flatnonzero(count >= min_rows)
     if not large.size:
         counts = divided.every == "equal counts"

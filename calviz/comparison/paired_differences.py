@@ -464,8 +464,8 @@ def _wider(interval: Interval, value: float, more: float) -> Interval:
 # ---- Resamples of several sets
 
 
-#: Size of a block in (resample, row) or (resample, cluster) pairs.
-_CELLS = 4_000_000
+#: Size of a block in (resample, row) or (resample, cluster) pairs; larger ones take more memory and no less time.
+_CELLS = 1_000_000
 #: Size of those whose rows are drawn at a time, so that they stay in the cache.
 _DRAWN = 1 << 17
 #: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.

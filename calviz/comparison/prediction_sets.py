@@ -25,9 +25,9 @@ from calviz.core.errors import (
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, fisher_below, holm
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
-from calviz.sample.sample import Sample, rows_where
+from calviz.sample.sample import Sample, dataset_of, rows_where
 from calviz.sample.slices import counts_as, slice_sums
 
 if TYPE_CHECKING:

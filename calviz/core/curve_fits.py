@@ -15,15 +15,29 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 _ROOM = 1e-6
 
 
+def _bends(knots: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Q and B, shape (M, M - 2) and (M - 2, M): B takes the values of a natural cubic spline at the knots to its second derivatives.
+
+    Notes
+    -----
+    Green and Silverman 1994, section 2.1: with h the widths of the intervals, Q' v = T c gives the second derivatives c at the inner
+    knots.
+    """
+    m, h = knots.size, np.diff(knots)
+    inner = np.arange(m - 2)
+    q = np.zeros((m, m - 2))
+    q[inner, inner], q[inner + 2, inner] = 1 / h[:-1], 1 / h[1:]
+    q[inner + 1, inner] = -1 / h[:-1] - 1 / h[1:]
+    t = np.diag((h[:-1] + h[1:]) / 3) + np.diag(h[1:-1] / 6, 1) + np.diag(h[1:-1] / 6, -1)
+    return q, np.linalg.solve(t, q.T)
+
+
 def bends_of(knots: FloatArray, values: FloatArray) -> FloatArray:
     """Return the second derivatives at the knots (M,) of natural cubic splines with these values there, (M,) or (M, D)."""
-    from scipy.interpolate import CubicSpline
-
-    if knots.size < 3:
-        return np.zeros_like(values)
-    bends = CubicSpline(knots, values, bc_type="natural")(knots, 2)
-    bends[[0, -1]] = 0
-    return np.asarray(bends)
+    bends = np.zeros_like(values)
+    if knots.size > 2:
+        bends[1:-1] = _bends(knots)[1] @ values
+    return bends
 
 
 def natural_spline(
@@ -103,28 +117,14 @@ class Basis:
 
 
 def roughness(knots: FloatArray) -> FloatArray:
-    """Return R such that ``v' R v`` is the integral of the squared second derivative of the natural spline with values v at the knots.
-
-    Parameters
-    ----------
-    knots : ndarray, shape (M,)
-
-    Returns
-    -------
-    ndarray, shape (M, M)
+    """Return R (M, M) such that ``v' R v`` is the integral of the squared second derivative of the natural spline with values v at the knots (M,).
 
     Notes
     -----
-    Green and Silverman 1994, section 2.1: with h the widths of the intervals, Q' v = T c gives the second derivatives c at the inner
-    knots, and the integral is c' T c.
+    Green and Silverman 1994, section 2.1: the integral is c' T c.
     """
-    m, h = knots.size, np.diff(knots)
-    inner = np.arange(m - 2)
-    q = np.zeros((m, m - 2))
-    q[inner, inner], q[inner + 2, inner] = 1 / h[:-1], 1 / h[1:]
-    q[inner + 1, inner] = -1 / h[:-1] - 1 / h[1:]
-    t = np.diag((h[:-1] + h[1:]) / 3) + np.diag(h[1:-1] / 6, 1) + np.diag(h[1:-1] / 6, -1)
-    return np.asarray(q @ np.linalg.solve(t, q.T))
+    q, bends = _bends(knots)
+    return np.asarray(q @ bends)
 
 
 # ---- Logistic fits

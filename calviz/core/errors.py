@@ -225,6 +225,21 @@ class NotAvailable(CalvizError):
 MOST_LISTED = 40
 
 
+#: Names of other libraries and other interfaces, for the question which name was meant, by calviz's name.
+OTHER_NAMES = {
+    "accuracy": "acc accuracy_score",
+    "auprc": "average_precision pr_auc",
+    "auroc": "auc roc_auc roc_auc_score c_statistic",
+    "brier": "brier_score brier_score_loss neg_brier_score",
+    "ece": "calibration_error expected_calibration_error",
+    "ece_equal_mass": "adaptive_calibration_error adaptive_ece ace",
+    "isotonic": "isotonic_regression",
+    "nll": "log_loss neg_log_loss cross_entropy negative_log_likelihood",
+    "platt": "sigmoid logistic platt_scaling",
+    "weight_column": "weight weights sample_weight",
+}
+
+
 def known_names(given: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the nearest known one, and all of them, or the nearest of many.
 
@@ -241,6 +256,8 @@ def known_names(given: object, known: Iterable[str]) -> str:
 def nearest(given: object, known: Iterable[str]) -> str:
     """The question whether the nearest known name was meant; empty if none is near."""
     names = {name.lower(): name for name in known}
+    meant = {other: key for key in names for other in OTHER_NAMES.get(key, "").split()}
+    names = {other: names[key] for other, key in meant.items()} | names
     near = difflib.get_close_matches(str(given).lower(), names, 1, 0.6)
     return f"did you mean '{names[near[0]]}'?" if near else ""
 

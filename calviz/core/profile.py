@@ -21,7 +21,7 @@ from calviz.core.errors import (
     replacing,
     shortened,
 )
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, check_dataset
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS, Cells, ClassCells
 
 if TYPE_CHECKING:
@@ -431,14 +431,6 @@ def _shown(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "some" if value else "none"
     return str(value)
-
-
-def dataset_of(data: Dataset | Profile) -> Dataset:
-    """Return predictions as they are, and a profile as its cells (`Profile.predictions`); raises InputError for anything else."""
-    if isinstance(data, Profile):
-        return data.predictions()
-    check_dataset(data)
-    return data
 
 
 # ---- Parquet

@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar, cast
 
 from calviz.core.errors import OptionError, known_names, lines_of
@@ -171,7 +172,8 @@ def _implemented(source: str) -> Callable[[F], F]:
 
     def declare(function: F) -> F:
         @wraps(function)
-        def call(_: type, *args: Any, **options: Any) -> Any:
+        def call(cls: type, *args: Any, **options: Any) -> Any:
+            signature(function).bind(cls, *args, **options)  # refuses here what is not in it
             return constructor(source)(*args, **options)
 
         return cast(F, call)

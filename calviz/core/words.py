@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -483,9 +483,9 @@ def share_decimals(score: float, hits: float, written: int | None = None, least:
     written = gap_decimals(gap) if written is None else written
     for decimals in range(max(least, min(written, _MOST)), _MOST):
         high, low = (_number(points(share, decimals)) for share in (score, hits))
-        # As a reader rounds the difference: 11.35 is 11.4.
-        shown = abs(high - low).quantize(Decimal(1).scaleb(-written), ROUND_HALF_UP)
-        if shown == _number(points(abs(gap), written)):
+        # Half a digit may be rounded either way: 11.05 is 11.0 or 11.1.
+        apart = abs(high - low) - _number(points(abs(gap), written))
+        if abs(apart) <= Decimal(5).scaleb(-written - 1):
             return decimals
     return _MOST
 

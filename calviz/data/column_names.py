@@ -22,7 +22,7 @@ EVENTS = (
     "readmitted", "readmission", "relapse", "recurrence", "case",
 )  # fmt: skip
 SPLITS = (
-    "split", "splits", "subset", "partition", "data_split", "dataset_split", "set", "phase",
+    "split", "splits", "subset", "partition", "data_split", "dataset_split", "set", "phase", "aufteilung",
 )  # fmt: skip
 IDS = (
     "id", "ids", "index", "idx", "row", "row_id", "sample_id", "example_id", "image_id", "image",

@@ -172,7 +172,7 @@ def first_rows(
     ({'truth': 'label', 'x1': 'score', 'x2': 'score'}, ('0.3', '0.6'))
     """
     options = options or ReadingOptions()
-    with np.errstate(all="ignore"), Source(source, name, options.sheet) as opened:
+    with np.errstate(all="ignore"), Source(source, name, options) as opened:
         try:
             table, used = by_choices(format_of(opened).open(opened), options)
             if not table.columns:

@@ -43,7 +43,7 @@ from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing
-from calviz.data.loaded import damaged
+from calviz.data.loaded import ReadingOptions, damaged
 
 # ---- Bytes
 
@@ -60,10 +60,8 @@ class Source:
     source : str, PathLike, bytes or binary file object
     name : str, optional
         Name in messages; the file's own name if left out.
-    sheet : str, optional
-        The sheet of a workbook that is read.
-    rules : TextRules, optional
-        What is read from the texts of the answers in a log, if not only a confidence that is stated in a usual way.
+    options : ReadingOptions, optional
+        Some formats read what these choose: a sheet of a workbook, texts in a log.
 
     Attributes
     ----------
@@ -75,10 +73,9 @@ class Source:
         self,
         source: str | os.PathLike[str] | bytes | BinaryIO,
         name: str | None = None,
-        sheet: str | None = None,
-        rules: Any = None,
+        options: ReadingOptions | None = None,
     ) -> None:
-        self.sheet, self.rules = sheet, rules
+        self.options = options or ReadingOptions()
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()
@@ -564,8 +561,8 @@ class Format:
         "CSV, TSV and other separated text"
     suffixes : tuple of str
         Usual file extensions, with the dot.
-    matches : callable
-        ``matches(head)``: whether the first bytes are those of this format, regardless of the file name.
+    begins : bytes
+        A regular expression for the first bytes, after a mark of their order; regardless of the file name. If empty, no file is recognised as it.
     open : callable
         ``open(source)`` returns a table, without reading more than necessary.
     text : bool
@@ -584,13 +581,17 @@ class Format:
     key: str
     label: str
     suffixes: tuple[str, ...]
-    matches: Callable[[bytes], bool]
     open: Callable[[Source], Table]
+    begins: bytes = b""
     text: bool = False
     summary: str = ""
     special: bool = False
     answers: Callable[[Source], Any] | None = None
     package: str = ""
+
+    def matches(self, head: bytes) -> bool:
+        """Whether a file that begins with these bytes is of this format."""
+        return bool(self.begins and re.match(self.begins, without_bom(head), re.DOTALL))
 
 
 FORMATS: Registry[Format] = Registry("format")
@@ -664,7 +665,7 @@ def _recognised_format(source: Source) -> Format:
     if source.compressed:
         check_gzip(source)
     for entry in sorted(FORMATS, key=lambda entry: not entry.special):
-        if entry.key != "csv" and entry.matches(head):
+        if entry.matches(head):
             if source.compressed and not entry.text:
                 raise InputError(
                     f"{entry.label} inside gzip is not supported", remedy="unpack it first"

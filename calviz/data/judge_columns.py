@@ -173,8 +173,9 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
     at = ~np.isnan(score) & ~np.isnan(people)
     if not at.any():
         return None
-    factors = {name: Factor.of(read[name]).take(at) for name in others}
-    own = next((n for n in named if len(Factor.of(read[n]).levels) == at.size), None)
+    of_all = {name: Factor.of(read[name]) for name in others}
+    own = next((n for n in named if len(of_all[n].levels) == at.size), None)
+    factors = {name: factor.take(at) for name, factor in of_all.items()}
     groups = {n: f for n, f in factors.items() if 1 < len(f.levels) <= MOST_LEVELS and n != own}
     columns_of = zip(numeric, fetched.scores, strict=True)
     numbers = {n: a[at, 0] for n, a in columns_of if np.unique(a[at, 0]).size > 1}

@@ -299,7 +299,9 @@ REPAIRS: Mapping[str, Repair] = {
 }
 
 #: Common names of splits for fitting and for evaluation, in order of preference.
-FIT_SPLITS = ("calibration", "calib", "cal", "validation", "valid", "val", "dev", "fit", "train")
+FIT_SPLITS = (
+    "calibration", "calib", "cal", "kalibrierung", "validation", "valid", "val", "validierung", "dev", "fit", "train", "training",
+)  # fmt: skip
 EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out")
 
 

@@ -374,13 +374,13 @@ def short_texts(place: Any) -> dict[str, str]:
 
 
 def of_text(
-    text: Any, rules: TextRules | None, own: float | None = None, answer: Any = None
+    text: Any, rules: TextRules, own: float | None = None, answer: Any = None
 ) -> dict[str, Any]:
     """Return the fields of an `Answer` with this text: the confidence that it states, or in which none is understood, unless it has its own.
 
     With a rule for answers, also the answer in the text, unless the log has it.
     """
-    text, rules = text if isinstance(text, str) else "", rules or TextRules()
+    text = text if isinstance(text, str) else ""
     fields: dict[str, Any] = {}
     if rules.answer is not None:
         fields["answer"] = rules.answer.of(answer if isinstance(answer, str) else text)

@@ -33,7 +33,7 @@ from calviz.core.profile import (
     profile_from_columns,
     read_facts,
 )
-from calviz.data.answers import TextRules, by_question, with_stated_confidence
+from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
@@ -77,11 +77,13 @@ class Logs:
         self.size = sum(source.size for source, _ in self._logs)
 
     @classmethod
-    def of_folder(cls, path: Path, name: str | None = None, rules: TextRules | None = None) -> Self:
+    def of_folder(
+        cls, path: Path, name: str | None = None, options: ReadingOptions | None = None
+    ) -> Self:
         """Return all logs below a folder; raise InputError if there is none."""
         files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
         MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
-        opened = ((_opened(file, rules), file) for file in files)
+        opened = ((_opened(file, options), file) for file in files)
         sources = [(source, file) for source, file in opened if source is not None]
         return cls(
             name or path.resolve().name,
@@ -90,13 +92,11 @@ class Logs:
         )
 
     @classmethod
-    def of_files(
-        cls, files: Together, name: str | None = None, rules: TextRules | None = None
-    ) -> Self:
+    def of_files(cls, files: Together, name: str | None, options: ReadingOptions) -> Self:
         """Return the logs among files uploaded together; raise InputError if there is none."""
         MAX_ARRAYS.check(len(files), f"there are {len(files):,} files")
         # Sorted like the files of a folder, so that the digest equals that of the folder.
-        sources = [Source(content, title, rules=rules) for title, content in sorted(files)]
+        sources = [Source(content, title, options) for title, content in sorted(files)]
         logs = cls(name or "several files", sources)
         if name is None:
             first, *rest = (source.name for source, _ in logs._logs)
@@ -171,9 +171,9 @@ def are_logs(files: Together) -> bool:
     return any(_log_format(Source(content, name)) is not None for name, content in files)
 
 
-def _opened(file: Path, rules: TextRules | None) -> Source | None:
+def _opened(file: Path, options: ReadingOptions | None) -> Source | None:
     try:
-        return Source(file, rules=rules)
+        return Source(file, None, options)
     except (InputError, OSError):
         return None
 
@@ -198,7 +198,7 @@ def facts_in(table: Table) -> bytes | None:
     return facts
 
 
-def of_table_profile_files(table: Table, text: bytes) -> Profile:
+def profile_in(table: Table, text: bytes) -> Profile:
     """Return the profile stored in a table.
 
     Raises
@@ -272,7 +272,7 @@ def read_profile(source: str | os.PathLike[str]) -> Profile:
                     "this is not a profile",
                     remedy="make one from it: calviz profile FILE --out NAME.parquet",
                 )
-            return of_table_profile_files(table, text)
+            return profile_in(table, text)
         except InputError as error:
             raise error.in_file(opened.name) from None
 
@@ -359,12 +359,11 @@ def read(
     """
     # NumPy need not warn: non-finite values are found and reported.
     with np.errstate(all="ignore"):
-        rules = TextRules.of(options)
         if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
-            return _read_logs(Logs.of_folder(Path(source), name, rules), options)
+            return _read_logs(Logs.of_folder(Path(source), name, options), options)
         if isinstance(source, tuple):
-            return _read_logs(Logs.of_files(source, name, rules), options)
-        with Source(source, name, options.sheet, rules) as opened:
+            return _read_logs(Logs.of_files(source, name, options), options)
+        with Source(source, name, options) as opened:
             return _read(opened, options, labels)
 
 
@@ -391,7 +390,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
             table, options = join(table, opened.name, labels, options)
         facts = facts_in(table)
         if facts is not None:
-            loaded = loaded_profile(of_table_profile_files(table, facts), _stem(opened.name))
+            loaded = loaded_profile(profile_in(table, facts), _stem(opened.name))
         else:
             try:
                 loaded = of_table(table, options, name=_stem(opened.name))
@@ -414,9 +413,11 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
     """
     if options.answers is not None:
         return _of_answers(table, options, name)
-    table, options = by_choices(table, options)
+    if table.questions is not None or table.cluster is not None or options.choices is not None:
+        table, options = by_choices(table, options)
     named = options
-    table, options = with_stated_confidence(table, options)
+    if options.scores is not None or options.confidence_pattern is not None:
+        table, options = with_stated_confidence(table, options)
     options = with_array_names(table, options)
     try:
         return build(table, _recognised(table, options), options, name)
@@ -508,7 +509,7 @@ def options_of(options: Mapping[str, Any]) -> ReadingOptions:
     names = set(ReadingOptions.__dataclass_fields__)
     if wrong := sorted(set(options) - names):
         raise OptionError(
-            f"there is no reading option '{', '.join(wrong)}'; {known_names(wrong[0], sorted(names))}."
+            f"there is no reading option '{wrong[0]}'; {known_names(wrong[0], sorted(names))}."
         )
     return ReadingOptions(**options)
 

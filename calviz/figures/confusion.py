@@ -225,7 +225,8 @@ class Confusion(SampleFigure):
             raise OptionError(f"'classes' must lie between 0 and {len(self.class_names) - 1}.")
         sheet = self.sheet(**page)
         names, short = (
-            told_apart((self.class_names[k] for k in shown), limit) for limit in (_NAME, _BELOW)
+            told_apart((self.class_names[k] for k in shown), limit)
+            for limit in (_NAME, _BELOW if shown.size > _FEW else _NAME)
         )
         below = {"tickvals": list(range(shown.size)), "ticktext": list(map(plotly_text, short))}
         picture = sheet.picture(
@@ -255,8 +256,8 @@ class Confusion(SampleFigure):
 
 #: Height of a row, and margins right of, above and below the panel, in pixels.
 _ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
-#: Maximum characters of a name beside and below the panel, and space beside the names in pixels.
-_NAME, _BELOW, _BESIDE = 16, 9, 40
+#: Maximum characters of a name beside the panel and below more than a few classes, and space beside the names in pixels.
+_NAME, _BELOW, _FEW, _BESIDE = 16, 9, 5, 40
 
 
 def _framed(sheet: Sheet, shown: IntArray, cell: tuple[int, int] | None) -> Iterator[Trace]:

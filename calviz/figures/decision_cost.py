@@ -13,14 +13,13 @@ from scipy.optimize import isotonic_regression
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import Interval, figure, takes_weights
 from calviz.core.errors import OptionError, check_level, claim, data_frame
-from calviz.core.profile import dataset_of
 from calviz.core.words import decimal, decimals_for, level_text, percent, plotly_text
 from calviz.data.loaded import fit_split_for
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import DASHES, Drawing, Page, Sheet, Trace, drawn, line, packed
 from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled, stream
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.step_views import ranked, top_label_steps
 from calviz.sample.steps import Steps
 

@@ -513,7 +513,7 @@ class ModelDifferences(Figure):
             "difference": [d.value for d in self.differences],
             "low": [d.interval.low for d in self.differences],
             "high": [d.interval.high for d in self.differences],
-            "beyond_noise": [self.side(d) for d in self.differences],
+            "beyond_noise": [d.verdict for d in self.differences],
         }
 
     def caption(self) -> tuple[str, ...]:
@@ -537,7 +537,7 @@ class ModelDifferences(Figure):
         """Say in plain words what it shows."""
         by_side: dict[DifferenceVerdict, list[str]] = {"better": [], "tied": [], "worse": []}
         for name, d in zip(self.models, self.differences, strict=True):
-            by_side[self.side(d)].append(name)
+            by_side[d.verdict].append(name)
         words = {
             "better": "better beyond noise",
             "tied": "not told apart from it",
@@ -602,7 +602,7 @@ def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
     hover = f"{plotly_text(f.reference, 60)}: the reference"
     yield markers([0.0], [0], p.ink, size=10, symbol="diamond", hover=hover)
     for row, (name, d) in enumerate(zip(f.models, f.differences, strict=True), start=1):
-        colour, symbol = looks[f.side(d)]
+        colour, symbol = looks[d.verdict]
         value, (low, high) = d.value, d.interval
         ends = [max(scale * (high - value), 0.0)], [max(scale * (value - low), 0.0)]
         yield markers(
@@ -613,5 +613,5 @@ def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
             symbol=symbol,
             edge=colour,
             error_x=marks.whiskers(*ends, colour, thickness=2, width=5),
-            hover=f"{plotly_text(name, 60)}: {f.text(d)}<br>{f.side(d)}",
+            hover=f"{plotly_text(name, 60)}: {f.text(d)}<br>{d.verdict}",
         )

@@ -19,14 +19,13 @@ from calviz.core.entry_specs import Interval, Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, data_frame
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
-from calviz.core.profile import dataset_of
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
 from calviz.sample.error_bars import Redrawing, resampled
-from calviz.sample.sample import Sample, chosen_bins
+from calviz.sample.sample import Sample, chosen_bins, dataset_of
 from calviz.sample.step_views import (
     NARROWEST,
     grid_size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Self
 
 import numpy as np
@@ -17,6 +18,8 @@ from calviz.recalibrators import maps
 from calviz.recalibrators.maps import UNCHANGED, Piecewise, earlier_values, halfway, steps_merged
 from calviz.recalibrators.per_class import OneClass, OneVsRest
 
+_binning = partial(recalibrator, family="Non-parametric", confidence_only=True)
+
 #: Largest number of classes with which a histogram per class is suggested.
 FEW_CLASSES = 20
 
@@ -28,11 +31,9 @@ def _many_histograms(facts: FitFacts) -> str:
     return f"{facts.classes:,} histograms leave too few rows in a bin."
 
 
-@recalibrator(
+@_binning(
     key="histogram",
     label="Histogram binning",
-    family="Non-parametric",
-    confidence_only=True,
     reference="Zadrozny and Elkan 2001; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \mathrm{acc}(B_m),\ p_k \in B_m",
     left_out=_many_histograms,
@@ -169,11 +170,9 @@ class BinMeans(OneVsRest):
 # ---- Bayesian binning into quantiles
 
 
-@recalibrator(
+@_binning(
     key="bbq",
     label="Bayesian binning into quantiles (BBQ)",
-    family="Non-parametric",
-    confidence_only=True,
     reference="Naeini et al. 2015; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \sum_M P(M \mid D)\, \theta_M(p_k)",
     left_out=always("an average of histogram binnings, slower than one."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -37,11 +37,12 @@ from calviz.recalibrators.maps import (
 )
 from calviz.recalibrators.per_class import ADDED, EPSILON, OneClass, OneMap, OneVsRest
 
+_isotonic = partial(recalibrator, family="Non-parametric")
 
-@recalibrator(
+
+@_isotonic(
     key="isotonic",
     label="Isotonic regression, one-vs-rest (IROvA)",
-    family="Non-parametric",
     confidence_only=True,
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
@@ -77,10 +78,9 @@ class IsotonicRecalibrator(OneVsRest):
         return through_pieces(pieces_of(column), cap=self.cap)
 
 
-@recalibrator(
+@_isotonic(
     key="centered-isotonic",
     label="Centered isotonic regression",
-    family="Non-parametric",
     confidence_only=True,
     reference="Oron & Flournoy 2017",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
@@ -123,10 +123,9 @@ class CenteredIsotonicRecalibrator(OneVsRest):
 _RUN_BYTES = 1 << 23
 
 
-@recalibrator(
+@_isotonic(
     key="irm",
     label="Isotonic regression, multiclass (IRM)",
-    family="Non-parametric",
     accuracy_preserving=True,
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
@@ -448,10 +447,9 @@ def through(x: FloatArray, y: FloatArray) -> Piecewise:
 # ---- Venn-Abers prediction
 
 
-@recalibrator(
+@_isotonic(
     key="venn-abers",
     label="Venn-Abers prediction",
-    family="Non-parametric",
     confidence_only=True,
     reference="Vovk et al. 2015, section 2 and algorithms 1 to 4",
     formula=r"\hat p_k \propto \frac{p_1}{1 - p_0 + p_1},\ p_0 = g_{(s, 0)}(s),\ p_1 = g_{(s, 1)}(s)",

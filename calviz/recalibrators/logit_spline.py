@@ -88,9 +88,12 @@ class LogisticSpline(LogOddsMaps):
         """Fit a penalised spline to log-odds z and hits, shape (n,) each."""
         cells = LogOddsCells.of(z, hit, min(self.folds, z.size), weights)
         basis = Basis.of(cells.z, cells.rows.sum(axis=1), self.knots)
-        problem = _SplineProblem(cells, basis.at(cells.z), basis.bent, self.own_rows)
-        strength = problem.best_strength() if self.strength is None else self.strength
-        values = basis.at_knots @ problem.fitted(strength)
+
+        def problem(of: LogOddsCells) -> _SplineProblem:
+            return _SplineProblem(of, basis.at(of.z), basis.bent, self.own_rows)
+
+        strength = self.strength or problem(cells.merged(FEW_CELLS)).best_strength()
+        values = basis.at_knots @ problem(cells).fitted(strength)
         return LogitSpline.through(basis.knots, values, float(strength))
 
     def _check_parameters(self) -> None:
@@ -178,8 +181,8 @@ def {name}_margin(z):
 
 #: Penalty strengths that are tried, strongest first; with the first one the spline is a straight line.
 STRENGTHS = (np.inf, *np.logspace(4, -2, 7))
-#: With more distinct log-odds than this, rows are grouped into cells, each at its mean log-odds.
-CELLS = 1_000
+#: With more distinct log-odds than this, rows are grouped into cells, each at its mean log-odds; into fewer when strengths are compared.
+CELLS, FEW_CELLS = 1_000, 250
 #: Newton decrement (in nats) at which a fit ends: when strengths are compared, and in the final fit.
 _ROUGH, _FINE = 1e-4, 1e-10
 #: Ridge that keeps directions without rows at 0.
@@ -280,6 +283,14 @@ class LogOddsCells:
             hits.reshape(rows.shape),
         )
 
+    def merged(self, most: int) -> Self:
+        """Return at most this many cells, of neighbours together."""
+        starts = np.unique(np.linspace(0, self.z.size, most, endpoint=False).astype(np.intp))
+        rows, hits = (np.add.reduceat(part, starts) for part in (self.rows, self.hits))
+        own = self.rows.sum(axis=1)
+        z = np.add.reduceat(self.z * own, starts) / np.add.reduceat(own, starts)
+        return type(self)(z, rows, hits)
+
     @staticmethod
     def _starts(z: FloatArray) -> IntArray:
         """Return the first row of every cell of ascending log-odds."""
@@ -328,6 +339,8 @@ class _SplineProblem:
     def best_strength(self) -> float:
         """Return the largest strength whose held-out loss is within one standard error of the lowest one.
 
+        After the loss has risen twice in a row, weaker ones are not tried.
+
         The standard error is that of the difference from the lowest loss, on the same rows: that of the loss itself is many times
         as large, and says nothing about the strengths.
         """
@@ -336,7 +349,8 @@ class _SplineProblem:
             return float(STRENGTHS[0])
         rows = cells.rows.sum(axis=1, keepdims=True) - cells.rows
         hits = cells.hits.sum(axis=1, keepdims=True) - cells.hits
-        miss_loss, hit_loss = [], []
+        hit, miss = cells.hits, cells.rows - cells.hits
+        miss_loss, hit_loss, total = [], [], []
         theta: FloatArray = np.zeros((cells.rows.shape[1], self.x.shape[1]))
         for strength in STRENGTHS:
             checkpoint()
@@ -345,11 +359,10 @@ class _SplineProblem:
             of_misses, _ = softplus(margin)
             miss_loss.append(of_misses)
             hit_loss.append(of_misses - margin)
-        hit, miss = cells.hits, cells.rows - cells.hits
-        total = np.array(
-            [np.vdot(hit, a) + np.vdot(miss, b) for a, b in zip(hit_loss, miss_loss, strict=True)]
-        )
-        best, n = int(total.argmin()), cells.rows.sum()
+            total.append(np.vdot(hit, hit_loss[-1]) + np.vdot(miss, of_misses))
+            if len(total) > 2 and total[-1] > total[-2] > total[-3]:
+                break
+        best, n = int(np.argmin(total)), cells.rows.sum()
         for at, strength in enumerate(STRENGTHS):
             a, b = hit_loss[at] - hit_loss[best], miss_loss[at] - miss_loss[best]
             excess = (total[at] - total[best]) / n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -32,11 +33,12 @@ from calviz.recalibrators.softmax_losses import (
     working_type,
 )
 
+_parametric = partial(recalibrator, family="Parametric")
 
-@recalibrator(
+
+@_parametric(
     key="vector",
     label="Vector scaling",
-    family="Parametric",
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(w \circ z + b)",
@@ -265,10 +267,9 @@ class LinearMaps(BaseRecalibrator):
         return _affine_source(name, "W", self.weights_, self.intercepts_, f"z @ {name}_W.T")
 
 
-@recalibrator(
+@_parametric(
     key="matrix-odir",
     label="Matrix scaling (ODIR)",
-    family="Parametric",
     needs="logits",
     reference="Guo et al. 2017, section 4.2; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W z + b)",
@@ -276,10 +277,9 @@ class LinearMaps(BaseRecalibrator):
     preset={"regularisation": "odir"},
     left_out=_odir(for_logits=True),
 )
-@recalibrator(
+@_parametric(
     key="matrix",
     label="Matrix scaling",
-    family="Parametric",
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(W z + b)",
@@ -318,10 +318,9 @@ class MatrixScaling(LinearMaps):
     in_units_of_scores = True
 
 
-@recalibrator(
+@_parametric(
     key="dirichlet-odir",
     label="Dirichlet calibration (ODIR)",
-    family="Parametric",
     needs="log-probabilities",
     reference="Kull et al. 2019; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W \log p + b)",
@@ -329,10 +328,9 @@ class MatrixScaling(LinearMaps):
     preset={"regularisation": "odir"},
     left_out=_odir(for_logits=False),
 )
-@recalibrator(
+@_parametric(
     key="dirichlet",
     label="Dirichlet calibration",
-    family="Parametric",
     needs="log-probabilities",
     reference="Kull et al. 2019",
     formula=r"\mathrm{softmax}(W \log p + b)",
@@ -521,10 +519,9 @@ def _slow_or_close_to_platt(facts: FitFacts) -> str:
     return _close_to_platt(facts)
 
 
-@recalibrator(
+@_parametric(
     key="svs",
     label="Structured vector scaling",
-    family="Parametric",
     needs="logits",
     reference="Berta et al. 2026",
     formula=r"\mathrm{softmax}((1 + v) \circ \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
@@ -595,10 +592,9 @@ class StructuredVectorScaling(StructuredMaps):
 _STRUCTURED_PASSES, _STRUCTURED_SHORT = 20, 5
 
 
-@recalibrator(
+@_parametric(
     key="sms",
     label="Structured matrix scaling",
-    family="Parametric",
     needs="logits",
     reference="Berta et al. 2026",
     formula=r"\mathrm{softmax}((I + D) \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,8 @@ from calviz.core.entry_specs import (
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.maps import Numbers, Sizes, array_source, learned
 from calviz.recalibrators.per_class import LogOddsMaps, log_parts, sigmoid
+
+_of_log_odds = partial(recalibrator, family="Parametric", confidence_only=True)
 
 
 class LogisticMaps(LogOddsMaps):
@@ -104,11 +107,9 @@ class LogisticMaps(LogOddsMaps):
         return f"{name}_w = {array_source(self.coefficients_)}"
 
 
-@recalibrator(
+@_of_log_odds(
     key="platt",
     label="Platt scaling",
-    family="Parametric",
-    confidence_only=True,
     reference="Platt 1999; Guo et al. 2017, section 4.1",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
     left_out=each_class_alone,
@@ -142,11 +143,9 @@ class PlattScaling(LogisticMaps):
         return f"{name}_w[0] * (log_p - log_rest) + {name}_w[1]"
 
 
-@recalibrator(
+@_of_log_odds(
     key="affine",
     label="Affine scaling",
-    family="Parametric",
-    confidence_only=True,
     reference="Berta et al. 2026; Platt 1999",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
     left_out=always("it is Platt scaling without smoothed labels."),
@@ -170,11 +169,9 @@ class AffineScaling(PlattScaling):
     smooth = False
 
 
-@recalibrator(
+@_of_log_odds(
     key="beta",
     label="Beta calibration",
-    family="Parametric",
-    confidence_only=True,
     reference="Kull et al. 2017",
     formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
     left_out=each_class_alone,
@@ -214,11 +211,9 @@ def _without_offset(facts: FitFacts) -> str:
     return each_class_alone(facts)
 
 
-@recalibrator(
+@_of_log_odds(
     key="linear",
     label="Linear scaling",
-    family="Parametric",
-    confidence_only=True,
     reference="Berta et al. 2026; Guo et al. 2017, section 4.2",
     formula=r"\sigma(a z),\ z = \log\frac{p}{1 - p}",
     left_out=_without_offset,
@@ -247,11 +242,9 @@ class LinearScaling(LogisticMaps):
         return f"{name}_w[0] * (log_p - log_rest)"
 
 
-@recalibrator(
+@_of_log_odds(
     key="quadratic",
     label="Quadratic scaling",
-    family="Parametric",
-    confidence_only=True,
     reference="Berta et al. 2026",
     formula=r"\sigma(a + b z + c z^2),\ z = \log\frac{p}{1 - p}",
     left_out=each_class_alone,

@@ -313,7 +313,7 @@ class SegmentOffsets(BaseRecalibrator):
         ]
         if not names:
             base = RECALIBRATORS[self.base_.key].label
-            return f"in none of {counted(len(self.columns_), 'column')} segments differ beyond chance: it is {base} of all rows."
+            return f"no segments of {counted(len(self.columns_), 'column')} differ beyond chance: it is {base} of all rows."
         return f"the segments of {', '.join(names)} differ beyond chance."
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
@@ -24,6 +25,8 @@ from calviz.core.probabilities import RANGE, Scores, Temperature, fit_temperatur
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import Numbers, array_source, learned
 
+_of_logits = partial(recalibrator, family="Parametric", needs="logits")
+
 
 class Tempered(BaseRecalibrator):
     """Base of the methods that begin with temperature scaling."""
@@ -42,24 +45,20 @@ class Tempered(BaseRecalibrator):
             )
 
 
-@recalibrator(
+@_of_logits(
     key="temperature-mse",
     label="Temperature scaling (squared error)",
-    family="Parametric",
     accuracy_preserving=True,
-    needs="logits",
     reference="Guo et al. 2017, section 4.2; squared error as Zhang et al. 2020, section 5.2",
     formula=r"\mathrm{softmax}(z / T)",
     summary="Temperature scaling whose T minimises the Brier score instead of the NLL.",
     preset={"loss": "mse"},
     left_out=always("a variant of temperature scaling, by squared error."),
 )
-@recalibrator(
+@_of_logits(
     key="temperature",
     label="Temperature scaling",
-    family="Parametric",
     accuracy_preserving=True,
-    needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(z / T)",
     preset={"loss": "nll"},
@@ -115,12 +114,10 @@ class TemperatureScaling(Tempered):
 _REACH = math.log(4)
 
 
-@recalibrator(
+@_of_logits(
     key="ets",
     label="Ensemble temperature scaling (ETS)",
-    family="Parametric",
     accuracy_preserving=True,
-    needs="logits",
     reference="Zhang et al. 2020, eq. 5",
     formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
     left_out=close_to_simpler,
@@ -332,11 +329,9 @@ def faces(size: int) -> list[list[int]]:
 # ---- Class-wise temperature scaling
 
 
-@recalibrator(
+@_of_logits(
     key="cwmcs-ts",
     label="Class-wise temperature scaling (cwMCS-TS)",
-    family="Parametric",
-    needs="logits",
     reference="Ao et al. 2023, eq. 9 and 10",
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
     left_out=always("it aims at the errors by class, and may change predictions to reduce them."),

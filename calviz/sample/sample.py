@@ -38,8 +38,8 @@ from calviz.core.events import (
     Scheme,
     bins_used,
 )
-from calviz.core.predictions import Dataset, Predictions, with_rows
-from calviz.core.profile import Profile, dataset_of
+from calviz.core.predictions import Dataset, Predictions, check_dataset, with_rows
+from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
 from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
@@ -144,29 +144,24 @@ class Sample:
         changes: dict[str, Any] = {
             name: value for name, value in settings.items() if value is not None
         }
-        if not isinstance(data, Sample):
-            data = dataset_of(data)
+        given = data if isinstance(data, Sample) else None
+        rows = data.data if isinstance(data, Sample) else dataset_of(data)
         if clusters is not None or weights is not None:
-            rows = data.data if isinstance(data, Sample) else data
-            if isinstance(data, Sample):
+            if given is not None:
                 _check_of_sample(rows.n, clusters=clusters, weights=weights)
-            named = with_rows(rows, clusters=clusters, weights=weights)
-            data = data.with_data(named) if isinstance(data, Sample) else named
-        sample = data.but(**changes) if isinstance(data, Sample) else None
-        if sample is not None and split is None and not where:
-            return sample
-        whole = data.data if isinstance(data, Sample) else data
-        chosen = whole if split is None else whole.split(split)
+            rows = with_rows(rows, clusters=clusters, weights=weights)
+            given = given and given.with_data(rows)
+        given = given and given.but(**changes)
+        if given is not None and split is None and not where:
+            return given
+        chosen = rows if split is None else rows.split(split)
         mask = rows_where(chosen, where)
         if mask is not None and not mask.all():
             chosen = chosen.take(np.flatnonzero(mask))
-        if sample is None:
+        if given is None:
             return cls(chosen, split=split, where=where, **changes)
-        names: dict[str, Any] = {
-            "split": sample.split if split is None else split,
-            "where": sample.where + where,
-        }
-        return replace(sample, data=chosen, cache={}, **names)
+        split = given.split if split is None else split
+        return replace(given, data=chosen, cache={}, split=split, where=given.where + where)
 
     def but(self, **how: Any) -> Sample:
         """The same rows with another reduction, bins, scheme, seed or number of resamples."""
@@ -321,6 +316,14 @@ class Sample:
     def words(self) -> str:
         """Rows, reduction and bins in one line."""
         return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
+
+
+def dataset_of(data: Dataset | Profile) -> Dataset:
+    """Return predictions as they are, and a profile as its cells (`Profile.predictions`); raises InputError for anything else."""
+    if isinstance(data, Profile):
+        return data.predictions()
+    check_dataset(data)
+    return data
 
 
 def _check_of_sample(n: int, **columns: Any) -> None:

@@ -440,7 +440,7 @@ def _poisson_and_rest(
 
     number = np.arange(cells.size, dtype=np.min_scalar_type(cells.size))
     cell_of_row = np.repeat(number, cells.astype(np.intp))
-    out = np.empty((resamples, cells.size), dtype=np.int64)
+    out = np.empty((resamples, cells.size), dtype=np.int32 if n < 1 << 31 else np.int64)
     block = max(1, BLOCK_ENTRIES // cells.size)
     for start in range(0, resamples, block):
         part = out[start : start + block]

@@ -182,8 +182,8 @@ class Verdict(JudgedNumbers):
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool
         True if the scores rank in reverse beyond chance (`calviz.verdicts.joint_tests`).
-    other_view : str or None
-        What the reduction of two-class data that `sentence` is not about shows, if it differs.
+    seen_by_other : (str, str) or None
+        What the reduction of two-class data that `sentence` is not about shows, if it differs: a statement and its numbers.
     """
 
     sentence: str
@@ -196,10 +196,15 @@ class Verdict(JudgedNumbers):
     slices_off: int = 0
     tells_apart: bool = True
     in_reverse: bool = False
-    other_view: str | None = None
+    seen_by_other: tuple[str, str] | None = None
 
     def __repr__(self) -> str:
         return self.sentence
+
+    @property
+    def other_view(self) -> str | None:
+        """The statement of `seen_by_other` and its numbers as a sentence."""
+        return self.seen_by_other and ": ".join(self.seen_by_other)
 
     @property
     @claim("miscalibration")
@@ -312,6 +317,7 @@ class Evaluation(Displayed):
         try:
             return self.metrics[key]
         except KeyError:
+            METRICS[key]  # an unknown key is refused with the nearest
             keys = ", ".join(self.metrics)
             raise OptionError(f"'{key}' was not measured; there are {keys}.") from None
 

@@ -91,7 +91,7 @@ def judged(sample: Sample) -> Verdict:
         slices_off=len(by_group.off) if by_group else 0,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
-        other_view=other_view(sample),
+        seen_by_other=seen_by_other(sample),
         **{f.name: getattr(evidence, f.name) for f in fields(JudgedNumbers)},
     )
 
@@ -281,7 +281,7 @@ def _interval(evidence: Evidence, *, value: bool = False) -> str:
 
 
 @claim("off-on-average")
-def other_view(sample: Sample) -> str | None:
+def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     """Describe what the other reduction of two classes shows, if one of the two is off beyond noise.
 
     Parameters
@@ -290,8 +290,8 @@ def other_view(sample: Sample) -> str | None:
 
     Returns
     -------
-    str or None
-        One sentence; None without a second view, or if both show the same or nothing beyond noise.
+    (str, str) or None
+        A statement and its numbers; None without a second view, or if both show the same or nothing beyond noise.
 
     Notes
     -----
@@ -315,15 +315,16 @@ def other_view(sample: Sample) -> str | None:
     digits = share_decimals(other.score, other.observed, 1)
     means = f"{score} {percent(other.score, digits)}, {hit} {percent(other.observed, digits)}"
     if other.shows("mcs"):
-        return f"{head}, {_way(other)}: {means}."
+        return f"{head}, {_way(other)}", f"{means}."
     decimals = points_decimals(other.ece)
     value, noise = points(other.ece, decimals), points(other.noise_floor.mean, decimals)
     against = f"ECE {value} points where a calibrated model would show {noise}"
     if other.shows_itself:
         how, but = _on_average(other)
-        return f"{head}, it is {how} off on average, {but} in places: {means}, {against}."
+        return f"{head}, it is {how} off on average, {but} in places", f"{means}, {against}."
     why = " Errors above and below a score of 1/2 cancel there." if this.shows("mcs") else ""
-    return f"{head}, these {counted(this.rows, 'row')} do not show it: {means}, {against}.{why}"
+    rows = counted(this.rows, "row")
+    return f"{head}, these {rows} do not show it", f"{means}, {against}.{why}"
 
 
 def _way(view: Evidence) -> str:

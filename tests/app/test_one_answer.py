@@ -72,9 +72,13 @@ def test_verdict_findings_and_fix(answers):
         assert message in printed, code
         # The title says CAL001 in its own words, the panel Data what was read, the tab Classes which others are off.
         elsewhere = code in ("CAL001", "CAL013", "CAL023") or code.startswith("DATA")
+        # The sentence under the title names the place; the tab Reliability says how far it is off.
+        elsewhere |= code == "CAL002"
         # One short sentence on the page, the whole one behind its question mark.
         assert (message in app or message in full) is not elsewhere, code
-    (fix,) = re.findall(r"\w+ scaling would take the ECE from [\d.]+ to [\d.]+ points\.", app)
+    (fix,) = re.findall(
+        r"\w+ scaling would take the ECE from [\d.]+ to [\d.]+ points \(noise then: [\d.]+\)\.", app
+    )
     assert fix in report
 
 

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,7 +141,6 @@ def test_no_widget_has_a_default_and_a_value_set_beside_it(monkeypatch):
 # ---- The first page of a fresh server does not wait for what only other pages need; that is imported after it
 
 
-ROOT_OF_FIRST_PAGE = Path(__file__).resolve().parents[2]
 CODE = """
 import sys
 from streamlit.testing.v1 import AppTest
@@ -159,8 +157,8 @@ print(*(name for name in (*later, *navigation.module_names()) if name not in sys
 @pytest.mark.slow
 def test_the_overview_imports_nothing_that_fits_maps():
     done = subprocess.run(
-        [sys.executable, "-c", CODE.format(app=str(ROOT_OF_FIRST_PAGE / "app.py"))],
-        cwd=ROOT_OF_FIRST_PAGE,
+        [sys.executable, "-c", CODE.format(app=str(ROOT / "app.py"))],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

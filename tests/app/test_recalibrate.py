@@ -121,6 +121,22 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
 
 
 @pytest.mark.slow
+def test_the_calibrated_file_keeps_the_labels_of_the_file():
+    rows = "".join(f"{y},{p}\n" for y, p in [(-1, 0.1), (1, 0.8), (-1, 0.4), (1, 0.6)] * 60)
+    app = opened(f"y,p\n{rows}".encode())
+    app.multiselect(key="methods").set_value(["temperature"]).run()
+    compared(app)
+    app.selectbox(key="method").set_value("temperature").run()
+    app.button(key="calviz.take-home").click().run()
+    lines = app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
+    assert {"p_-1", "p_1"} <= {*lines[0].split(",")}
+    assert (
+        lines[1].split(",")[lines[0].split(",").index("y" if ",y," in lines[0] else "label")]
+        == "-1"
+    )
+
+
+@pytest.mark.slow
 def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     app = opened(overconfident(splits=False))
     assert "fitted on 300 rows (50 % of the rows, stratified" in text_of(app)

@@ -106,7 +106,6 @@ def test_the_table_in_architecture_is_today_s(size):
 # ---- Every code of a finding or a notice is declared in one place: in `CHECKS` by its check, or in `Notice`
 
 
-ROOT_OF_CODES = Path(__file__).parents[2]
 CODE = re.compile(r"(CAL|DATA)\d{3}")
 
 
@@ -146,7 +145,7 @@ def declared_by(path: Path) -> list[str]:
 
 
 def test_every_code_is_declared_in_the_file_that_yields_it():
-    folder = ROOT_OF_CODES / "calviz/verdicts"
+    folder = ROOT / "calviz/verdicts"
     declared = {path.name: declared_by(path) for path in folder.glob("*.py")}
     assert sorted(code for codes in declared.values() for code in codes) == list(CHECKS.keys())
     for name, codes in declared.items():
@@ -157,13 +156,13 @@ def test_every_code_is_declared_in_the_file_that_yields_it():
 
 def test_no_other_file_writes_a_code_out():
     elsewhere = {
-        str(path.relative_to(ROOT_OF_CODES)): set(codes)
+        str(path.relative_to(ROOT)): set(codes)
         for path in [
-            ROOT_OF_CODES / "app.py",
-            *(ROOT_OF_CODES / "pages").rglob("*.py"),
-            *(ROOT_OF_CODES / "calviz").rglob("*.py"),
+            ROOT / "app.py",
+            *(ROOT / "pages").rglob("*.py"),
+            *(ROOT / "calviz").rglob("*.py"),
         ]
-        if path.parent != ROOT_OF_CODES / "calviz/verdicts"
+        if path.parent != ROOT / "calviz/verdicts"
         if (codes := codes_in(path))
     }
     assert elsewhere == {"calviz/data/loaded.py": {notice.value for notice in Notice}}
@@ -172,7 +171,7 @@ def test_no_other_file_writes_a_code_out():
 def test_every_kind_of_notice_is_used():
     used = {
         node.attr
-        for path in (ROOT_OF_CODES / "calviz/data").rglob("*.py")
+        for path in (ROOT / "calviz/data").rglob("*.py")
         for node in ast.walk(parsed(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "Notice"
     }
@@ -183,13 +182,10 @@ def test_every_kind_of_notice_is_used():
 # ---- Imports point down only, and streamlit stays upstairs (the contracts are in pyproject.toml)
 
 
-ROOT_OF_LAYERS = Path(__file__).parents[2]
-
-
 def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=ROOT_OF_LAYERS,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -211,7 +207,7 @@ def test_the_import_contracts_hold():
 
 def levels() -> dict[str, int]:
     """How far down each room is: 0 at the top."""
-    config = tomllib.loads((ROOT_OF_LAYERS / "pyproject.toml").read_text(encoding="utf-8"))
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = config["tool"]["importlinter"]["contracts"][0]["layers"]
     return {
         room.split(".")[1]: depth
@@ -233,11 +229,11 @@ def test_no_file_names_a_module_of_a_room_above_it():
     """An import by name goes down like any other; `calviz/__init__.py`, above all rooms, may name them."""
     depth = levels()
     up = []
-    for path in sorted((ROOT_OF_LAYERS / "calviz").glob("*/**/*.py")):
-        own = path.relative_to(ROOT_OF_LAYERS / "calviz").parts[0].removesuffix(".py")
+    for path in sorted((ROOT / "calviz").glob("*/**/*.py")):
+        own = path.relative_to(ROOT / "calviz").parts[0].removesuffix(".py")
         for line, room in modules_named(path.read_text(encoding="utf-8")):
             if room != own and depth.get(room, len(depth)) <= depth[own]:
-                up.append(f"{path.relative_to(ROOT_OF_LAYERS)}:{line} names calviz.{room}")
+                up.append(f"{path.relative_to(ROOT)}:{line} names calviz.{room}")
     assert not up, "\n".join(up)
 
 
@@ -336,8 +332,8 @@ def circle_in(graph: dict[str, set[str]]) -> list[str]:
 
 def test_no_module_imports_itself_by_way_of_others():
     modules = {
-        ".".join(path.relative_to(ROOT_OF_LAYERS).with_suffix("").parts): path
-        for path in (ROOT_OF_LAYERS / "calviz").rglob("*.py")
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in (ROOT / "calviz").rglob("*.py")
         if path.name != "__init__.py"
     }
     graph = {name: imports_of(path) & modules.keys() - {name} for name, path in modules.items()}
@@ -355,9 +351,6 @@ def test_a_circle_is_seen():
 # ---- A name of a class, or of a type, means one thing in the whole package
 
 
-ROOT_OF_NAMES = Path(__file__).parents[2]
-
-
 def named_in(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Name and line of each class, and of each type that a module names, such as ``Scheme = Literal[...]``."""
     for node in statements(tree):
@@ -373,9 +366,9 @@ def named_in(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 def test_names_are_unique():
     homes = defaultdict(list)
-    for path in sorted((ROOT_OF_NAMES / "calviz").rglob("*.py")):
+    for path in sorted((ROOT / "calviz").rglob("*.py")):
         for name, line in named_in(parsed(path.read_text(encoding="utf-8"))):
-            homes[name].append(f"{path.relative_to(ROOT_OF_NAMES)}:{line}")
+            homes[name].append(f"{path.relative_to(ROOT)}:{line}")
     assert len(homes) > 500
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
@@ -388,8 +381,7 @@ def test_what_counts_as_a_name():
 # ---- What docstrings say: the shapes of arrays, and what belongs in a folder
 
 
-ROOT_OF_DOCSTRINGS = Path(__file__).parents[2]
-PACKAGE = ROOT_OF_DOCSTRINGS / "calviz"
+PACKAGE = ROOT / "calviz"
 ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
 #: "shape (n,)", "a sum of any shape", or the shape alone: "(n, K)".
 SHAPE = re.compile(r"\bshapes?\b|\((\.\.\.|[A-Za-z]\w*),( [^)]*)?\)")
@@ -423,7 +415,7 @@ def test_array_functions_name_shapes(room):
         for name, text in array_functions(path.read_text(encoding="utf-8")):
             seen += 1
             if not SHAPE.search(text):
-                silent.append(f"{path.relative_to(ROOT_OF_DOCSTRINGS)}: {name}")
+                silent.append(f"{path.relative_to(ROOT)}: {name}")
     assert seen > 20
     assert not silent, "\n".join(silent)
 
@@ -451,9 +443,6 @@ def test_every_folder_says_what_belongs_in_it():
 # ---- The tools of the house, run by the tests so that one command tells everything
 
 
-ROOT_OF_TOOLS = Path(__file__).parents[2]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -465,10 +454,6 @@ ROOT_OF_TOOLS = Path(__file__).parents[2]
 def test_the_tool_has_nothing_to_say(arguments):
     pytest.importorskip(arguments[0], reason=f"{arguments[0]} is not installed")
     result = subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=ROOT_OF_TOOLS,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr

@@ -3,7 +3,7 @@
 import pytest
 
 from calviz.comparison import recalibrate_files as apply_to_files
-from calviz.data import csv_table
+from calviz.data.formats import csv_table
 from calviz.data.formats import numpy_formats as stream
 
 

@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 import calviz
 from calviz.cli import main
 from calviz.cli.command_group import OutputOption, sentence
+from calviz.cli.options import reading_options
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import OutputError
 from calviz.data.writing import write_predictions
@@ -171,6 +172,14 @@ class TestCommands:
         for entry in FORMATS:
             assert entry.label in result.stdout
         assert "--repair renormalise" in result.stdout
+
+    def test_help_names_the_options_of_reading_which_formats_explains(self):
+        explained = run("formats").stdout
+        for option in reading_options():
+            assert option.opts[0] in run("audit", "--help").stdout
+            assert option.help[:60] in explained
+        assert "--answer-pattern REGEX" not in run("audit", "--help").stdout
+        assert "--cluster COL" in run("judge", "--help").stdout  # it has only this one
 
     def test_python_m_calviz_is_the_same(self):
         result = subprocess_run("--version")
@@ -575,9 +584,6 @@ class TestApp:
 # ---- Full disks and Ctrl-C: one sentence, and no file that is half written
 
 
-ROOT_OF_CLI_FAULTS = Path(__file__).resolve().parents[2]
-
-
 def _predictions():
     rng = np.random.default_rng(0)
     return rng.dirichlet(np.full(20, 0.3), 2_000), rng.integers(0, 20, 2_000)
@@ -612,7 +618,7 @@ def test_a_full_standard_output_is_named():
 def _started(command, **pipes):
     return subprocess.Popen(
         [sys.executable, "-m", "calviz", *map(str, command)],
-        cwd=ROOT_OF_CLI_FAULTS,
+        cwd=ROOT,
         text=True,
         # Whoever runs the tests in the background of a shell has had Ctrl-C switched off for them.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -668,7 +674,7 @@ def test_standard_output_that_is_closed_is_no_error(tmp_path):
     file.write_text("label,p\n0,0.2\n1,0.8\n")
     line = f"{sys.executable} -m calviz audit {file} --json {out} >&-"
     done = subprocess.run(
-        line, shell=True, cwd=ROOT_OF_CLI_FAULTS, stderr=subprocess.PIPE, text=True, check=False
+        line, shell=True, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(out.read_text())["rows"] == 2

@@ -151,10 +151,9 @@ def test_what_is_wrong_is_one_sentence(folder, tmp_path, arguments, words):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
-    state = tmp_path / "state.jsonl"
-    for at in range(200):
+def started(folder: Path, state: Path, more: int) -> subprocess.Popen[str]:
+    """The command, on two workers and so many experiments more, as soon as it has written results of some."""
+    for at in range(more):
         (folder / f"more{at}").mkdir()
         (folder / f"more{at}" / "a.npz").write_bytes((folder / "one" / "a.npz").read_bytes())
     command = [sys.executable, "-m", "calviz", "arena", folder, "--state", state, "--jobs", "2",
@@ -173,6 +172,13 @@ def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
         if state.exists() and len(state.read_text().splitlines()) > 2:
             break
         time.sleep(0.02)
+    return process
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
+    state = tmp_path / "state.jsonl"
+    process = started(folder, state, 200)
     os.killpg(process.pid, signal.SIGINT)
     _, text = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -187,19 +193,7 @@ def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
 def test_workers_end_with_a_parent_that_is_killed(folder, tmp_path):
-    state = tmp_path / "state.jsonl"
-    for at in range(100):
-        (folder / f"more{at}").mkdir()
-        (folder / f"more{at}" / "a.npz").write_bytes((folder / "one" / "a.npz").read_bytes())
-    command = [sys.executable, "-m", "calviz", "arena", folder, "--state", state, "--jobs", "2",
-               "--methods", "ets,isotonic"]  # fmt: skip
-    process = subprocess.Popen(
-        [str(part) for part in command],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = started(folder, tmp_path / "state.jsonl", 100)
 
     def alive() -> set[int]:
         """Processes of its session that have not ended."""
@@ -213,13 +207,8 @@ def test_workers_end_with_a_parent_that_is_killed(folder, tmp_path):
                 found.add(int(stat.parent.name))
         return found
 
-    for _ in range(6_000):
-        if state.exists() and len(state.read_text().splitlines()) > 2:
-            break
-        time.sleep(0.02)
     assert len(alive()) >= 3  # this one and its two workers
     process.kill()
-    process.wait()
     for _ in range(1_000):
         if not alive():
             break
@@ -227,4 +216,5 @@ def test_workers_end_with_a_parent_that_is_killed(folder, tmp_path):
     left = alive()
     for worker in left:
         os.kill(worker, signal.SIGKILL)
+    process.communicate(timeout=60)
     assert not left

@@ -12,8 +12,7 @@ from calviz.comparison.advice import advise
 from calviz.comparison.comparison_results import AGAINST_WORDS
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError
-from tests.inputs.command_line import outcome as run_of_cli_several_files
-from tests.inputs.command_line import run
+from tests.inputs.command_line import outcome, run
 from tests.inputs.maps_and_files import map_file, probabilities, write
 from tests.inputs.simulated import simulate, softmax
 
@@ -454,14 +453,12 @@ def test_several_files_are_written_to_a_folder(tmp_path: Path):
     other = tmp_path / "other.csv"
     other.write_bytes(path.read_bytes())
     for named in ((path, other), (tmp_path / "*.csv",)):
-        code, _, stderr = run_of_cli_several_files(
-            "apply", *named, "--map", fitted, "--out", tmp_path / "out.csv"
-        )
+        code, _, stderr = outcome("apply", *named, "--map", fitted, "--out", tmp_path / "out.csv")
         assert (code, "must be a folder" in stderr) == (2, True)
     assert not (tmp_path / "out.csv").exists()
     other.write_text(other.read_text().replace("p_1", "p_x"))
     out = tmp_path / "out"
-    code, _, stderr = run_of_cli_several_files("apply", other, path, "--map", fitted, "--out", out)
+    code, _, stderr = outcome("apply", other, path, "--map", fitted, "--out", out)
     assert (code, "rows.csv: there is no column 'p_x', which the first file has" in stderr) == (
         2,
         True,
@@ -491,12 +488,10 @@ def test_text_files_with_columns_in_another_order_are_one_table(tmp_path: Path):
 def test_a_line_of_text_that_cannot_be_summed_is_named(tmp_path: Path):
     path = write(tmp_path, ".csv", probabilities())
     path.write_text(path.read_text().replace("\n", "\n0,0.1,x,0.9\n", 1))
-    code, _, stderr = run_of_cli_several_files(
-        "profile", path, "--out", tmp_path / "profile.parquet"
-    )
+    code, _, stderr = outcome("profile", path, "--out", tmp_path / "profile.parquet")
     assert (code, "row 1 (line 2) 'p_1' = 'x' is not a number" in stderr) == (2, True)
     assert "--skip-broken" in stderr
-    code, _, stderr = run_of_cli_several_files(
+    code, _, stderr = outcome(
         "profile",
         write(tmp_path, ".parquet", probabilities()),
         "--time",
@@ -509,10 +504,10 @@ def test_a_line_of_text_that_cannot_be_summed_is_named(tmp_path: Path):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_a_pattern_says_what_is_wrong_with_its_files(tmp_path: Path):
-    code, _, stderr = run_of_cli_several_files("audit", tmp_path / "*.csv")
+    code, _, stderr = outcome("audit", tmp_path / "*.csv")
     assert (code, stderr) == (2, f"calviz: {tmp_path}/*.csv: there is no such file.\n")
     write(tmp_path, ".npz", probabilities())
-    code, _, stderr = run_of_cli_several_files("audit", tmp_path / "*.npz")
+    code, _, stderr = outcome("audit", tmp_path / "*.npz")
     assert (code, "rows.npz: files that end in '.npz' cannot be read block by block" in stderr) == (
         2,
         True,
@@ -531,7 +526,7 @@ def test_a_pattern_says_what_is_wrong_with_its_files(tmp_path: Path):
 def test_dates_that_cannot_be_read_are_not_a_broken_file(tmp_path: Path, dates, sentence):
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"y": np.arange(1_500) % 2, "p": [0.25] * 1_500, "day": dates}).write_parquet(path)
-    code, _, stderr = run_of_cli_several_files(
+    code, _, stderr = outcome(
         "profile", path, "--time", "day:month", "--out", tmp_path / "x.parquet"
     )
     assert (code, sentence in stderr, "skip-broken" in stderr) == (2, True, False), stderr

@@ -12,7 +12,6 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable
 from calviz.data.any_size import file_sources as sources
 from tests.inputs.command_line import outcome, run_successfully
-from tests.inputs.command_line import outcome as run
 from tests.inputs.maps_and_files import map_file, probabilities, write
 from tests.inputs.simulated import draw_labels
 
@@ -32,13 +31,13 @@ def test_no_output_replaces_what_is_read(tmp_path: Path):
         ("apply", path, "--map", fitted, "--out", path),
         ("profile", table, "--out", table),
     ):
-        code, _, stderr = run(*arguments)
+        code, _, stderr = outcome(*arguments)
         assert code == 2, arguments
         assert "would replace the file that is read" in stderr or "lies among the files" in stderr
     assert path.read_bytes() == before
     truth = tmp_path / "truth.csv"
     truth.write_text("id,label\n0,1\n")
-    code, _, stderr = run("audit", path, "--labels", truth, "--on", "id", "--json", truth)
+    code, _, stderr = outcome("audit", path, "--labels", truth, "--on", "id", "--json", truth)
     assert (code, "would replace the file that is read" in stderr) == (2, True)
 
 
@@ -58,15 +57,15 @@ def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("recalibrate", path, "--method", "ets", "--out", "b", "--save-map", "a", "--save-snippet", "a"),
         ("arena", path, "--state", "a", "--json", "a"),
     ):  # fmt: skip
-        code, output, stderr = run(*arguments)
+        code, output, stderr = outcome(*arguments)
         assert (code, output) == (2, ""), arguments
         assert "name the same file" in stderr
         assert stderr.count("\n") == 1
         assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
-    code, _, stderr = run("apply", path, "--map", fitted, "--out", fitted)
+    code, _, stderr = outcome("apply", path, "--map", fitted, "--out", fitted)
     assert code == 2
     assert fitted.stat().st_size
-    code, _, stderr = run(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
+    code, _, stderr = outcome(*("audit", path, "--json", "/dev/null", "--junit", "/dev/null"))
     assert (code, stderr) == (0, "")
 
 
@@ -79,7 +78,7 @@ def test_a_map_that_cannot_be_saved_leaves_no_other_file(tmp_path: Path, option:
     full = Path("/dev/full")
     if full.exists():
         other = "--save-snippet" if option == "--save-map" else "--save-map"
-        code, _, stderr = run(*arguments, option, full, other, saved)
+        code, _, stderr = outcome(*arguments, option, full, other, saved)
         assert (code, "full: cannot be written" in stderr) == (2, True)
         assert [p.name for p in tmp_path.iterdir()] == [path.name]
     # Too many numbers for a source file.
@@ -87,10 +86,10 @@ def test_a_map_that_cannot_be_saved_leaves_no_other_file(tmp_path: Path, option:
         patch.setattr(
             "calviz.recalibrators.temperature_scaling.TemperatureScaling.snippet", _too_large
         )
-        code, _, stderr = run(*arguments, "--save-snippet", saved, "--save-map", tmp_path / "m")
+        code, _, stderr = outcome(*arguments, "--save-snippet", saved, "--save-map", tmp_path / "m")
     assert (code, stderr) == (2, "calviz: too large.\n")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
-    assert run(*arguments, option, saved)[0] == 0
+    assert outcome(*arguments, option, saved)[0] == 0
     assert saved.stat().st_size
     assert (tmp_path / "o.csv").stat().st_size
 
@@ -113,7 +112,7 @@ def test_a_folder_without_the_right_to_write_is_found_before_any_work(
         ("recalibrate", "--method", "temperature", "--sample", 90, "--out", locked),
         ("audit", "--json", locked),
     ):  # fmt: skip
-        code, stdout, stderr = run(arguments[0], path, *arguments[1:])
+        code, stdout, stderr = outcome(arguments[0], path, *arguments[1:])
         assert (code, stdout) == (2, "")
         assert "cannot be written to; give another" in stderr
         assert sorted(p.name for p in tmp_path.iterdir()) == ["locked", path.name]
@@ -132,7 +131,7 @@ def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
             ("taken", "must be a folder, and is a file"),
             ("taken/new", "must be a folder, and 'taken' is a file"),
         ):
-            code, _, stderr = run(command[0], path, *command[1:], "--out", out)
+            code, _, stderr = outcome(command[0], path, *command[1:], "--out", out)
             assert (code, sentence in stderr) == (2, True), stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, "map.json", "taken"])
 
@@ -140,7 +139,9 @@ def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
 @pytest.mark.usefixtures("small_blocks")
 def test_a_model_where_there_are_no_names_is_refused_without_an_empty_list(tmp_path: Path):
     path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
-    code, _, stderr = run("apply", path, "--map", fitted, "--out", tmp_path / "o", "--model", "x")
+    code, _, stderr = outcome(
+        "apply", path, "--map", fitted, "--out", tmp_path / "o", "--model", "x"
+    )
     assert (code, "there is one, without a name" in stderr) == (2, True), stderr
 
 
@@ -149,14 +150,14 @@ def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
     folder = tmp_path / "days"
     folder.mkdir()
     write(folder, ".parquet", probabilities())
-    code, _, stderr = run("profile", folder, "--out", folder / "all.parquet")
+    code, _, stderr = outcome("profile", folder, "--out", folder / "all.parquet")
     assert (code, "lies among the files that are summed" in stderr) == (2, True)
     # What a stopped run left is not taken for data.
     parts = tmp_path / "all.parquet.parts"
     parts.mkdir()
     write(parts, ".parquet", probabilities())
     pattern = tmp_path / "**" / "*.parquet"
-    code, _, stderr = run("profile", pattern, "--out", tmp_path / "all.parquet")
+    code, _, stderr = outcome("profile", pattern, "--out", tmp_path / "all.parquet")
     assert (code, "lies among the files that are summed" in stderr) == (2, True)
 
 
@@ -168,7 +169,7 @@ def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
         folder = tmp_path / target
         folder.mkdir()
         (folder / f"{path.stem}.parquet").symlink_to(path)
-        code, _, stderr = run("apply", source, "--map", fitted, "--out", folder)
+        code, _, stderr = outcome("apply", source, "--map", fitted, "--out", folder)
         assert (code, "holds the files themselves" in stderr) == (2, True)
         assert path.read_bytes() == before
 
@@ -203,7 +204,7 @@ def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
             "the memory limit must be a size such as 1GB, got 'much'.",
         ),
     ):
-        code, _, wrong = run(*arguments)
+        code, _, wrong = outcome(*arguments)
         assert (code, sentence in wrong) == (2, True), wrong
     left = {p.name for p in tmp_path.iterdir()}
     assert left == {path.name, "tiny.csv", "none.npz"}

@@ -13,7 +13,9 @@ from pycalib.metrics import binary_ECE, conf_ECE, conf_MCE
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import calviz
+from calviz.comparison.compare import Plan
 from calviz.comparison.compare_models import compare_methods
+from calviz.comparison.fitting import Division
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import ReadingOptions, read
@@ -383,7 +385,8 @@ def test_comparing():
     q = forecasts()
     models = {"one": P, "other": q}
     assert calviz.compare_models(models, ["ece"], resamples=20).reduction == "positive"
-    table = compare_methods(models, ["platt"], **of)
+    plan = Plan(methods=("platt",), division=Division(fit_fraction=0.5), metrics=("ece",))
+    table = compare_methods(models, plan)
     assert {c.reduction for c in table.models.values()} == {"positive"}
 
 

@@ -19,7 +19,6 @@ import calviz
 from calviz.core.errors import PURPOSES, InputError
 from calviz.figures.figure import Figure
 from documentation.docstrings import MODULES, command_pages, markdown, python_pages
-from documentation.notebooks import ROOT as ROOT_OF_NOTEBOOK
 from documentation.notebooks import run_notebook
 from documentation.site import notebook_page, on_page_markdown
 from tests.inputs.command_line import run
@@ -162,7 +161,6 @@ import a_module_that_is_not_there
 # ---- Library and command line, where only the light core is installed
 
 
-ROOT_OF_LIGHT_CORE = Path(__file__).resolve().parents[2]
 EXTRA = (*PURPOSES, "h5py", "markupsafe")
 
 CODE = """
@@ -217,7 +215,7 @@ def outcomes(tmp_path_factory):
     (folder / "rain.jsonl").write_text('{"label": 1, "p": 0.5}\n' * 3)
     code = CODE.format(extra=EXTRA, lines=[*WORKS, *MISSING])
     done = subprocess.run(
-        [sys.executable, "-B", "-c", f"import sys; sys.path.insert(0, {str(ROOT_OF_LIGHT_CORE)!r})\n{code}"],
+        [sys.executable, "-B", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"],
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -251,9 +249,6 @@ def test_tables_and_figures_say_what_they_need(outcomes):
 
 
 # ---- What build servers run: the action's script, and the files by which they find calviz
-
-
-ROOT_OF_BUILDS = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -319,13 +314,13 @@ class TestAction:
         summary.write_text("before\n")
         environment = os.environ | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT_OF_BUILDS),
+            "PYTHONPATH": str(ROOT),
             "GITHUB_STEP_SUMMARY": str(summary),
             "CALVIZ_OPTIONS": "--resamples 20",
             **given,
         }
         done = subprocess.run(
-            ["bash", str(ROOT_OF_BUILDS / ".ci" / "audit")],
+            ["bash", str(ROOT / ".ci" / "audit")],
             cwd=folder, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         return done, summary.read_text(encoding="utf-8")
@@ -368,16 +363,14 @@ class TestAction:
 
 def test_the_files_that_build_servers_read():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    action = yaml.safe_load((ROOT_OF_BUILDS / "action.yml").read_text(encoding="utf-8"))
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     *_, step = action["runs"]["steps"]
     given = {re.search(r"inputs\.([\w-]+)", text)[1] for text in step["env"].values()}
     assert given == set(action["inputs"])
-    script = (ROOT_OF_BUILDS / ".ci" / "audit").read_text(encoding="utf-8")
+    script = (ROOT / ".ci" / "audit").read_text(encoding="utf-8")
     assert set(step["env"]) == set(re.findall(r"\$\{(CALVIZ_\w+)", script))
     assert not any("${{" in step["run"] for step in action["runs"]["steps"])
-    (hook,) = yaml.safe_load(
-        (ROOT_OF_BUILDS / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
-    )
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["entry"] == "calviz audit"
     assert re.search(hook["files"], "data/predictions-2.csv")
     assert not re.search(hook["files"], "data/rain.csv")
@@ -386,7 +379,7 @@ def test_the_files_that_build_servers_read():
 # ---- The example notebooks run from the first cell to the last, and the site is made of what there is
 
 
-NOTEBOOKS = sorted((ROOT_OF_NOTEBOOK / "examples").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
 @cache
@@ -415,7 +408,7 @@ def test_a_notebook_runs_and_holds_no_output(notebook):
 
 @pytest.mark.slow
 def test_the_audit_says_what_it_found():
-    cells = run_once(ROOT_OF_NOTEBOOK / "examples" / "audit.ipynb")
+    cells = run_once(ROOT / "examples" / "audit.ipynb")
     shown = [cell.shown for cell in cells if cell.shown is not None]
     assert [type(s) for s in shown] == [pd.DataFrame, go.Figure, pd.DataFrame, pd.DataFrame]
     before, best, after = "".join(cell.printed for cell in cells).strip().splitlines()
@@ -426,8 +419,7 @@ def test_the_audit_says_what_it_found():
 
 def test_the_gallery_draws_every_figure():
     source = "".join(
-        "".join(cell["source"])
-        for cell in code_cells(ROOT_OF_NOTEBOOK / "examples" / "gallery.ipynb")
+        "".join(cell["source"]) for cell in code_cells(ROOT / "examples" / "gallery.ipynb")
     )
     figures = {
         name
@@ -453,18 +445,12 @@ def test_a_page_of_a_notebook_holds_what_it_prints_and_draws(tmp_path):
 
 def test_every_page_of_the_site_is_there_or_made():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    pages, todo = (
-        set(),
-        yaml.safe_load((ROOT_OF_NOTEBOOK / "mkdocs.yml").read_text(encoding="utf-8"))["nav"],
-    )
+    pages, todo = (set(), yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
     while todo:
         (entry,) = todo.pop().values()
         todo, pages = (todo + entry, pages) if isinstance(entry, list) else (todo, pages | {entry})
     names = {f"tutorials/{notebook.stem}.md" for notebook in NOTEBOOKS}
-    written = {
-        str(path.relative_to(ROOT_OF_NOTEBOOK / "docs"))
-        for path in (ROOT_OF_NOTEBOOK / "docs").rglob("*.md")
-    }
+    written = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     assert pages == names | written | {"python.md", "commands.md"}
 
 

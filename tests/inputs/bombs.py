@@ -8,11 +8,11 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from tests.inputs.relatives import npz, parquet
 
 
 def npy_header(shape: tuple[int, ...], descr: str = "<f8") -> bytes:
@@ -27,12 +27,6 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes
     with zipfile.ZipFile(stream, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    return stream.getvalue()
-
-
-def parquet(table: pa.Table, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(table, stream, **options)
     return stream.getvalue()
 
 
@@ -102,12 +96,6 @@ def _one_long_list(n: int) -> pa.Table:
     return pa.table({"label": [0, 1], "probs": lists})
 
 
-def _npz(**arrays: Any) -> bytes:
-    stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)
-    return stream.getvalue()
-
-
 def sparse_objects(n: int) -> bytes:
     """JSON Lines in which no two objects share a key."""
     return b"".join(b'{"k%d":1}\n' % j for j in range(n))
@@ -122,7 +110,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "lzma.npz": lambda: zipped({"probs.npy": npy_header((2, 2)) + bytes(32)}, zipfile.ZIP_LZMA),
     "overlapping.npz": lambda: overlapping_zip(2_000),
     "crowded.npz": lambda: crowded_zip(10_100),
-    "zeros.npz": lambda: _npz(probs=np.zeros((ZEROS, 2), dtype="f4"), labels=np.zeros(4)),
+    "zeros.npz": lambda: npz(True, probs=np.zeros((ZEROS, 2), dtype="f4"), labels=np.zeros(4)),
     "text.csv.gz": lambda: b"".join([gzip.compress(b"label,p_a,p_b\n"), repeated(b"0,1,0\n", 12_000_000)]),
     "line.csv.gz": lambda: repeated(b"0,", 30_000_000),
     "constant.parquet": lambda: parquet(_constant(ROWS)),

@@ -1,4 +1,4 @@
-"""Predictions of two and of several classes, and their reliability diagrams as plain JSON."""
+"""Predictions of two and of several classes, metrics of an event, and reliability diagrams as plain JSON."""
 
 import json
 
@@ -22,6 +22,12 @@ def multiclass(n: int = 600, k: int = 4, seed: int = 1) -> calviz.Predictions:
         labels=rng.integers(k, size=n),
         splits=np.where(np.arange(n) % 3, "test", "calibration"),
     )
+
+
+def event_metrics(score, hit, keys, **options):
+    """Metrics of P(event), shape (n,)."""
+    data = calviz.Predictions(probs=score, labels=hit)
+    return calviz.evaluate(data, keys, reduction="positive", **options)
 
 
 def drawn(figure, **options):

@@ -1,4 +1,4 @@
-"""Labels and scores of models whose true probabilities are known."""
+"""Labels and scores of models whose true probabilities are known, and how many of the scores a profile keeps."""
 
 import numpy as np
 from scipy import special
@@ -19,3 +19,9 @@ def simulate(n, k, temperature=1.0, seed=0, spread=2.0):
     rng = np.random.default_rng(seed)
     z = rng.normal(scale=spread, size=(n, k))
     return z, draw_labels(softmax(z / temperature), rng)
+
+
+def keep_few_scores(monkeypatch, most):
+    """Let profiles keep at most so many distinct scores; of more, cells are summed up."""
+    for module in ("core.profile", "data.any_size.profiling", "data.any_size.sums"):
+        monkeypatch.setattr(f"calviz.{module}.FEW_SCORES", most)

@@ -1,13 +1,38 @@
-"""Tables written in the format that the suffix of a file names, and workbooks of Excel."""
+"""Tables written in the format that the suffix of a file names, workbooks of Excel, and exports of other tools."""
 
 import gzip
 import io
+import json
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+import numpy as np
 import polars as pl
+
+from calviz.core.blocks import Factor
+from calviz.data.format import Source, Table, format_of
+
+#: Files in the layout that other tools write, and what they hold.
+EXPORTS = Path(__file__).parent / "exports"
+EXPECTED = json.loads((EXPORTS / "expected.json").read_text())
+CLASSES, PROBS = EXPECTED["classes"], np.array(EXPECTED["probs"])
+LABELS = [CLASSES[label] for label in EXPECTED["labels"]]
+
+
+def opened(content: str | bytes | Path, name: str | None = None) -> Table:
+    """The table of a file, or of an export by its name."""
+    source = Source(EXPORTS / content if isinstance(content, str) else content, name)
+    return format_of(source).open(source)
+
+
+def texts(table: Table, name: str) -> list[str]:
+    return Factor.of(table.fetch([], [name]).columns[name]).values().tolist()
+
+
+def block(table: Table, *names: str) -> np.ndarray:
+    return table.fetch([names], []).scores[0]
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:

@@ -23,9 +23,10 @@ from sklearn.calibration import calibration_curve
 
 import calviz
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import OTHER_NAMES, InputError, NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.core.words import csv_bytes, latex_table, markdown_table, spreadsheet_text
+from calviz.data import ReadingOptions
 from calviz.sample import draws as affordable_resamples
 from calviz.sample.draws import ROOM, affordable
 from calviz.sample.sample import Sample
@@ -139,6 +140,21 @@ def test_options_reach_the_metrics_that_have_them(data):
 def test_a_misspelt_option_is_named_with_the_nearest_one(data, judge):
     with pytest.raises(OptionError, match="option 'bin'; did you mean 'bins'"):
         judge(data, bin=3)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("log_loss", "nll"), ("log-loss", "nll"), ("roc_auc", "auroc"), ("brier_score_loss", "brier")],
+)
+def test_the_names_of_scikit_learn_are_answered_with_ours(data, theirs, ours):
+    for asked in (calviz.scorer, calviz.evaluate(data, ["ece"]).__getitem__):
+        with pytest.raises(OptionError, match=f"'{theirs}'; did you mean '{ours}'"):
+            asked(theirs)
+
+
+def test_every_name_of_others_leads_to_a_known_one():
+    columns = ReadingOptions.__dataclass_fields__
+    assert not set(OTHER_NAMES) - {*METRICS.keys(), *RECALIBRATORS.keys(), *columns}
 
 
 @pytest.mark.parametrize(

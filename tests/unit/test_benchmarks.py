@@ -114,12 +114,9 @@ def test_the_lines_of_loading_have_known_formats(benchmarks):
 # ---- `benchmarks/metrics.py` still measures what it names: its parts run on small data
 
 
-ROOT_OF_METRICS_BENCHMARK = Path(__file__).parents[2]
-
-
 @pytest.mark.slow
 def test_every_part_of_the_benchmark_runs(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT_OF_METRICS_BENCHMARK / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import metrics as benchmark
 
     monkeypatch.setattr(benchmark, "memory", lambda n, k, keys: "")

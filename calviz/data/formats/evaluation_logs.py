@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,6 @@ from calviz.data.questions import Answer, lines, log_format, number_in, of_text,
 
 Answers = tuple[list[Answer], list[Finding]]
 _STEM = re.compile(r"(?:\.(?:jsonl?|gz))+$", re.IGNORECASE)
-
-
-def _begins(head: bytes) -> Callable[[bytes], bool]:
-    """Whether the first bytes are of this form, after a mark of their order and white space."""
-    begins = re.compile(rb"\s*" + head, re.DOTALL)
-    return lambda text: begins.match(without_bom(text)) is not None
 
 
 def _task(source: Source) -> dict[str, str]:
@@ -70,11 +64,9 @@ def _left_out(count: int, of: int, why: str) -> list[Finding]:
 @log_format(
     key="hle",
     label="Humanity's Last Exam (judged_*.json)",
-    matches=_begins(
-        # The response may be longer than what is looked at; otherwise the judge's verdict is among it.
-        rb'\{\s*"[^"]{1,200}"\s*:\s*\{\s*"model"\s*:\s*"[^"]*"\s*,\s*"response"\s*:\s*'
-        rb'(?=.*"judge_response"\s*:|"(?:[^"\\]|\\.)*\\?\Z)'
-    ),
+    # The response may be longer than what is looked at; otherwise the judge's verdict is among it.
+    begins=rb'\s*\{\s*"[^"]{1,200}"\s*:\s*\{\s*"model"\s*:\s*"[^"]*"\s*,\s*"response"\s*:\s*'
+    rb'(?=.*"judge_response"\s*:|"(?:[^"\\]|\\.)*\\?\Z)',
     summary="The judge's verdict and the confidence that it read in each response.",
 )
 def answers_of_hle(source: Source) -> Answers:
@@ -130,12 +122,13 @@ _SCORES = {"True": True, "1.0": True, "1": True, "False": False, "0.0": False, "
 @log_format(
     key="simple-evals",
     label="simple-evals (SimpleQA and others, *_allresults.json)",
-    matches=_begins(rb'\{\s*"score"\s*:\s*[^,{}\[\]]{1,40},\s*"metrics"\s*:\s*(?:\{|null)'),
+    begins=rb'\s*\{\s*"score"\s*:\s*[^,{}\[\]]{1,40},\s*"metrics"\s*:\s*(?:\{|null)',
     summary="The score of each question, and the confidence that its answer states.",
 )
 def answers_of_simple_evals(source: Source) -> Answers:
     """Return the answers of a result with all conversations, and findings about them."""
     log = whole_json(source)
+    rules = TextRules.of(source.options)
     pages, talks = log.get("htmls"), log.get("convos")
     if not isinstance(pages, list) or not isinstance(talks, list) or len(pages) != len(talks):
         raise InputError(
@@ -152,7 +145,7 @@ def answers_of_simple_evals(source: Source) -> Answers:
         last = talk[-1] if isinstance(talk, list) and talk else {}
         text = last.get("content") if isinstance(last, Mapping) else None
         answers.append(
-            Answer(id=f"{row}", correct=correct, columns=columns, **of_text(text, source.rules))
+            Answer(id=f"{row}", correct=correct, columns=columns, **of_text(text, rules))
         )
     if not answers:
         raise InputError("the file has no answers", remedy="run the evaluation again")
@@ -173,9 +166,7 @@ _RUN = re.compile(r"(?P<before>.*?)[:,]model=(?P<model>[^,]+)(?P<after>.*)")
 @log_format(
     key="helm",
     label="HELM (per_instance_stats.json)",
-    matches=_begins(
-        rb'\[\s*\{\s*"instance_id"\s*:\s*"[^"]*"\s*,\s*(?:"perturbation"\s*:\s*\{[^{}]*\}\s*,\s*)?"train_trial_index"\s*:'
-    ),
+    begins=rb'\s*\[\s*\{\s*"instance_id"\s*:\s*"[^"]*"\s*,\s*(?:"perturbation"\s*:\s*\{[^{}]*\}\s*,\s*)?"train_trial_index"\s*:',
     summary="Exact match of each instance, and the probability of its answer (max_prob, or logprob).",
 )
 def answers_of_helm(source: Source) -> Answers:
@@ -227,11 +218,12 @@ def answers_of_helm(source: Source) -> Answers:
 @log_format(
     key="openai-evals",
     label="OpenAI evals (JSON Lines)",
-    matches=_begins(rb'\{\s*"spec"\s*:\s*\{\s*"completion_fns"\s*:'),
+    begins=rb'\s*\{\s*"spec"\s*:\s*\{\s*"completion_fns"\s*:',
     summary="Matches, or scores of a grader, and the confidence that the sampled text states.",
 )
 def answers_of_openai_evals(source: Source) -> Answers:
     """Return the answers of a log of events, and findings about them."""
+    rules = TextRules.of(source.options)
     columns: dict[str, str] = {}
     texts: dict[str, dict[str, Any]] = {}
     events: dict[str, list[tuple[int, str, Mapping[str, Any]]]] = {"match": [], "metrics": []}
@@ -248,7 +240,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
             id, sampled = str(event.get("sample_id")), data.get("sampled")
             if sampled is not None:
                 text = sampled[0] if isinstance(sampled, list) and sampled else sampled
-                texts[id] = of_text(text, source.rules)
+                texts[id] = of_text(text, rules)
             if (type := event.get("type")) in ("match", "metrics"):
                 own = number_in(data)
                 marks = {"correct": data.get("correct"), "score": data.get("score"), "own": own}
@@ -256,7 +248,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
     kind, mark = ("match", "correct") if events["match"] else ("metrics", "score")
     answers = []
     for number, id, data in events[kind]:
-        fields = texts.get(id) or of_text(None, source.rules)
+        fields = texts.get(id) or of_text(None, rules)
         if data["own"] is not None:
             fields = {k: v for k, v in fields.items() if k == "answer"} | {
                 "confidence": data["own"]
@@ -285,11 +277,11 @@ def answers_of_openai_evals(source: Source) -> Answers:
 # ``--output results.jsonl``: the same rows, one a line, with ``evalId``, and ``vars`` in ``testCase`` alone (``src/models/evalResult.ts``).
 
 
-_PROMPTFOO_LINE = rb'\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"evalId"\s*:\s*"[^"]*"\s*,\s*"promptIdx"\s*:'
+_PROMPTFOO_LINE = rb'\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"evalId"\s*:\s*"[^"]*"\s*,\s*"promptIdx"\s*:'
 
 
 def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if re.match(rb"\s*" + _PROMPTFOO_LINE, without_bom(source.head(8192))):
+    if re.match(_PROMPTFOO_LINE, without_bom(source.head(8192))):
         with source.open() as stream:
             for number, line in lines(stream):
                 yield number, parsed_object(line, number)
@@ -301,15 +293,12 @@ def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
 @log_format(
     key="promptfoo",
     label="promptfoo (results.json, results.jsonl)",
-    matches=_begins(
-        rb'(?:\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|'
-        + _PROMPTFOO_LINE
-        + rb")"
-    ),
+    begins=rb'\s*\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|' + _PROMPTFOO_LINE,
     summary="Success of each test, and the confidence that the output states, or a named score 'confidence'.",
 )
 def answers_of_promptfoo(source: Source) -> Answers:
     """Return the answers of a run, and findings about them; rows that ended in an error are left out."""
+    rules = TextRules.of(source.options)
     answers, failed = [], 0
     for row, one in _promptfoo_rows(source):
         if one.get("failureReason") == 2:
@@ -332,7 +321,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
                 | ({"model": shortened(model)} if isinstance(model, str) else {})
                 | ({"prompt": f"{prompt + 1}"} if isinstance(prompt, int) else {})
                 | short_texts(test.get("metadata")),
-                **_of_output(output, source.rules, own),
+                **_of_output(output, rules, own),
             )
         )
     findings = _left_out(failed, failed + len(answers), "ended in an error")
@@ -341,7 +330,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
     return answers, findings
 
 
-def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[str, Any]:
+def _of_output(output: Any, rules: TextRules, own: float | None) -> dict[str, Any]:
     """The confidence of an output, unless it has its own: the output is an object if the model was asked for JSON."""
     inside = number_in(output) if own is None else None
     answer = output.get("answer") if isinstance(output, Mapping) else None
@@ -358,11 +347,12 @@ def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[
 @log_format(
     key="deepeval",
     label="DeepEval (test_run_*.json)",
-    matches=_begins(rb'\{\s*(?:"testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\['),
+    begins=rb'\s*\{\s*(?:"testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\[',
     summary="Success of each test case, and the confidence that its output states, or that its metadata hold.",
 )
 def answers_of_deepeval(source: Source) -> Answers:
     """Return the answers of a test run, and findings about them; cases that were not evaluated are left out."""
+    rules = TextRules.of(source.options)
     log, answers, open_cases = whole_json(source), [], 0
     cases: Any = log.get("testCases")
     if not cases and log.get("conversationalTestCases"):
@@ -381,7 +371,7 @@ def answers_of_deepeval(source: Source) -> Answers:
                 id=f"{case.get('name') or row}",
                 correct=_right(case["success"], "'success'", row),
                 columns=_task(source) | short_texts(case.get("metadata")),
-                **_of_output(output, source.rules, own),
+                **_of_output(output, rules, own),
             )
         )
     if not answers:

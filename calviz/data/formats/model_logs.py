@@ -17,14 +17,8 @@ from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, check_expansion, needs, shortened
 from calviz.data.answers import TextRules, share_right
 from calviz.data.building import PERCENT_WORDS, are_percentages
-from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged, without_bom
-from calviz.data.formats.table_formats import (
-    check_room,
-    first_character,
-    parsed_json,
-    parsed_object,
-    whole_json,
-)
+from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged
+from calviz.data.formats.table_formats import check_room, parsed_json, parsed_object, whole_json
 from calviz.data.loaded import Notice, damaged
 from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 
@@ -37,8 +31,6 @@ from calviz.data.questions import Answer, lines, log_format, number_in, of_text,
 # metrics by name, such as ``exact_match``. Sources: logs of lm_eval 0.4.13 and its documentation (docs/interface.md, ``evaluator.py``).
 
 
-#: The first keys of a row, in the order written by the harness.
-_LM_EVAL_HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
 _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
 #: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
@@ -50,10 +42,8 @@ _RIGHT_IF = ("exact_match", "em", "pass@1", "prompt_level_strict_acc")
     key="lm-eval",
     label="lm-evaluation-harness (samples_*.jsonl)",
     tool="lm-evaluation-harness samples",
-    matches=lambda head: (
-        _LM_EVAL_HEAD.match(without_bom(head)) is not None
-        or (first_character(head) == b"{" and b'"filtered_resps"' in head)
-    ),
+    # The first keys of a row, in the order written by the harness.
+    begins=rb'\s*\{(?:\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:|.*"filtered_resps")',
     summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax, or the confidence that a generated answer states; task and subject are groups.",
 )
 def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
@@ -61,7 +51,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
     task_column = {"task": task["task"]} if task else {}
     with source.open() as stream:
-        rows = list(_rows(lines(stream), source.rules, task_column))
+        rows = list(_rows(lines(stream), TextRules.of(source.options), task_column))
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
     findings = []
     if len(filters) > 1:
@@ -83,7 +73,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
 
 
 def _rows(
-    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules | None, task: Mapping[str, str]
+    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules, task: Mapping[str, str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines:
         row = parsed_object(line, number)
@@ -255,10 +245,6 @@ def _misses(row: Mapping[str, Any], label: int | None) -> bool:
 # Sources: logs of inspect_ai 0.3.285 and its documentation (``inspect_ai.log.EvalLog``).
 
 
-_INSPECT_HEAD = re.compile(
-    rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
-)
-_EVAL_HEAD = re.compile(rb"PK\x03\x04.{22,26}(?:_journal/|header\.json|samples/)", re.DOTALL)
 _INSPECT_VERSION = 2
 #: The method of compression in a zip file that is zstd.
 _ZSTD = 93
@@ -272,9 +258,8 @@ _ABOVE_ZERO = 1e-6
     key="inspect",
     label="Inspect (log, .eval or JSON)",
     tool="Inspect log",
-    matches=lambda head: (
-        _INSPECT_HEAD.match(without_bom(head)) is not None or _EVAL_HEAD.match(head) is not None
-    ),
+    begins=rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:|'
+    rb"PK\x03\x04.{22,26}(?:_journal/|header\.json|samples/)",
     summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
 )
 def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
@@ -288,11 +273,12 @@ def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
             remedy="convert it with the 'inspect log convert' of a current inspect_ai",
         )
     header = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
+    rules = TextRules.of(source.options)
     task_and_model = {
         key: shortened(header[key]) for key in ("task", "model") if isinstance(header.get(key), str)
     }
     keyed = [
-        (_epoch_and_id(sample), _answer(sample, row, task_and_model, source.rules))
+        (_epoch_and_id(sample), _answer(sample, row, task_and_model, rules))
         for row, sample in enumerate(samples, start=1)
     ]
     if zipped:
@@ -418,7 +404,7 @@ def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Fin
 
 
 def _answer(
-    sample: Any, row: int, task_and_model: Mapping[str, str], rules: TextRules | None
+    sample: Any, row: int, task_and_model: Mapping[str, str], rules: TextRules
 ) -> tuple[Answer | None, bool]:
     """Return the answer of a sample, None if it was not scored, and whether its confidence is looked for in its text."""
     if not isinstance(sample, Mapping):
@@ -443,7 +429,7 @@ def _answer(
         "correct": correct,
         "columns": columns,
     }
-    compared = rules is not None and rules.answer is not None
+    compared = rules.answer is not None
     own = _stated(sample, scores)
     by_tokens = _by_tokens(sample, common) if own is None or compared else None
     if by_tokens is not None and not compared:

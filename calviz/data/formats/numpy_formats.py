@@ -466,7 +466,7 @@ def _look(in_range: Sequence[RowsInRange], start: int, rows: slice) -> None:
     key="npy",
     label="NPY (one NumPy array)",
     suffixes=(".npy",),
-    matches=lambda head: head.startswith(MAGIC),
+    begins=re.escape(MAGIC),
     summary="One 2-D array: the scores, and the label in the last or the first column.",
 )
 def open_npy(source: Source) -> Table:
@@ -561,19 +561,11 @@ _DEFLATE = 1_032
 _NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
 
 
-def _matches(head: bytes) -> bool:
-    """Whether the bytes begin a zip file whose first member is an NPY file."""
-    if head[:4] != b"PK\x03\x04" or len(head) < _LOCAL_HEADER:
-        return False
-    length = int.from_bytes(head[26:28], "little")
-    return head[_LOCAL_HEADER : _LOCAL_HEADER + length].endswith(b".npy")
-
-
 @reads(
     key="npz",
     label="NPZ (NumPy arrays)",
     suffixes=(".npz",),
-    matches=_matches,
+    begins=rb"PK\x03\x04.{26}[^\0-\x1f]*?\.npy",  # the first member is an NPY file
     summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
 )
 def open_npz(source: Source) -> Table:

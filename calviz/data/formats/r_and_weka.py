@@ -31,7 +31,7 @@ _REMEDY = "save a data frame: saveRDS(frame, file), or write it as CSV"
     key="rds",
     label="R (rds)",
     suffixes=(".rds",),
-    matches=lambda head: re.match(rb"X\n\0\0\0[\2\3]", head) is not None,
+    begins=rb"X\n\0\0\0[\2\3]",
     text=True,  # it is compressed by gzip, as a rule
     summary="What saveRDS writes of a data frame; a factor is text, a matrix in a column is several scores.",
     package="pyarrow",
@@ -405,9 +405,7 @@ _QUOTES = frozenset("'\"\\")
     key="arff",
     label="ARFF (Weka, OpenML)",
     suffixes=(".arff", ".arff.gz"),
-    matches=lambda head: (
-        re.match(rb"(?:\s*%[^\n]*\n|\s)*@relation\b", without_bom(head), re.IGNORECASE) is not None
-    ),
+    begins=rb"(?i:(?:\s*%[^\n]*\n|\s)*@relation\b)",
     text=True,
     summary="Dense rows after @data; nominal attributes are text, '?' is missing.",
     package="pyarrow",
@@ -491,7 +489,6 @@ def _unescaped(text: str) -> str:
 # probabilities of all classes with ``*`` at the predicted one. Source: weka.classifiers.evaluation.output.prediction, CSV and PlainText.
 
 
-_HEAD = re.compile(rb"\s*(?:===[^\n]*===\s*)?inst#[\s,;]+actual[\s,;]+predicted[\s,;]+error\b")
 _CLASS = re.compile(r"(\d{1,6}):(.*)", re.DOTALL)
 _PLAIN = re.compile(
     r"(?P<inst>\d+)\s+(?P<actual>\S.*?)\s+(?P<predicted>\d+:\S*|\S+)\s+(?P<error>\+)?\s*"
@@ -502,7 +499,7 @@ _PLAIN = re.compile(
 @reads(
     key="weka",
     label="Weka (list of predictions)",
-    matches=lambda head: _HEAD.match(without_bom(head)) is not None,
+    begins=rb"\s*(?:===[^\n]*===\s*)?inst#[\s,;]+actual[\s,;]+predicted[\s,;]+error\b",
     text=True,
     special=True,
     summary="What Weka prints as CSV or plain text: the confidence of the prediction, or the distribution over all classes.",

@@ -24,7 +24,6 @@ from calviz.core.errors import (
     Reading,
     check_expansion,
 )
-from calviz.data.csv_table import open_csv
 from calviz.data.format import (
     ZIP_DAMAGE,
     Source,
@@ -41,8 +40,6 @@ from calviz.data.rows_in_memory import arrow_rows, flat, flattened, reshaped
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
-#: A first cell in brackets, as some header lines have, is no JSON.
-_BRACKETED = re.compile(rb"\s*[\[{][^\[\]{}\n\":]*[\]}][,;\t|]")
 #: NUL, and surrogates, which polars turns into NUL; polars panics if a name contains NUL.
 _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 #: Text that Python's own parser has to read counts this many times against the limit.
@@ -53,16 +50,15 @@ _ROOM = 8
     key="jsonl",
     label="JSON Lines",
     suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
-    matches=lambda head: (
-        first_character(head) in (b"{", b"[") and _BRACKETED.match(without_bom(head)) is None
-    ),
+    # A first cell in brackets, as some header lines have, is no JSON.
+    begins=rb'\s*[\[{](?![^\[\]{}\n":]*[\]}][,;\t|])',
     text=True,
     summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}; or a frame as pandas writes it, a table of Weights & Biases.',
     package="pyarrow",
 )
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
-    is_list = first_character(source.head(8192)) == b"["
+    is_list = without_bom(source.head(8192)).lstrip()[:1] == b"["
     with source.open() as stream:
         data = stream.read(MAX_JSON.value // (_ROOM if is_list else 1) + 1)
     data = without_bom(data)
@@ -92,11 +88,6 @@ def open_json(source: Source) -> Table:
     if (questions := questions_of(table)) is not None:
         return table_of(questions, tool)
     return reshaped(arrow_rows(table, "the objects have", format=tool, named=named, lines=lines))
-
-
-def first_character(head: bytes) -> bytes:
-    """Return the first character that is not white space: ``{`` or ``[`` in JSON."""
-    return without_bom(head).lstrip()[:1]
 
 
 def _check_keys(data: bytes) -> None:
@@ -321,7 +312,6 @@ def _name_odd_row(name: str, values: list[Any]) -> None:
 # 1 KB ends the process.
 
 
-_HEAD = re.compile(rb"PK\x03\x04.{26}(?:\[Content_Types\]\.xml|docProps/|_rels/|xl/)", re.DOTALL)
 #: Bytes that each place of the grid needs.
 _PLACE = 8
 
@@ -334,12 +324,12 @@ _Row = dict[int, Any]
     key="xlsx",
     label="Excel",
     suffixes=(".xlsx", ".xlsm"),
-    matches=lambda head: _HEAD.match(head) is not None,
+    begins=rb"PK\x03\x04.{26}(?:\[Content_Types\]\.xml|docProps/|_rels/|xl/)",
     summary="One sheet: columns as in CSV, below a row of their names.",
     package="pyarrow",
 )
 def open_workbook(source: Source) -> Table:
-    """Read the sheet that `Source.sheet` names, or the only one that holds a table; see `Format.open`.
+    """Read the sheet that the options name, or the only one that holds a table; see `Format.open`.
 
     Raises
     ------
@@ -355,7 +345,7 @@ def open_workbook(source: Source) -> Table:
         check_expansion("the workbook", unpacked, source.size)
         MAX_JSON.check(_ROOM * unpacked, f"a workbook counts {_ROOM} times its unpacked size")
         book = _Workbook(archive)
-        name, rows = _chosen({n: book.rows(n) for n in book.sheets}, source.sheet)
+        name, rows = _chosen({n: book.rows(n) for n in book.sheets}, source.options.sheet)
     if len(rows) < 2:
         raise no_rows("no sheet has rows below its first one")
     MAX_ROWS.check(len(rows), f"the sheet has {len(rows):,} rows")
@@ -552,7 +542,7 @@ def _column(place: str) -> int:
     return column - 1
 
 
-# ---- CSV, Arrow, Parquet
+# ---- Arrow, Parquet
 
 
 @reads(
@@ -560,7 +550,7 @@ def _column(place: str) -> int:
     label="Arrow and Feather",
     suffixes=(".arrow", ".feather", ".ipc", ".arrows"),
     # A file begins with the magic bytes, a stream with the marker of a message.
-    matches=lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
+    begins=rb"ARROW1|\xff\xff\xff\xff",
     summary="Columns as in CSV, or one column 'probs' of lists.",
     package="pyarrow",
 )
@@ -575,7 +565,7 @@ def _open_arrow(source: Source) -> Table:
     key="parquet",
     label="Parquet",
     suffixes=(".parquet", ".pq"),
-    matches=lambda head: head.startswith(b"PAR1"),
+    begins=rb"PAR1",
     summary="Columns as in CSV, or one column 'probs' of lists.",
     package="pyarrow",
 )
@@ -583,13 +573,3 @@ def _open_parquet(source: Source) -> Table:
     from calviz.data.parquet_tables import open_parquet
 
     return reshaped(flat(open_parquet(source)))
-
-
-reads(
-    key="csv",
-    label="CSV, TSV and other separated text",
-    suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
-    matches=lambda head: False,  # the fallback if no other format matches
-    text=True,
-    summary="One row per line; the separator, the header and the encoding are recognised.",
-)(lambda source: reshaped(open_csv(source)))

@@ -287,6 +287,7 @@ _SLICE_COLUMNS: Formats = {
     "ece": ("ECE (points)", points),
     "ece_noise": ("noise (points)", points),
 }
+_DRAWN_OF_SLICES = {key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap", "low", "high")}
 
 
 #: Numbers along which the gap is drawn.
@@ -312,9 +313,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
             key="slices-drawn",
             title="The slices that are most surely off",
             caption=caption(subject),
-            formats={
-                name: _SLICE_COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")
-            },
+            formats=_DRAWN_OF_SLICES,
         )
         for number, name in enumerate(features_drawn(slices)[:_FEATURES], start=1):
             yield chart(
@@ -322,9 +321,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
                 key=f"slices-along-{number}",
                 title=f"Along {shorten(name, 40)}",
                 caption=caption(subject),
-                formats={
-                    key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap", "low", "high")
-                },
+                formats=_DRAWN_OF_SLICES,
             )
         yield _all_slices(slices)
     yield Note(_slicing_words(slices))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__
 from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS, MetricResult
@@ -129,9 +130,20 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
     written = Written(before)
     label, then = RECALIBRATORS[method].label, written.of(after.value)
-    if then == written.value:
-        return f"{label} would leave the ECE at {then} points."
-    return f"{label} would take the ECE from {written.value} to {then} points."
+    change = (
+        "leave the ECE at" if then == written.value else f"take the ECE from {written.value} to"
+    )
+    floor = after.noise_floor
+    noise = f" (noise then: {written.of(floor.mean)})" if floor else ""
+    return f"{label} would {change} {then} points{noise}."
+
+
+def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
+    """Say what the advised recalibrator makes of the ECE with this key; "" if the model is left as it is, or no ECE was measured."""
+    after = comparison[advice.method].metrics
+    if advice.method == "identity" or key not in after:
+        return ""
+    return fix_words(advice.method, comparison["identity"].metrics[key], after[key])
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
@@ -153,7 +165,10 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     """Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE."""
     sample = subject.sample
     if subject.comparison is not None and subject.comparison.advice is not None:
-        yield Lead(f"{subject.comparison.advice.headline}.")
+        advice = subject.comparison.advice
+        yield Lead(
+            f"{advice.headline}.", below=advice_words(subject.comparison, advice, sample.ece_key)
+        )
         return
     if subject.verdict.direction == "calibrated":
         yield Text(NO_FIX)
@@ -174,7 +189,8 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         raise NotAvailable(f"no correction was tried: {reason}") from None
     key = sample.ece_key
     after, before = (
-        analysis.evaluate(sample.with_data(data), [key])[key] for data in (done.after, done.before)
+        analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
+        for data in (done.after, done.before)
     )
     yield Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
 

@@ -233,6 +233,15 @@ def test_where_classes_must_stay_the_others_are_not_advised():
     assert "no method that keeps every predicted class has a better Brier" in advice.reasons[0]
 
 
+def test_a_map_that_is_its_base_alone_is_not_a_method_of_its_own():
+    result = comparison(VALUES)
+    only, two, number = {"temperature": {}}, {"temperature": {}, "site": {}}, {"temperature": 1.5}
+    for params, first in ((only, "vector"), (two, "isotonic"), (number, "isotonic")):
+        methods = dict(result.methods)
+        methods["isotonic"] = replace(methods["isotonic"], params=params)
+        assert replace(result, methods=methods).candidates()[0] == first
+
+
 def test_the_advice_does_not_deny_a_verdict_that_finds_only_slices_off():
     found = "No miscalibration found on 5,000 rows: ECE is below 1.1 points, but 2 of 84 slices are off."
     for values, then in (

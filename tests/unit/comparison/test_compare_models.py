@@ -7,7 +7,7 @@ import pytest
 
 import calviz
 from calviz.cli.result_texts import print_remarks
-from calviz.comparison.compare import compare
+from calviz.comparison.compare import Plan, compare
 from calviz.comparison.compare_models import align, compare_methods, compare_models
 from calviz.comparison.comparison_results import Alignment, Difference, ModelComparison, ModelResult
 from calviz.core.blocks import Factor
@@ -326,9 +326,8 @@ def test_frame(comparison):
 
 def test_methods_of_every_model_are_judged_on_the_same_rows(models):
     seen = []
-    comparison = compare_methods(
-        models[:2], ["temperature"], metrics=["nll"], progress=lambda *message: seen.append(message)
-    )
+    plan = Plan(methods=("temperature",), metrics=("nll",))
+    comparison = compare_methods(models[:2], plan, progress=lambda *message: seen.append(message))
     for model in models[:2]:
         alone = compare(model, ["temperature"], metrics=["nll"])
         for key in ("identity", "temperature"):

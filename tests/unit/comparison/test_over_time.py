@@ -296,6 +296,14 @@ def test_what_cannot_be_divided_says_why():
         over_time(one_day, every="year")
     with pytest.raises(NotAvailable, match="30 rows or more"):
         over_time(one_day, every="day")
+    four_a_day = calviz.Predictions(
+        probs=np.tile([0.2, 0.7], 170),
+        labels=np.tile([0, 1], 170),
+        times=START + np.repeat(np.arange(85), 4),
+    )
+    assert over_time(four_a_day, method=None).every == "equal counts"
+    with pytest.raises(NotAvailable, match="no week has 30 rows or more"):
+        over_time(four_a_day, every="week")
     with pytest.raises(NotAvailable, match="no period has 30 rows or more: choose fewer periods"):
         over_time(one_day, every="equal counts", parts=50)
     same_time = with_rows(one_day, times=np.zeros(one_day.n, dtype="datetime64[D]"))

@@ -11,8 +11,7 @@ from scipy import stats
 
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
-from calviz.comparison import paired_differences as paired_bootstrap
-from calviz.comparison import paired_differences as rare_losses
+from calviz.comparison import paired_differences
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import (
     Division,
@@ -208,9 +207,9 @@ def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
 def test_who_is_in_a_hurry_gets_what_there_is_and_no_less_than_an_interval_needs(
     monkeypatch, asked_after, expected
 ):
-    monkeypatch.setattr(paired_bootstrap, "_CELLS", 20 * 50)  # twenty at a time
+    monkeypatch.setattr(paired_differences, "_CELLS", 20 * 50)  # twenty at a time
     asked = count()
-    result = paired_bootstrap.resampled(
+    result = paired_differences.resampled(
         {"sum": lambda drawn, _: {"rows": drawn.sum(axis=0)}},
         50,
         500,
@@ -364,7 +363,7 @@ def test_rare_labels_of_many_rows_are_drawn(monkeypatch):
     q = rng.dirichlet([0.2] * 4, 4_000)
     sets = {k: Predictions(probs=v, labels=p.argmax(axis=1)) for k, v in {"p": p, "q": q}.items()}
     whole = RareLosses(sets).variance("p", "q")
-    monkeypatch.setattr(rare_losses, "MOST", 4 * 2_000)
+    monkeypatch.setattr(paired_differences, "MOST", 4 * 2_000)
     assert RareLosses(sets).variance("p", "q") == pytest.approx(whole, rel=0.2)
 
 

@@ -20,6 +20,7 @@ from calviz.sample.risk_tests import Risk, RiskTests
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from tests.inputs.command_line import run
+from tests.inputs.simulated import keep_few_scores
 
 # ---- Thresholds with a guarantee: the binomial tail by hand, MAPIE's Learn then Test, groups, weights and bad input
 
@@ -467,8 +468,7 @@ def test_a_profile_is_expected_as_its_rows(monkeypatch):
     rows, labelled = scored(rng, 3_000, mean=0.5), scored(rng, 800)
     of_rows = calviz.expected(rows, labelled=labelled, draws=60)
     for few in (10**6, 100):
-        for module in ("sums", "profiling"):
-            monkeypatch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", few)
+        keep_few_scores(monkeypatch, few)
         summed = profiled(rows)
         assert summed.is_exact == (few > 100)
         e = calviz.expected(summed, labelled=labelled, draws=60)

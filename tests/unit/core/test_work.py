@@ -11,7 +11,6 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from calviz.core import blocks, probabilities
-from calviz.core import blocks as row_runs
 from calviz.core.blocks import Stopped, checkpoint, one_blas_thread, watching
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError
@@ -274,8 +273,8 @@ def test_an_error_lifts_it():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("starts", [[0], [0, 1, 2, 999], [0, 10, 64, 65, 128, 500]])
 def test_totals_of_runs_are_those_of_the_pieces(monkeypatch, dtype, starts):
-    monkeypatch.setattr(row_runs, "BLOCK", 64)
+    monkeypatch.setattr(blocks, "BLOCK", 64)
     values = np.random.default_rng(0).random(1_000).astype(dtype)
     pieces = np.split(values.astype(float), starts[1:])
-    result = row_runs.run_totals(values, np.array(starts))
+    result = blocks.run_totals(values, np.array(starts))
     np.testing.assert_allclose(result, [p.sum() for p in pieces], rtol=1e-14)

@@ -15,33 +15,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import Loaded, ReadingOptions, read
+from tests.inputs.relatives import npy, npz, parquet
 
 P = np.array([[0.5, 0.5], [0.25, 0.75], [0.125, 0.875]])
 Y = np.array([0, 1, 1])
-
-
-def npz(*, compressed: bool = False, **arrays: Any) -> bytes:
-    stream = io.BytesIO()
-    (np.savez_compressed if compressed else np.savez)(stream, **arrays)
-    return stream.getvalue()
-
-
-def npy(array: Any, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array, **options)
-    return stream.getvalue()
-
-
-def parquet(table: pa.Table, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(table, stream, **options)
-    return stream.getvalue()
 
 
 def arrow(table: pa.Table, **options: Any) -> bytes:

@@ -14,41 +14,32 @@ import pyarrow.parquet as pq
 import pytest
 
 import calviz
-from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, OptionError
 from calviz.data import LabelFile, ReadingOptions, first_rows, read
-from calviz.data.format import Source, Table, format_of
+from calviz.data.format import Source, Table
 from calviz.data.formats.r_and_weka import open_arff
 from tests.inputs.command_line import run
-from tests.inputs.table_files import sheet, workbook
+from tests.inputs.table_files import (
+    CLASSES,
+    EXPECTED,
+    LABELS,
+    PROBS,
+    block,
+    opened,
+    sheet,
+    texts,
+    workbook,
+)
 
 # ---- Files in the layout that other tools write: the columns that each becomes, and one sentence for what is broken
 
 
-FILES = Path(__file__).parents[2] / "inputs/exports"
-EXPECTED = json.loads((FILES / "expected.json").read_text())
-CLASSES, PROBS = EXPECTED["classes"], np.array(EXPECTED["probs"])
-LABELS = [CLASSES[label] for label in EXPECTED["labels"]]
 PREDICTED = [CLASSES[label] for label in PROBS.argmax(axis=1)]
 SCORES = np.array(EXPECTED["scores"])
 
 
-def opened(content: str | bytes | Path, name: str | None = None) -> Table:
-    source = Source(FILES / content if isinstance(content, str) else content, name)
-    return format_of(source).open(source)
-
-
 def described(table: Table) -> list[tuple[str, str, int | None]]:
     return [(c.name, c.type, c.width) for c in table.columns]
-
-
-def texts(table: Table, name: str) -> list[str]:
-    column = table.fetch([], [name]).columns[name]
-    return Factor.of(column).values().tolist()
-
-
-def block(table: Table, *names: str) -> np.ndarray:
-    return table.fetch([names], []).scores[0]
 
 
 def refused(content: bytes, name: str = "file") -> str:

@@ -1,7 +1,6 @@
 """Predictions made of tables, arrays and parts."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,12 +16,12 @@ from sklearn.svm import LinearSVC
 
 import calviz
 from calviz import Predictions
-from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.data import ReadingOptions, read
-from calviz.data.format import Source, Table, format_of
+from calviz.data.format import Table
 from calviz.data.rows_in_memory import WideRows, vector
 from tests.inputs.command_line import run
+from tests.inputs.table_files import CLASSES, EXPECTED, EXPORTS, LABELS, PROBS, block, opened, texts
 
 # ---- Predictions of arrays with labels of any kind, of estimators and of frames
 
@@ -336,25 +335,6 @@ def test_a_row_without_an_identifier_has_no_label(folder):
 # ---- Cells and rows that hold less or more than one value: vectors and percentages as text, tables with a row per class
 
 
-FILES = Path(__file__).parents[2] / "inputs/exports"
-EXPECTED = json.loads((FILES / "expected.json").read_text())
-CLASSES, PROBS = EXPECTED["classes"], np.array(EXPECTED["probs"])
-LABELS = [CLASSES[label] for label in EXPECTED["labels"]]
-
-
-def opened(content: str | bytes) -> Table:
-    source = Source(FILES / content if isinstance(content, str) else content)
-    return format_of(source).open(source)
-
-
-def block(table: Table, *names: str) -> np.ndarray:
-    return table.fetch([names], []).scores[0]
-
-
-def texts(table: Table, name: str) -> list[str]:
-    return Factor.of(table.fetch([], [name]).columns[name]).values().tolist()
-
-
 # ---- Cells
 
 
@@ -395,7 +375,7 @@ def test_vectors_of_spark_in_a_csv_file():
 
 
 def test_a_file_of_vectors_is_read_from_end_to_end():
-    loaded = read(FILES / "spark_vectors.csv")
+    loaded = read(EXPORTS / "spark_vectors.csv")
     np.testing.assert_array_equal(loaded.first.probs, PROBS)
     assert loaded.first.labels.tolist() == EXPECTED["labels"]
 

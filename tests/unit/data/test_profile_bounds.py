@@ -1,18 +1,12 @@
 """Every metric that a profile is asked for is that of the rows, within what it says of itself."""
 
-from types import ModuleType
-
 import numpy as np
 import polars as pl
 import pytest
 
 import calviz
-from calviz.core import profile as profile_module
 from calviz.core.entry_specs import METRICS, metric
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
-from tests.inputs.simulated import draw_labels
+from tests.inputs.simulated import draw_labels, keep_few_scores
 
 #: Metrics whose bound is not known may differ by this share of themselves, or by this much.
 SHARE, DIFFERENCE = 0.03, 1e-4
@@ -20,9 +14,7 @@ SHARE, DIFFERENCE = 0.03, 1e-4
 
 @pytest.fixture(autouse=True)
 def cells_of_several_scores(monkeypatch):
-    modules: list[ModuleType] = [aggregate, in_blocks, profile_module, summarise]
-    for module in modules:
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    keep_few_scores(monkeypatch, 0)
 
 
 def of_two_classes(n: int, seed: int, kind: type = np.float64):

@@ -5,17 +5,14 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.core import profile as profile_module
 from calviz.core.errors import InputError
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import profiling
 from calviz.figures.class_bars import ClassBars
 from calviz.sample import true_classes as true_class_cells
 from calviz.sample.one_vs_rest import erring_together
 from calviz.sample.sample import Sample
 from tests.inputs import command_line
-from tests.inputs.simulated import draw_labels
+from tests.inputs.simulated import draw_labels, keep_few_scores
 
 # ---- Cells of each class: class-wise errors from a profile are those of the rows
 
@@ -85,8 +82,7 @@ def test_errors_are_those_of_the_rows_however_these_are_divided(tmp_path, k, kin
 
 
 def test_two_classes_have_them_in_any_profile(monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, summarise):
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    keep_few_scores(monkeypatch, 0)
     rng = np.random.default_rng(0)
     p = rng.beta(0.7, 2, N)
     y = (rng.random(N) < p**1.2).astype(np.int64)
@@ -146,7 +142,7 @@ def test_without_them_it_says_how_to_have_them():
 
 
 def test_too_many_are_refused(monkeypatch):
-    monkeypatch.setattr(summarise, "MOST_CELLS", 100)
+    monkeypatch.setattr(profiling, "MOST_CELLS", 100)
     with pytest.raises(InputError, match="cells of each class, more than 100"):
         calviz.profile(simulated(3)[0], label="y", each_class=True)
 
@@ -282,8 +278,7 @@ def close(result, wanted) -> None:
 @pytest.mark.parametrize("narrow", [1 << 7, 1 << 12, 1 << 40])
 def test_two_classes_have_them_in_any_profile_of_profile_true_classes(monkeypatch, narrow):
     monkeypatch.setattr(true_class_cells, "NARROW", narrow)
-    for module in (aggregate, in_blocks, profile_module, summarise):
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    keep_few_scores(monkeypatch, 0)
     rows, own = two()
     how = {"ci": True, "resamples": 300, "classes": True}
     evaluation, wanted = (
@@ -319,7 +314,7 @@ def test_more_classes_have_them_where_asked(tmp_path, names):
 
 
 def test_too_many_cells_are_refused(monkeypatch):
-    monkeypatch.setattr(summarise, "MOST_CELLS", 100)
+    monkeypatch.setattr(profiling, "MOST_CELLS", 100)
     with pytest.raises(InputError, match="cells, more than 100; leave out the true classes"):
         calviz.profile(four()[0], true_class=True)
 

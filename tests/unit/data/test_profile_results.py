@@ -7,14 +7,10 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.core import profile as profile_module
 from calviz.core.errors import InputError
 from calviz.core.profile import merge
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
 from calviz.figures.class_bars import ClassBars
-from tests.inputs.simulated import draw_labels
+from tests.inputs.simulated import draw_labels, keep_few_scores
 from tests.unit.data.test_sampling import check
 
 # ---- Comparisons and periods of a profile are those of its rows
@@ -289,8 +285,7 @@ def test_probabilities_that_are_called_logits_are_refused():
 
 @pytest.fixture
 def cells_of_profile_slices(monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, summarise):
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    keep_few_scores(monkeypatch, 0)
 
 
 @pytest.mark.parametrize("against", ["calibrated", "rest"])

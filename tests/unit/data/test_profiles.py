@@ -7,16 +7,15 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.core import profile as profile_module
 from calviz.core import row_columns as core_cells
 from calviz.core.errors import InputError
 from calviz.core.events import assign, equal_mass_edges
 from calviz.core.profile import Profile, merge
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import sums
 from calviz.sample import cell_bounds
 from calviz.sample.cell_bounds import CellTable, _sums, slope_jump, uncertain_bins
 from tests.inputs.command_line import run
+from tests.inputs.simulated import keep_few_scores
 from tests.unit.data.test_sampling import check
 
 # ---- Rows that stand for several (frequency weights): a profile of them is that of the rows written out
@@ -69,8 +68,7 @@ def same(result: Profile, own: Profile) -> None:
     ids=["two", "single", "four", "both", "confidences"],
 )
 def test_the_profile_is_that_of_the_rows_written_out(make, few: int, monkeypatch):
-    for module in (aggregate, profile_module):
-        monkeypatch.setattr(module, "FEW_SCORES", few)
+    keep_few_scores(monkeypatch, few)
     table = make()
     same(calviz.profile(table, **COUNTED), calviz.profile(written_out(table)))
 
@@ -186,9 +184,8 @@ def scores(kind: str, cells: int, n: int, rng: np.random.Generator):
 @pytest.mark.parametrize("cells", [30, 240, 3_840])
 @pytest.mark.parametrize("kind", ["spread", "few cells", "ties", "ends"])
 def test_rows_lie_within_them(cells, kind, monkeypatch):
-    for module in (aggregate, profile_module, summarise):
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
-    for module in (aggregate, cell_bounds):
+    keep_few_scores(monkeypatch, 0)
+    for module in (sums, cell_bounds):
         monkeypatch.setattr(module, "FINE_CELLS", cells)
     assert core_cells.FINE_CELLS % cells == 0
     rng = np.random.default_rng(cells)
@@ -228,21 +225,20 @@ def test_bins_of_the_rows_lie_within_what_cells_tell(seed):
         if result.bins_inside.size:
             continue
         own = [np.bincount(of_row, w) for w in (np.ones(n), y, p - y, p)]
-        own = [sums[own[0] > 0] for sums in own]
-        for sums, (least, most) in zip(
+        own = [some[own[0] > 0] for some in own]
+        for some, (least, most) in zip(
             own, (result.rows, result.hits, result.gap, result.expected), strict=True
         ):
-            if sums.size != least.size:  # ties have made two cuts one
+            if some.size != least.size:  # ties have made two cuts one
                 continue
-            assert (sums >= least - 1e-9).all()
-            assert (sums <= most + 1e-9).all()
+            assert (some >= least - 1e-9).all()
+            assert (some <= most + 1e-9).all()
     assert math.isfinite(result.gap.high.sum())
 
 
 def test_a_cut_in_the_last_cell_is_not_lost(monkeypatch):
     """Three rows in three bins, two of them in one cell: cells make two bins, rows three."""
-    for module in (aggregate, profile_module, summarise):
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    keep_few_scores(monkeypatch, 0)
     width = 1 / core_cells.FINE_CELLS
     p, y = np.array([0.1, 0.5 + 0.2 * width, 0.5 + 0.7 * width]), np.array([1, 0, 0])
     profile = calviz.profile(pl.DataFrame({"p": p, "y": y}).to_arrow(), label="y", scores=["p"])
@@ -269,9 +265,8 @@ def test_the_jump_is_the_variation_of_the_slope_of_the_kernel(width, cells):
 @pytest.mark.parametrize("cells", [60, 240, 1_200])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_lie_within_it(cells, seed, monkeypatch):
-    for module in (aggregate, profile_module, summarise):
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
-    for module in (aggregate, cell_bounds):
+    keep_few_scores(monkeypatch, 0)
+    for module in (sums, cell_bounds):
         monkeypatch.setattr(module, "FINE_CELLS", cells)
     rng = np.random.default_rng(seed)
     n = 600

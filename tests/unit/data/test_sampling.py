@@ -14,15 +14,13 @@ import pytest
 import calviz
 from calviz.comparison import recalibrate_files as apply_to_files_module
 from calviz.comparison.recalibrate_files import apply_to_files
-from calviz.core import profile as profile_module
 from calviz.core.errors import InputError, OptionError
 from calviz.core.profile import Profile, ProfileColumns
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import sums as aggregate
+from calviz.data.any_size import profiling
 from calviz.data.any_size.sampling import content_hashes, draw
 from calviz.data.loaded import ReadingOptions
 from tests.inputs.command_line import outcome, run
-from tests.inputs.simulated import draw_labels, softmax
+from tests.inputs.simulated import draw_labels, keep_few_scores, softmax
 
 # ---- Rows drawn from sources of any size are a function of the rows alone, and a map fitted on them is judged on others
 
@@ -183,6 +181,10 @@ def test_a_map_is_fitted_on_the_sample_and_judged_on_all_other_rows(tmp_path: Pa
 def test_names_of_splits_are_compared_without_case_and_spaces():
     table = rows().with_columns(split=pl.Series(np.tile(["x", " Cal", "TEST "], N // 3)))
     assert calviz.sample_rows(table, 200, judged=100, **HOW).splits == (" Cal", "TEST ")
+    table = table.with_columns(
+        split=pl.Series(np.tile(["Training", "Kalibrierung", "Test"], N // 3))
+    )
+    assert calviz.sample_rows(table, 200, judged=100, **HOW).splits == ("Kalibrierung", "Test")
 
 
 def test_splits_say_which_rows_fit_and_judge():
@@ -601,16 +603,15 @@ def test_frames_of_other_libraries(engine: str):
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("few", [0, 700, 1 << 17])
 def test_sorted_blocks_are_what_is_grouped(monkeypatch, kind, few: int):
-    for module in (in_blocks, aggregate, profile_module):
-        monkeypatch.setattr(module, "FEW_SCORES", few)
-    monkeypatch.setattr(in_blocks, "BLOCK_ROWS", 300)
+    keep_few_scores(monkeypatch, few)
+    monkeypatch.setattr(profiling, "BLOCK_ROWS", 300)
     rng = np.random.default_rng(1)
     p = np.concatenate([np.arange(400) / 61_440, rng.random(600), rng.choice([0, 1, 0.25], 600)])
     rows = pl.DataFrame(
         {"p": p.astype(kind), "y": rng.integers(0, 2, p.size), "half": np.arange(p.size) % 2}
     ).sample(fraction=1, shuffle=True, seed=0)
     layout = ProfileColumns(label="y", scores=("p",), classes=(0, 1), class_names=("0", "1"))
-    assert in_blocks.cells_in_blocks(nw.from_native(rows.lazy()), layout) is not None
+    assert profiling.cells_in_blocks(nw.from_native(rows.lazy()), layout) is not None
     for wanted in ({}, {"by": ["half"]}):
         profile = calviz.profile(rows, label="y", scores=["p"], **wanted)
         check(profile, calviz.profile(rows.to_arrow(), label="y", scores=["p"], **wanted))

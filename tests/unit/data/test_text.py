@@ -21,9 +21,9 @@ from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import ReadingOptions, read
 from calviz.data import csv_dialect as text_blocks
-from calviz.data import csv_table as csv_format
 from calviz.data.arrow_tables import unpacked_size
 from calviz.data.format import Source
+from calviz.data.formats import csv_table as csv_format
 from calviz.data.parquet_tables import declared_values
 from tests.inputs.bombs import npy_header, zipped
 from tests.inputs.relatives import CLASSES, JSONL, NAMES, N, feather, npz, text

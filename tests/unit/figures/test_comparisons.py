@@ -262,7 +262,7 @@ def test_the_best_is_the_reference_and_sides_are_named():
     figure = ModelDifferences.compute(comparison())
     assert figure.reference == "b"
     assert figure.models == ("c", "<b>a</b>")
-    assert [figure.side(d) for d in figure.differences] == ["tied", "worse"]
+    assert [d.verdict for d in figure.differences] == ["tied", "worse"]
     assert figure.frame()["difference"].tolist() == pytest.approx([0.05, 0.10])
     assert figure.describe() == (
         "NLL of 2 models minus that of 'b' on the same 40 rows: 'c' not told apart from it; "
@@ -274,10 +274,10 @@ def test_another_reference_turns_the_signs():
     figure = ModelDifferences.compute(comparison(), reference="<b>a</b>")
     assert figure.models == ("b", "c")
     assert [d.value for d in figure.differences] == pytest.approx([-0.10, -0.05])
-    assert [figure.side(d) for d in figure.differences] == ["better", "better"]
+    assert [d.verdict for d in figure.differences] == ["better", "better"]
     higher = ModelDifferences.compute(comparison("accuracy", "higher"), metric="accuracy")
     assert higher.reference == "<b>a</b>"
-    assert [higher.side(d) for d in higher.differences] == ["worse", "worse"]
+    assert [d.verdict for d in higher.differences] == ["worse", "worse"]
     assert higher.text(higher.differences[0]) == "−5.0 points (95 % CI −9.0 to −1.0)"
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,12 +25,13 @@ from calviz.sample.step_views import steps
 # ---- The cumulative plot: its maximum is the KS error, its bands are what a calibrated model shows
 
 
-def binary(n, seed=0, power=1.0, decimals=None):
+def binary(n, seed=0, power=1.0, decimals=None, dtype=np.float64):
     rng = np.random.default_rng(seed)
     score = rng.random(n)
     if decimals is not None:
         score = score.round(decimals)
-    return calviz.Predictions(probs=score, labels=rng.random(n) < score**power, name="binary")
+    labels = rng.random(n) < score**power
+    return calviz.Predictions(probs=score.astype(dtype), labels=labels, name="binary")
 
 
 @pytest.mark.parametrize("decimals", [None, 2])
@@ -478,13 +480,7 @@ def test_where_a_map_falls_is_said(bend, dip):
 # ---- The ECE for every number of bins is the metric at each of them
 
 
-def binary_of_bin_sensitivity(n, seed=0, power=1.0, decimals=None):
-    rng = np.random.default_rng(seed)
-    score = rng.random(n)
-    if decimals is not None:
-        score = score.round(decimals)
-    labels = rng.random(n) < score**power
-    return calviz.Predictions(probs=score.astype(np.float32), labels=labels, name="binary")
+binary_of_bin_sensitivity = partial(binary, dtype=np.float32)
 
 
 @pytest.mark.parametrize("decimals", [None, 1, 2])

@@ -15,14 +15,10 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.core import profile as profile_module
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import repeated, with_rows
 from calviz.core.words import plotly_text
-from calviz.data.any_size import profiling as in_blocks
-from calviz.data.any_size import profiling as summarise
-from calviz.data.any_size import sums as aggregate
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.corp import CorpDiagram
@@ -37,7 +33,7 @@ from calviz.figures.style import PALETTES, axis, layout, plot_config
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE
 from tests.inputs.figure_parts import contrast, parts, texts
-from tests.inputs.simulated import draw_labels
+from tests.inputs.simulated import draw_labels, keep_few_scores
 
 # ---- What holds for every figure: themes, texts from files, sizes, whatever data come
 
@@ -495,8 +491,7 @@ CURVES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("key", FIGURES.keys())
 def test_a_profile_shows_what_its_rows_do(key, monkeypatch):
-    for module in (aggregate, in_blocks, profile_module, summarise):
-        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    keep_few_scores(monkeypatch, 0)
     for k in (2, 3):
         probs, y = simulated(k, 3_000)
         table = pl.DataFrame(probs, schema=[f"p_{j}" for j in range(k)]).with_columns(y=y)

@@ -1,6 +1,7 @@
 """Metrics of bins."""
 
 import math
+from functools import partial
 
 import calibration
 import numpy as np
@@ -13,8 +14,6 @@ from calviz.core.entry_specs import METRICS
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.metrics import binned
-from calviz.metrics import binned as debiased
-from calviz.metrics import binned as mcs
 from calviz.metrics.binned import MonotoneBins, sweep_steps
 from calviz.metrics.smooth import KernelSteps
 from calviz.sample import steps as steps_module
@@ -22,13 +21,13 @@ from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums
 from calviz.sample.step_views import steps, top_label_steps
 from calviz.sample.steps import Steps, make_steps
+from tests.inputs.reliability import event_metrics
 
 # ---- ECE and its family: by hand, against peers, against closed forms
 
 
 def positive(score, hit, keys, **options):
-    data = Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-    result = calviz.evaluate(data, keys, reduction="positive", **options)
+    result = event_metrics(score, hit, keys, **options)
     return [result[key].value for key in keys]
 
 
@@ -126,13 +125,13 @@ def test_mcs_is_the_difference_of_the_means_whatever_the_bins(bins):
     sums = bin_sums(Sample(data, "positive"), bins=bins)
     binned_form = (sums.weight * sums.gap).sum()
     assert binned_form == pytest.approx(score.mean() - hit.mean(), abs=1e-13)
-    assert float(mcs.mcs(sums)) == pytest.approx(binned_form, abs=1e-13)
+    assert float(binned.mcs(sums)) == pytest.approx(binned_form, abs=1e-13)
 
 
 def test_values_keep_the_axis_of_resamples():
     one = BinSums(np.array([0.0, 0.5, 1.0]), np.arange(8.0).reshape(2, 2, 2))
     many = BinSums(one.edges, np.stack([one.cells] * 5))
-    for value in (binned.ece, binned.ece_l2, binned.rmsce, binned.mce, mcs.mcs):
+    for value in (binned.ece, binned.ece_l2, binned.rmsce, binned.mce, binned.mcs):
         assert np.shape(value(one)) == ()
         np.testing.assert_allclose(value(many), np.full(5, float(value(one))))
 
@@ -141,8 +140,7 @@ def test_values_keep_the_axis_of_resamples():
 
 
 def evaluated(score, hit, **options):
-    data = calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-    return calviz.evaluate(data, ["ece_sweep"], reduction="positive", **options)["ece_sweep"]
+    return event_metrics(score, hit, ["ece_sweep"], **options)["ece_sweep"]
 
 
 def bins_of(score, b):
@@ -205,9 +203,7 @@ def test_the_floor_repeats_the_sweep():
 # ---- Debiased ECE against uncertainty-calibration, and what its bias is
 
 
-def evaluated_of_debiased(score, hit, **options):
-    data = calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-    return calviz.evaluate(data, ["ece_debiased", "ece_l2"], reduction="positive", **options)
+evaluated_of_debiased = partial(event_metrics, keys=["ece_debiased", "ece_l2"])
 
 
 @pytest.mark.parametrize("bins", [5, 15])
@@ -252,11 +248,6 @@ def test_is_around_zero_for_calibrated_scores():
 # ---- The adaptive test over scales: by brute force over pairs of rows, at its level, and with power at any width
 
 
-def predictions(score, hit, weights=None):
-    probs = np.asarray(score, dtype=float)
-    return calviz.Predictions(probs=probs, labels=np.asarray(hit), weights=weights)
-
-
 def brute(score, hit, w, most=10):
     """The largest over scales, and its number of bins, from all pairs of rows."""
     r, v = w * (hit - score), w**2 * score * (1 - score)
@@ -282,7 +273,9 @@ def test_against_all_pairs(decimals, weighted):
     hit = (rng.random(150) < score**1.5).astype(int)
     w = rng.exponential(size=150) if weighted else None
     bins, value, error = brute(score, hit, np.ones(150) if w is None else w)
-    result = calviz.evaluate(predictions(score, hit, w), ["tcal"], reduction="positive")["tcal"]
+    result = calviz.evaluate(
+        Predictions(probs=score, labels=hit, weights=w), ["tcal"], reduction="positive"
+    )["tcal"]
     assert result.value == pytest.approx(value, rel=1e-9)
     assert result.details["bins"] == bins
     assert result.details["squared_error"] == pytest.approx(error, rel=1e-9)
@@ -294,7 +287,8 @@ def test_each_scale_is_standard_under_calibration():
 
     rng = np.random.default_rng(1)
     score = rng.random(600)
-    view = Sample(predictions(score, rng.random(600) < score), "positive").view(steps)
+    data = Predictions(probs=score, labels=rng.random(600) < score)
+    view = Sample(data, "positive").view(steps)
     drawn = view.under_calibration(rng, 2_000)
     z = np.concatenate([_scales(part).standardised for part in drawn.parts()])
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=0.12)
@@ -307,9 +301,7 @@ def test_errors_of_any_width_are_found():
     waves = {2: 0.03, 64: 0.12}  # periods, and how far off
     for periods, size in waves.items():
         hit = rng.random(20_000) < score + size * np.sin(2 * np.pi * periods * score)
-        result = calviz.evaluate(
-            predictions(score, hit), ["tcal"], reduction="positive", noise_floor=True, resamples=199
-        )["tcal"]
+        result = event_metrics(score, hit, ["tcal"], noise_floor=True, resamples=199)["tcal"]
         assert result.noise_floor.p_value <= 0.01
         # About half a period, or less.
         assert periods <= result.details["bins"] <= 8 * periods
@@ -318,9 +310,7 @@ def test_errors_of_any_width_are_found():
 
 def test_without_two_rows_that_are_in_doubt_there_is_no_value():
     for score in ([0.3], [0.0, 1.0, 1.0]):
-        evaluation = calviz.evaluate(
-            predictions(score, [0] * len(score)), ["tcal"], reduction="positive"
-        )
+        evaluation = event_metrics(score, [0] * len(score), ["tcal"])
         assert np.isnan(evaluation["tcal"].value)
         assert evaluation["tcal"].reason
 
@@ -390,7 +380,7 @@ def test_the_sweep_of_many_steps_is_the_sweep_of_all(n, power, ties):
     view = make_steps(events(n, power=power, ties=ties, dtype=np.float64))
     assert view.size > steps_module.MAX_STEPS or ties
     bins, error = sweep_steps(view, view.count, view.hits)
-    result = debiased._sweep_of_many(view)
+    result = binned._sweep_of_many(view)
     assert int(result[0]) == int(bins)
     assert float(result[1]) == pytest.approx(float(error), rel=1e-9)
 

@@ -163,10 +163,7 @@ KEYS_OF_TRUE_CLASSES = (
 
 def evaluated_of_true_classes(confidence, correct, labels, names=("a", "b", "c"), **options):
     data = ConfidencePredictions(
-        confidence=np.asarray(confidence, dtype=float),
-        correct=np.asarray(correct, dtype=bool),
-        labels=np.asarray(labels),
-        class_names=names,
+        confidence=confidence, correct=correct, labels=labels, class_names=names
     )
     return calviz.evaluate(data, KEYS_OF_TRUE_CLASSES, **options)
 

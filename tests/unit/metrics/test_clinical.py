@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import calviz
 from benchmarks import record_r
+from tests.inputs.reliability import event_metrics
 
 # ---- Tests and fitted curves against scikit-learn, SciPy and closed forms
 
@@ -24,9 +25,7 @@ NO_FIT = ("calibration_slope", "calibration_intercept", "ici", "e50", "e90")
 
 
 def evaluated(score, hit, keys=KEYS, **options):
-    options = {"curve": "logistic", **options}
-    data = calviz.Predictions(probs=np.asarray(score), labels=np.asarray(hit))
-    return calviz.evaluate(data, keys, reduction="positive", **options)
+    return event_metrics(score, hit, keys, **{"curve": "logistic"} | options)
 
 
 def sample(n=600, decimals=10, seed=0):
@@ -256,8 +255,7 @@ def sample_of_validation(n=800, seed=1):
 
 
 def evaluated_of_validation(score, hit, keys=KEYS_OF_VALIDATION, **options):
-    p = calviz.Predictions(probs=np.asarray(score), labels=np.asarray(hit))
-    return calviz.evaluate(p, keys, reduction="positive", **options)
+    return event_metrics(score, hit, keys, **options)
 
 
 def log_likelihood(p, hit):

@@ -1,6 +1,7 @@
 """Cumulative errors, KS and SKCE."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import maximum_exceeds, range_exceeds
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
+from tests.inputs.reliability import event_metrics
 from tests.inputs.simulated import draw_labels
 
 # ---- Kuiper and averaged two-bin error by hand, by brute force and by their distributions under calibration
@@ -23,9 +25,7 @@ KEYS = ("ks", "kuiper", "atb")
 ROWS = st.lists(st.tuples(st.sampled_from([0, 0.1, 0.25, 0.5, 0.9, 1]), st.booleans()), min_size=1)
 
 
-def evaluated(score, hit, **options):
-    data = calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-    return calviz.evaluate(data, KEYS, reduction="positive", **options)
+evaluated = partial(event_metrics, keys=KEYS)
 
 
 def sums(score, hit, cuts):
@@ -130,9 +130,7 @@ def test_without_any_doubt_there_is_no_p_value():
 # ---- KS error: brute force with ties, its relation to MCS, and what decides its sign
 
 
-def evaluated_of_ks(score, hit, keys=("ks", "ks_signed", "mcs"), **options):
-    data = calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-    return calviz.evaluate(data, keys, reduction="positive", **options)
+evaluated_of_ks = partial(event_metrics, keys=("ks", "ks_signed", "mcs"))
 
 
 def plain_gaps(score, hit):

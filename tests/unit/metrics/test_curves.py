@@ -11,7 +11,6 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-import calviz
 from benchmarks import record_r
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
@@ -19,6 +18,7 @@ from calviz.metrics import smooth as smooth_module
 from calviz.sample import logistic_curves as flexible_curve
 from calviz.sample.logistic_curves import band, fitted_curve
 from calviz.sample.steps import make_steps
+from tests.inputs.reliability import event_metrics
 
 # ---- Flexible calibration curves against SciPy, closed forms and known truths
 
@@ -37,8 +37,7 @@ def bent(n, seed=0, shape=lambda z: np.sign(z) * z * z / 2):
 
 
 def evaluated(score, hit, keys=KEYS, **options):
-    p = calviz.Predictions(probs=np.asarray(score), labels=np.asarray(hit, int))
-    return calviz.evaluate(p, keys, reduction="positive", **options)
+    return event_metrics(score, hit, keys, **options)
 
 
 def test_a_distortion_that_a_line_does_not_see():
@@ -182,8 +181,7 @@ def test_loess_is_that_of_r(name, near):
 
 
 def evaluated_of_smooth(score, hit, keys=("kde_ece", "kde_ece_l2", "smece", "ece"), **options):
-    data = calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-    return calviz.evaluate(data, keys, reduction="positive", **options)
+    return event_metrics(score, hit, keys, **options)
 
 
 def sample(n=120, seed=0, *, saturated=0):

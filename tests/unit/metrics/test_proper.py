@@ -1,6 +1,7 @@
 """Proper scores and their parts."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from calviz.metrics.smooth import falling_fixed_points
 from calviz.sample.losses import log_steps
 from calviz.sample.sample import Sample
 from calviz.sample.steps import MAX_STEPS
+from tests.inputs.reliability import event_metrics
 
 # ---- Accuracy, error, NLL and Brier score: by hand and against scikit-learn
 
@@ -24,7 +26,7 @@ KEYS = ["accuracy", "error", "nll", "brier"]
 
 
 def values(probs, labels, keys=KEYS):
-    result = calviz.evaluate(Predictions(probs=np.asarray(probs), labels=np.asarray(labels)), keys)
+    result = calviz.evaluate(Predictions(probs=probs, labels=labels), keys)
     return [result[key].value for key in keys]
 
 
@@ -186,9 +188,7 @@ def test_confidence_only_data_say_why_there_is_no_value():
 KEYS_OF_PROPER_DECOMPOSITION = ("brier_miscalibration", "brier_discrimination", "brier_uncertainty")
 
 
-def evaluated(score, hit, **options):
-    data = calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-    return calviz.evaluate(data, KEYS_OF_PROPER_DECOMPOSITION, reduction="positive", **options)
+evaluated = partial(event_metrics, keys=KEYS_OF_PROPER_DECOMPOSITION)
 
 
 def plain(score, hit):
@@ -260,14 +260,9 @@ def test_the_score_beside_the_parts_is_their_sum_and_that_of_scikit_learn(reduct
 KEYS_OF_PROPER_DECOMPOSITION_LOG = ("nll_miscalibration", "nll_discrimination", "nll_uncertainty")
 
 
-def predictions(score, hit):
-    return calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
-
-
-def evaluated_of_proper_decomposition_log(score, hit, **options):
-    return calviz.evaluate(
-        predictions(score, hit), KEYS_OF_PROPER_DECOMPOSITION_LOG, reduction="positive", **options
-    )
+evaluated_of_proper_decomposition_log = partial(
+    event_metrics, keys=KEYS_OF_PROPER_DECOMPOSITION_LOG
+)
 
 
 def plain_of_proper_decomposition_log(score, hit):
@@ -290,7 +285,7 @@ def test_a_probability_of_0_counts_as_in_the_nll():
     evaluation = evaluated_of_proper_decomposition_log([0.0, 0.5, 1.0], [1, 0, 1])
     assert evaluation["nll_miscalibration"].details["clipped_rows"] == 1
     assert "counts as 2.2e-16, a loss of 36" in evaluation["nll_miscalibration"].note
-    p = predictions([0.0, 0.5, 1.0], [1, 0, 1])
+    p = Predictions(probs=[0.0, 0.5, 1.0], labels=[1, 0, 1])
     nll = calviz.evaluate(p, ["nll"])["nll"].value
     parts = [r.value for r in evaluation]
     assert parts[0] - parts[1] + parts[2] == pytest.approx(nll)
@@ -302,7 +297,7 @@ def test_resamples_of_many_steps_are_those_of_their_rows():
     score = rng.beta(0.2, 0.6, 3 * MAX_STEPS)
     score[:40] = 0
     hit = rng.random(score.size) < 0.9 * score + 0.02
-    view = Sample(predictions(score, hit), "positive").view(log_steps)
+    view = Sample(Predictions(probs=score, labels=hit), "positive").view(log_steps)
     assert view.steps.merged().size <= MAX_STEPS < view.steps.size
     # At the resolution of the resamples the loss of the sample is what it is.
     assert float(view.as_drawn().log_loss()[0]) == pytest.approx(float(view.log_loss()), rel=1e-12)

@@ -223,10 +223,7 @@ KEYS_OF_PROPER_DECOMPOSITION_CROSS_FITTED += ("ce_l1_unbiased",)
 
 
 def predictions(score, hit, weights=None, clusters=None):
-    probs = np.asarray(score, dtype=float)
-    return calviz.Predictions(
-        probs=probs, labels=np.asarray(hit), weights=weights, clusters=clusters
-    )
+    return Predictions(probs=score, labels=hit, weights=weights, clusters=clusters)
 
 
 def values(score, hit, weights=None, clusters=None, **options):

@@ -14,6 +14,7 @@ from calviz.core.words import percent
 from calviz.sample.cutoff_and_grades import at_cutoff
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import estimate_of_rows, steps
+from tests.inputs.reliability import event_metrics
 
 # ---- AUROC, AUPRC, Dxy and net benefit against scikit-learn and by hand
 
@@ -24,39 +25,34 @@ def data(n=400, seed=0, decimals=2):
     return score, (rng.random(n) < score).astype(int)
 
 
-def evaluated(score, hit, keys, **options):
-    p = calviz.Predictions(probs=np.asarray(score), labels=np.asarray(hit))
-    return calviz.evaluate(p, keys, reduction="positive", **options)
-
-
 @pytest.mark.parametrize("n", [30, 5_000])
 def test_areas_are_scikit_learns(n):
     score, hit = data(n, decimals=2 if n < 100 else 9)
-    e = evaluated(score, hit, ["auroc", "auprc", "somers_d"])
+    e = event_metrics(score, hit, ["auroc", "auprc", "somers_d"])
     assert e["auroc"].value == pytest.approx(roc_auc_score(hit, score), abs=1e-12)
     assert e["somers_d"].value == pytest.approx(2 * roc_auc_score(hit, score) - 1, abs=1e-12)
     assert e["auprc"].value == pytest.approx(average_precision_score(hit, score), abs=1e-12)
 
 
 def test_without_hits_there_is_no_area():
-    e = evaluated([0.1, 0.4], [0, 0], ["auroc", "auprc"])
+    e = event_metrics([0.1, 0.4], [0, 0], ["auroc", "auprc"])
     assert e["auroc"].reason == "undefined: all rows are hits, or none is."
     assert e["auprc"].reason == "undefined: no row is a hit."
 
 
 def test_net_benefit_by_hand():
     # Of 0.2, 0.3, 0.6 and 0.8 the last three reach 0.3: two hits, one false alarm at 3 : 7.
-    e = evaluated([0.2, 0.3, 0.6, 0.8], [1, 0, 1, 1], ["net_benefit"], cutoff=0.3)
+    e = event_metrics([0.2, 0.3, 0.6, 0.8], [1, 0, 1, 1], ["net_benefit"], cutoff=0.3)
     assert e["net_benefit"].value == pytest.approx(2 / 4 - 1 / 4 * 3 / 7)
     single = np.array([0.2, 0.3, 0.6, 0.8], dtype=np.float32)
-    e = evaluated(single, [1, 0, 1, 1], ["net_benefit"], cutoff=0.3)
+    e = event_metrics(single, [1, 0, 1, 1], ["net_benefit"], cutoff=0.3)
     assert e["net_benefit"].value == pytest.approx(2 / 4 - 1 / 4 * 3 / 7)
     assert e["net_benefit"].params == {"cutoff": 0.3}
 
 
 def test_its_noise_floor_is_what_the_scores_promise():
     score, hit = data(3_000)
-    e = evaluated(score, hit, ["net_benefit"], cutoff=0.4, ci=True)["net_benefit"]
+    e = event_metrics(score, hit, ["net_benefit"], cutoff=0.4, ci=True)["net_benefit"]
     above = score >= 0.4
     promised = (score[above].sum() - (1 - score[above]).sum() * 0.4 / 0.6) / 3_000
     assert e.noise_floor.mean == pytest.approx(promised, abs=0.002)
@@ -104,7 +100,7 @@ def test_the_interval_holds_the_areas_that_are_not_unusual(seed, hits):
     rng = np.random.default_rng(seed)
     hit = np.r_[np.ones(hits, int), np.zeros(40, int)]
     score = (1 / (1 + np.exp(-rng.normal(1.5 * hit, 1 + seed * hit)))).round(2)
-    r = evaluated(score, hit, ["auroc", "somers_d"], ci=True, resamples=20)
+    r = event_metrics(score, hit, ["auroc", "somers_d"], ci=True, resamples=20)
     area, (low, high) = r["auroc"].value, r["auroc"].interval
     assert r["auroc"].interval_method == "closed"
     more = delong_variance(score, hit) / hanley_variance(area, hits, 40)
@@ -115,16 +111,16 @@ def test_the_interval_holds_the_areas_that_are_not_unusual(seed, hits):
         assert abs(area - end) == pytest.approx(distance, rel=1e-6)
     assert r["somers_d"].interval == pytest.approx((2 * low - 1, 2 * high - 1))
     # Hits and misses exchanged, the other way round.
-    turned = evaluated(1 - score, 1 - hit, ["auroc"], ci=True, resamples=20)["auroc"]
+    turned = event_metrics(1 - score, 1 - hit, ["auroc"], ci=True, resamples=20)["auroc"]
     assert turned.interval == pytest.approx((low, high))
 
 
 def test_a_perfect_area_of_few_events_is_not_certain():
-    r = evaluated([0.1, 0.2, 0.3, 0.8, 0.9], [0, 0, 0, 1, 1], ["auroc"], ci=True)["auroc"]
+    r = event_metrics([0.1, 0.2, 0.3, 0.8, 0.9], [0, 0, 0, 1, 1], ["auroc"], ci=True)["auroc"]
     low, high = r.interval
     assert high == r.value == 1
     assert 1 - low == pytest.approx(1.959964 * np.sqrt(hanley_variance(low, 2, 3)), rel=1e-6)
-    lone = evaluated([0.1, 0.6, 0.3], [0, 1, 0], ["auroc"], ci=True)["auroc"]
+    lone = event_metrics([0.1, 0.6, 0.3], [0, 1, 0], ["auroc"], ci=True)["auroc"]
     assert 0 < lone.interval.low < 0.5
 
 
@@ -136,7 +132,7 @@ def test_the_interval_of_few_events_covers_the_area():
         hit = np.r_[np.ones(13, int), np.zeros(187, int)]
         # The difference of two normal variables is above 0 in Phi(2.326 / sqrt(2)) = 95 % of pairs.
         score = 1 / (1 + np.exp(-rng.normal(2.3262 * hit, 1)))
-        low, high = evaluated(score, hit, ["auroc"], ci=True, resamples=20)["auroc"].interval
+        low, high = event_metrics(score, hit, ["auroc"], ci=True, resamples=20)["auroc"].interval
         covered.append(low <= 0.95 <= high)
     assert np.mean(covered) > 0.92  # percentiles: 82 to 86 %
 
@@ -150,7 +146,7 @@ def test_the_interval_does_not_jump_at_any_number_of_events():
     widths = {}
     for events in (*range(15, 30), *range(95, 105), 400):
         rows = slice(0, 2_000 + events)
-        r = evaluated(score[rows], hit[rows], ["auroc"], ci=True, resamples=20)["auroc"]
+        r = event_metrics(score[rows], hit[rows], ["auroc"], ci=True, resamples=20)["auroc"]
         widths[events] = (r.interval.high - r.interval.low) * np.sqrt(events)
     for events in (*range(16, 30), *range(96, 105)):
         assert widths[events] == pytest.approx(widths[events - 1], rel=0.06)
@@ -194,7 +190,7 @@ def test_equal_weights_change_only_the_quantile():
     estimate, one = weighted(score, hit, np.full(400, 2.5))
     assert estimate.variance == pytest.approx(delong_variance(score, hit), rel=1e-9)
     assert estimate.events == pytest.approx((hit.sum(), 400 - hit.sum()))
-    plain = evaluated(score, hit, ["auroc"], ci=True, resamples=20)["auroc"]
+    plain = event_metrics(score, hit, ["auroc"], ci=True, resamples=20)["auroc"]
     assert one.interval_method == "closed"
     assert one.interval == pytest.approx(plain.interval, abs=2e-3)
     twice = weighted(score, hit, np.full(400, 2.5), "somers_d")[1]
@@ -213,7 +209,7 @@ def test_few_events_have_a_note():
     rng = np.random.default_rng(0)
     few = np.r_[np.ones(19, int), np.zeros(300, int)]
     score = 1 / (1 + np.exp(-rng.normal(few, 1)))
-    r = evaluated(score, few, ["auroc", "auprc"], ci=True, resamples=50)
+    r = event_metrics(score, few, ["auroc", "auprc"], ci=True, resamples=50)
     assert r["auprc"].note == "with only 19 hits, its interval is rough."
     assert r["auroc"].note is None
     data = calviz.Predictions(probs=score, labels=few, clusters=np.arange(319) % 60)
@@ -238,10 +234,7 @@ def test_a_note_on_few_events_counts_rows_and_needs_an_interval():
 
 
 def evaluated_of_operating_points(confidence, correct, key, **options):
-    data = calviz.ConfidencePredictions(
-        confidence=np.asarray(confidence), correct=np.asarray(correct)
-    )
-    return calviz.evaluate(data, [key], **options)[key]
+    return evaluated_of_selective(confidence, correct, [key], **options)[key]
 
 
 def sample(n=300, decimals=8, seed=0):
@@ -365,7 +358,7 @@ KEYS = ("aurc", "e_aurc", "accuracy_at_90_coverage", "auroc_failure", "aupr_erro
 
 
 def evaluated_of_selective(confidence, correct, keys=KEYS, **options):
-    data = ConfidencePredictions(confidence=np.asarray(confidence), correct=np.asarray(correct))
+    data = ConfidencePredictions(confidence=confidence, correct=correct)
     return calviz.evaluate(data, keys, **options)
 
 

@@ -151,7 +151,7 @@ def test_where_no_segments_differ_it_is_the_map_of_all_rows():
     assert own.needed_columns == ()
     np.testing.assert_array_equal(own.transform(X), own.base_.transform(X))
     np.testing.assert_array_equal(own.transform(X, columns), own.base_.transform(X))
-    assert "in none of 1 column segments differ" in own.warnings_[0]
+    assert "no segments of 1 column differ" in own.warnings_[0]
 
 
 def test_segments_that_were_not_seen_have_the_map_of_all_rows():

@@ -177,6 +177,10 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
     assert "Temperature scaling would take the ECE from" in text
     assert "split 'calibration' \\(200 rows\\)" in text
     assert 'class="one-page"' in report.html()
+    compared = calviz.compare(divided(), ["temperature"], eval_split="test", resamples=200)
+    text = written("one-page", comparison=compared).markdown()
+    assert "**Advice: Temperature scaling.**" in text
+    assert "Temperature scaling would take the ECE from" in text
     rows = dict(report.tables())["worst-rows"].shown
     # The first file row of the split "test" is row 2.
     assert all(int(row) % 2 == 0 for row in rows["row"])
@@ -184,9 +188,12 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
 
 
 def test_what_would_change_nothing_is_not_said_to_change_it():
-    ece = calviz.evaluate(predictions(200, ("a", "b", "c")))["ece"]
+    ece = calviz.evaluate(predictions(200, ("a", "b", "c")), ["ece"], noise_floor=True)["ece"]
     words = fix_words("temperature", ece, replace(ece, value=ece.value + 1e-9))
-    assert words == f"Temperature scaling would leave the ECE at {Written(ece).value} points."
+    noise = Written(ece).of(ece.noise_floor.mean)
+    assert words == (
+        f"Temperature scaling would leave the ECE at {Written(ece).value} points (noise then: {noise})."
+    )
     words = fix_words("temperature", ece, replace(ece, value=ece.value / 2))
     assert words.startswith("Temperature scaling would take the ECE from ")
 

@@ -307,17 +307,19 @@ def test_names_that_no_option_can_take_are_not_put_into_one():
 # ---- CAL021: wrong labels are suspected where labels are wrong, and not where the model is overconfident
 
 
-def findings(seed, *, k=10, scale=6.0, sharpen=1.0, wrong=0.0, n=2_000, **own):
+def noisy(seed, *, k=10, scale=6.0, sharpen=1.0, wrong=0.0, n=2_000, dtype=np.float64, **own):
     """Calibrated softmax scores with logits times `sharpen`, and a share of the labels replaced by another class."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(n, k)) * scale
     labels = draw_labels(softmax(z), rng)
     flipped = rng.random(n) < wrong
     labels = np.where(flipped, (labels + rng.integers(1, k, n)) % k, labels)
-    p = softmax(sharpen * z).astype(np.float32)
-    return list(
-        CHECKS["CAL021"].findings(Sample(calviz.Predictions(probs=p, labels=labels, **own)))
-    )
+    p = softmax(sharpen * z).astype(dtype)
+    return Sample(calviz.Predictions(probs=p, labels=labels, **own), resamples=200)
+
+
+def findings(seed, **how):
+    return list(CHECKS["CAL021"].findings(noisy(seed, dtype=np.float32, **how)))
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
@@ -357,21 +359,10 @@ def test_confidence_only():
     assert "suspect wrong labels" in finding.message
 
 
-def sample_of(seed, *, k, scale, n, sharpen=1.0, wrong=0.0, **own):
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=(n, k)) * scale
-    labels = draw_labels(softmax(z), rng)
-    flipped = rng.random(n) < wrong
-    labels = np.where(flipped, (labels + rng.integers(1, k, n)) % k, labels)
-    return Sample(
-        calviz.Predictions(probs=softmax(sharpen * z), labels=labels, **own), resamples=200
-    )
-
-
 @pytest.mark.parametrize(("k", "sharpen"), [(2, 1.0), (10, 1.0), (10, 1.5), (3, 0.8)])
 def test_likelihoods_of_both_explanations_are_the_largest(k, sharpen):
     """Against a general minimiser."""
-    sample = sample_of(k, k=k, scale=3.0, n=1_000, sharpen=sharpen, wrong=0.05)
+    sample = noisy(k, k=k, scale=3.0, n=1_000, sharpen=sharpen, wrong=0.05)
     p, y = sample.data.probs, sample.data.labels
 
     def loss(share, log_factor):
@@ -393,7 +384,7 @@ def test_likelihoods_of_both_explanations_are_the_largest(k, sharpen):
 
 
 def test_where_both_explain_the_rows_both_are_named():
-    sample = sample_of(4, k=2, scale=2.0, n=1_000, wrong=0.05)
+    sample = noisy(4, k=2, scale=2.0, n=1_000, wrong=0.05)
     errors = label_errors_found(sample)
     assert not errors.shown
     (finding,) = CHECKS["CAL021"].findings(sample)
@@ -408,13 +399,13 @@ def test_where_both_explain_the_rows_both_are_named():
 @pytest.mark.parametrize("own", ["weights", "clusters"])
 def test_weighted_or_clustered_rows_are_not_compared(own):
     column = {own: np.random.default_rng(0).integers(1, 40, 2_000)}
-    sample = sample_of(0, k=3, scale=6.0, n=2_000, wrong=0.05, **column)
+    sample = noisy(0, k=3, scale=6.0, n=2_000, wrong=0.05, **column)
     assert label_errors_found(sample) is None
     assert "labels" not in explained(sample, judged(sample))[-1]
 
 
 def test_an_overconfident_model_is_to_be_corrected():
-    sample = sample_of(0, k=5, scale=3.0, n=2_000, sharpen=1.5)
+    sample = noisy(0, k=5, scale=3.0, n=2_000, sharpen=1.5)
     assert label_errors(sample).factor_too
     assert label_errors_found(sample) is None
     assert "correct them" in explained(sample, judged(sample))[-1]

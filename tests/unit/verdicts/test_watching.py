@@ -19,6 +19,7 @@ from calviz.sample.sample import Sample
 from calviz.verdicts import watching
 from calviz.verdicts.watching import Watch, confidence_sequence
 from tests.inputs.command_line import run
+from tests.inputs.simulated import keep_few_scores
 
 START = np.datetime64("2024-01-01")
 
@@ -238,8 +239,7 @@ def test_a_profile_is_watched_as_its_rows(monkeypatch):
         assert np.array(cells.bets)[at] == pytest.approx(np.array(single.bets)[at], abs=1e-6)
         assert sum(cells.hits) == sum(single.hits)
     # Cells of several scores: at most as large, as the logarithm of a mean is at least the mean of the logarithms.
-    for module in ("sums", "profiling"):
-        monkeypatch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", 100)
+    keep_few_scores(monkeypatch, 100)
     assert not _profile(data).is_exact
     coarse = Watch(edges=of_rows.edges, centre=of_rows.centre)
     e_value = coarse.add(_profile(data)).e_value
@@ -257,8 +257,7 @@ def test_hits_and_misses_of_a_cell_have_the_same_bets():
     table = pl.DataFrame({"label": [0, 1] * 40, "p": np.linspace(0.700035, 0.700045, 80)})
     watch = Watch(edges=(0.0, 0.700037, 0.700039, 0.700041, 0.700043, 1.0), centre=0.0)
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("sums", "profiling"):
-            patch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", 2)
+        keep_few_scores(patch, 2)
         watch.add(calviz.profile(table))
     assert [units for units in watch.looks[0].units if units] == [80]
 

@@ -42,8 +42,18 @@ from calviz.data.csv_dialect import (
     record_blocks,
     sniff,
 )
-from calviz.data.format import HEAD_BYTES, Column, Fetched, Source, Table, allocate, without_bom
+from calviz.data.format import (
+    HEAD_BYTES,
+    Column,
+    Fetched,
+    Source,
+    Table,
+    allocate,
+    reads,
+    without_bom,
+)
 from calviz.data.loaded import NAMED, Notice, no_rows, short
+from calviz.data.rows_in_memory import reshaped
 
 if TYPE_CHECKING:
     import polars as pl
@@ -575,3 +585,12 @@ def _bytes_per_row(text: str, dialect: Dialect) -> float:
     lines = text.count("\n", start)
     end = text.rfind("\n") + 1 if lines else len(text) + 1
     return max(1.0, (end - start) / max(1, lines))
+
+
+reads(
+    key="csv",
+    label="CSV, TSV and other separated text",
+    suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
+    text=True,
+    summary="One row per line; the separator, the header and the encoding are recognised.",
+)(lambda source: reshaped(open_csv(source)))
