@@ -65,10 +65,10 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "from": [decimal(c.threshold) if c.kept else "not shown" for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
             "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
+            "more": ["" if c.kept else c.more_words for c in levels.choices],
             "rows": [s.rows for s in levels.slices.slices],
             "score": percent_numbers(s.score for s in levels.slices.slices),
             "hits": percent_numbers(s.hits for s in levels.slices.slices),
-            "more": ["" if c.kept else c.more_words for c in levels.choices],
         },
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={

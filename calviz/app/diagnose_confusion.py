@@ -48,7 +48,7 @@ def explore_confusion(settings: Settings) -> None:
     with picture:
         _matrix(figure, chosen, colour_by)
         # On a phone, cells have room for one number.
-        more = "" if screen.page_width() else ", and below them the mean confidence"
+        more = " of each cell" if screen.page_width() else ", and below them the mean confidence"
         st.caption(f"Rows{more}. Blue: right; orange: wrong, stronger where the share is larger.")
     with pairs:
         _pairs(figure, chosen, settings)

@@ -233,8 +233,8 @@ class Diagram:
             "line": {"width": 0},
             "name": f"{self._level} range if calibrated",
             "legendrank": 5,
-            # plotly draws bars below lines; without this the grey would cover their hatching.
-            "zorder": -1,
+            # plotly draws bars below lines; without this the grey would cover their hatching. Where it is set, points are cut at the axes.
+            "zorder": -1 if self.marks == "bars" else 0,
         }
         if self.marks == "bars":
             yield {

@@ -376,6 +376,17 @@ def test_each_tap_selects_the_bin_that_it_points_at(view):
         page.wait_for_url(f"**selected=bins~{number}")
 
 
+def test_rows_that_were_asked_for_stand_above_the_diagram_on_a_phone(view):
+    page = view(width=390, height=844, stranger=True).open("/reliability?selected=bins~14").page
+    rows, diagram = page.locator("[data-testid=stMain] h3"), page.locator(".js-plotly-plot")
+
+    def tops():
+        return [q.first.bounding_box()["y"] for q in (rows, diagram) if q.count()]
+
+    first = waiting.in_the_end(page, tops, lambda at: len(at) == 2 and at[0] < at[1])
+    assert first[0] < first[1]
+
+
 def _has_a_diagram_with_its_words(tab):
     tab.page.wait_for_selector(".js-plotly-plot .bars .point path", state="attached")
     chart = tab.page.locator("[data-testid=stPlotlyChart]").first

@@ -1,5 +1,6 @@
 """Figures of comparisons."""
 
+import html
 import json
 from dataclasses import replace
 
@@ -44,6 +45,17 @@ def board(experiments=12):
         for i in range(experiments)
     ]
     return judge(ResultTable.of(results), resamples=50).overall
+
+
+@pytest.mark.parametrize("figure", [Winrates, CriticalRanks])
+def test_on_a_phone_names_of_methods_stand_above_their_rows(figure):
+    above, beside = (figure.compute(board()).plot(width=width) for width in (350, None))
+    texts = (html.unescape(a.text) for a in above.layout.annotations)
+    names = [text.removeprefix("<i>").removesuffix("</i>") for text in texts]
+    assert names[-len(METHODS) :] == list(METHODS)
+    assert above.layout.yaxis.showticklabels is False
+    assert above.layout.margin.l < beside.layout.margin.l
+    assert not set(METHODS) & {a.text for a in beside.layout.annotations}
 
 
 def test_winrates_are_those_of_the_leaderboard():

@@ -117,12 +117,12 @@ def test_points_carry_their_gap_and_fade_where_rows_are_few():
         )
     }
     assert ends == {(0.25, 0.1, 0.25), (0.75, 0.95, 0.75), (0.95, 0.5, 0.95)}
-    # The range lies behind everything, also behind bars, whose hatching it would cloud.
-    for marks in ("points", "bars"):
-        (band,) = [
-            t for t in drawn(figure, marks=marks)["data"] if "if calibrated" in t.get("name", "")
-        ]
-        assert band["zorder"] < 0
+    # The range lies behind everything, also behind bars, whose hatching it would cloud; elsewhere another plane would cut points.
+    for marks, plane in (("points", 0), ("bars", -1)):
+        lines = of_type(drawn(figure, marks=marks), "scatter")
+        assert "if calibrated" in lines[0]["name"]
+        assert lines[0]["zorder"] == plane
+        assert not any(line.get("zorder") for line in lines[1:])
     with pytest.raises(OptionError, match="one of points, bars"):
         figure.plot(marks="circles")
 
