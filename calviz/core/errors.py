@@ -280,7 +280,8 @@ def check_whole(name: str, value: Any, *, least: int | None = None) -> None:
 def check_level(level: float, name: str = "level") -> None:
     """Raise OptionError unless the level of an interval, or another share, lies between 0 and 1, both excluded."""
     if not 0 < level < 1:
-        raise OptionError(f"'{name}' must lie between 0 and 1, got {level!r}.")
+        percent = f" ({level:g} % is {level / 100:g})" if 1 < level < 100 else ""
+        raise OptionError(f"'{name}' must lie between 0 and 1, got {level!r}{percent}.")
 
 
 def checked_cutoff(value: Any, name: str = "cutoff") -> float:

@@ -255,7 +255,7 @@ class Watch:
     looks: list[Look] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        check_level(self.alpha)
+        check_level(self.alpha, "alpha")
 
     def add(self, data: Dataset | Profile | Sample, when: str | None = None) -> WatchState:
         """Look at new rows: at each day of their times, in order, or at all at once.

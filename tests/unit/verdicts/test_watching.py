@@ -287,7 +287,7 @@ def test_scores_of_0_and_1_and_a_single_row_can_be_watched():
 
 def test_what_cannot_be_watched_is_one_sentence():
     rng = np.random.default_rng(0)
-    with pytest.raises(OptionError, match="between 0 and 1"):
+    with pytest.raises(OptionError, match="'alpha' must lie between 0 and 1"):
         Watch(alpha=1.0)
     with pytest.raises(NotAvailable, match="nothing has been looked at"):
         Watch().state  # noqa: B018
