@@ -143,13 +143,8 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
     data = sample.data
     if data.n < LEVELS:
         return
-    if data.ids is not None:
-        ids = np.asarray(data.ids)
-        # Mostly all differ, which a set tells without the import of pandas.
-        few = ids.size <= 100_000 and ids.dtype.kind != "f"
-        codes = None if few and len(set(ids.tolist())) == ids.size else _codes(ids)
-        if codes is not None and codes.max() + 1 < data.n:
-            yield "with the same id", codes, 0.0
+    if (codes := sample.once(_repeated_ids)) is not None:
+        yield "with the same id", codes, 0.0
     for name, column in data.groups.items():
         rows = np.bincount(column.codes, minlength=1)
         levels = int(np.count_nonzero(rows))
@@ -165,6 +160,40 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
             codes_of_all = np.cumsum(alone) + codes_of_open.max()
             codes_of_all[open_] = codes_of_open
             yield "with exactly the same scores", codes_of_all, COPIES
+
+
+def _repeated_ids(sample: Sample) -> IntArray | None:
+    """Codes of the ids, shape (n,), if any is that of several rows."""
+    if sample.data.ids is None:
+        return None
+    ids = np.asarray(sample.data.ids)
+    # Mostly all differ, which a set tells without the import of pandas.
+    if ids.size <= 100_000 and ids.dtype.kind != "f" and len(set(ids.tolist())) == ids.size:
+        return None
+    codes = _codes(ids)
+    return codes if codes.max() + 1 < ids.size else None
+
+
+@check("CAL027", "Rows of several models", clusters=True, weights=True)
+def several_models(sample: Sample) -> Iterator[Told]:
+    """Search for a column by which each id stands once for each value, always with the same label."""
+    data, codes = sample.data, sample.once(_repeated_ids)
+    if codes is None or not isinstance(data, Predictions):
+        return
+    label = np.empty(codes.max() + 1, dtype=data.labels.dtype)
+    label[codes] = data.labels
+    if not (label[codes] == data.labels).all():
+        return
+    for name, column in data.groups.items():
+        times = np.bincount(codes * len(column.levels) + column.codes)
+        if times.max() == 1 and np.count_nonzero(np.bincount(column.codes)) * label.size == data.n:
+            column_name = shorten(name, 30)
+            yield (
+                "warning",
+                f"Each of {label.size:,} ids has a row for each value of '{column_name}', always with the same label: if these are models, judge "
+                f"one at a time (the chip Rows, or --split-column '{column_name}' --split VALUE), for these numbers mix them.",
+            )
+            return
 
 
 def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:

@@ -36,6 +36,7 @@ FACTS = {
     "CAL011": "shared rows",
     "CAL024": "weights and clusters",
     "CAL025": "what was not checked",
+    "CAL027": "rows of several models",
 }
 
 

@@ -517,6 +517,25 @@ def test_cal011_same_id(ids):
     assert not about_splits(within, "CAL011")
 
 
+def test_cal027_rows_of_several_models():
+    one = classes_in_splits(100, None)
+    ids, model = np.tile(np.arange(100), 2), np.repeat(["a", "b"], 100)
+
+    def told(labels, **columns):
+        data = calviz.Predictions(probs=np.tile(one.probs, (2, 1)), labels=labels, **columns)
+        return about_splits(data, "CAL027")
+
+    labels = np.tile(one.labels, 2)
+    (text,) = told(labels, ids=ids, groups={"site": labels % 2, "net": model})
+    assert text.startswith("Each of 100 ids has a row for each value of 'net'")
+    # Visits of patients have labels of their own; without ids, or with one for each row, nothing says what belongs together.
+    other = np.r_[one.labels, (one.labels + 1) % one.n_classes]
+    assert not told(other, ids=ids, groups={"net": model})
+    assert not told(labels, groups={"net": model})
+    assert not told(labels, ids=np.arange(200), groups={"net": model})
+    assert not told(labels, ids=ids, groups={"net": np.append(model[:199], "a")})
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_cal011_identical_rows(dtype):
     one = classes_in_splits(200, None)
