@@ -128,10 +128,9 @@ class Report:
 
     @property
     def on_one_page(self) -> bool:
-        """Whether it holds only sections of the preset "one-page", about one subject, so that it fits on a sheet of paper."""
+        """Whether it holds only sections of the preset "one-page", so that each part fits on a sheet of paper."""
         keys = {w.section.key for part in self.parts for w in part.sections}
-        few = {"diagram"} <= keys <= set(PRESETS["one-page"].sections)
-        return few and len(self.parts) == 1 and not self.shared
+        return {"diagram"} <= keys <= set(PRESETS["one-page"].sections) and not self.shared
 
     @property
     def byline(self) -> tuple[str, ...]:
