@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import betainc, gammaincc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
-from calviz.core.entry_specs import Told, check
+from calviz.core.entry_specs import Told, check, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
@@ -162,6 +162,7 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
             yield "with exactly the same scores", codes_of_all, COPIES
 
 
+@takes_weights
 def _repeated_ids(sample: Sample) -> IntArray | None:
     """Codes of the ids, shape (n,), if any is that of several rows."""
     if sample.data.ids is None:

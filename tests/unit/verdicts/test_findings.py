@@ -526,7 +526,9 @@ def test_cal027_rows_of_several_models():
         return about_splits(data, "CAL027")
 
     labels = np.tile(one.labels, 2)
-    (text,) = told(labels, ids=ids, groups={"site": labels % 2, "net": model})
+    columns = {"ids": ids, "groups": {"site": labels % 2, "net": model}}
+    (text,) = told(labels, **columns)
+    assert told(labels, **columns, weights=np.arange(1, 201)) == [text]
     assert text.startswith("Each of 100 ids has a row for each value of 'net'")
     # Visits of patients have labels of their own; without ids, or with one for each row, nothing says what belongs together.
     other = np.r_[one.labels, (one.labels + 1) % one.n_classes]
