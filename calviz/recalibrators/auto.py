@@ -150,7 +150,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self._failed: dict[str, str] = {}
         self._behind: dict[str, tuple[list[str], FloatArray]] = {}
         divisions = []
-        for _ in range(divisions_of(labels.size)):
+        for _ in range(2 if labels.size < TWICE_BELOW else 1):
             fold_of = shuffled_folds(labels, min(self.folds, labels.size), rng)
             folds: MappedFolds = []
             for fold in range(fold_of.max() + 1):
@@ -386,8 +386,8 @@ def extra_standard_errors(rows: int) -> float:
 
 #: Largest number of rows to choose on: more would not improve the choice.
 MOST_ROWS = 20_000
-#: Below this many rows, they are divided into folds this many times: the division affects the choice, and fits take milliseconds.
-DIVISIONS = {1_000: 3, 2_000: 2}
+#: Below this many rows, they are divided into folds twice: the division affects the choice, and fits take milliseconds.
+TWICE_BELOW = 2_000
 
 
 def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
@@ -407,11 +407,6 @@ def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
 def rows_to_choose_on(rows: int) -> IntArray:
     """Return at most `MOST_ROWS` evenly spaced positions among this many ordered rows."""
     return np.linspace(0, rows - 1, min(rows, MOST_ROWS)).astype(np.intp)
-
-
-def divisions_of(rows: int) -> int:
-    """Return how often this many rows are divided into folds."""
-    return next((often for most, often in DIVISIONS.items() if rows < most), 1)
 
 
 def shuffled_folds(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
