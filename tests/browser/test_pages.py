@@ -381,7 +381,9 @@ def test_rows_that_were_asked_for_stand_above_the_diagram_on_a_phone(view):
     rows, diagram = page.locator("[data-testid=stMain] h3"), page.locator(".js-plotly-plot")
 
     def tops():
-        return [q.first.bounding_box()["y"] for q in (rows, diagram) if q.count()]
+        # None while an element is exchanged for another.
+        boxes = [q.first.bounding_box() for q in (rows, diagram) if q.count()]
+        return [box["y"] for box in boxes if box is not None]
 
     first = waiting.in_the_end(page, tops, lambda at: len(at) == 2 and at[0] < at[1])
     assert first[0] < first[1]
