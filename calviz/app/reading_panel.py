@@ -37,6 +37,7 @@ _ROLES: Mapping[ColumnRole, tuple[str, str, str]] = {
     "weight": ("Weight", "gray", "how much each row counts"),
     "cluster": ("Cluster", "gray", "rows that belong together"),
     "id": ("Identifier", "gray", "of each row"),
+    "named model": ("Model of the row", "gray", "its name"),
     "ignored": ("No role", "gray", "numbers and texts are sliced by"),
 }
 
@@ -116,6 +117,8 @@ def draw_other_ways(entry: OpenFile) -> None:
     if entry.source is None:
         return
     is_open = st.session_state.get(_OPEN) == entry.key
+    if entry.loaded.recognition.model_column and st.button("Read it as one model"):
+        read_again(entry.title, entry.source, replace(entry.options, model_column=""))
     if not is_open:
         if st.button("Read it differently", icon=":material/tune:"):
             st.session_state[_OPEN] = entry.key
@@ -150,6 +153,14 @@ def _with_classes(shown: FirstRows, entry: OpenFile) -> FirstRows:
     if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
         return shown
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
+
+
+def draw_models_of_rows(entry: OpenFile, column: str | None) -> None:
+    """Offer to read the values of a column as models, in one click."""
+    if entry.source is None or column is None:
+        return
+    if st.button(f"Read '{md(shorten(column, 30))}' as models", icon=":material/stacks:"):
+        read_again(entry.title, entry.source, replace(entry.options, model_column=column))
 
 
 def draw_other_way_round(entry: OpenFile) -> None:
