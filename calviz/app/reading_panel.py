@@ -137,7 +137,7 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
     """Draw the rows and roles of a file, if it has any, and the form; return the options that were chosen, or None."""
     found = entry.loaded.recognition
     try:
-        shown = _with_classes(_first_rows(entry.content_key, entry), entry)
+        shown = _as_read(_first_rows(entry.content_key, entry), entry)
     except CalvizError:  # several logs, whose rows are made from all of them
         return draw_details(entry.key, entry.options, found.columns, found.choices)
     st.caption("Choose a role to change it: the file is read again at once.")
@@ -147,9 +147,12 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
     return options or details
 
 
-def _with_classes(shown: FirstRows, entry: OpenFile) -> FirstRows:
-    """Name the class of a single score, which only the labels say."""
+def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
+    """Name the class of a single score, which only the labels say; only all rows say whether a column names models."""
     found = entry.loaded.recognition
+    if found.model_column is None:
+        roles = {n: "group" if r == "named model" else r for n, r in shown.roles.items()}
+        shown = replace(shown, roles=roles)
     if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
         return shown
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))

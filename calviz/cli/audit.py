@@ -297,10 +297,8 @@ class Audit:
                 }
                 for name, (value, low, high) in c.shares().items()
             }
-            nets = {
-                "net_benefit": c.net_benefit,
-                "net_benefit_of_acting_on_all": c.net_benefit_of_all,
-            }
+            nets = {"net_benefit": c.net_benefit}
+            nets["net_benefit_of_acting_on_all"] = c.net_benefit_of_all
             extra["decisions"] = {"cutoff": self.cutoff, **c.whole, **shares, **nets}
         if one.conventions is not None:
             extra["conventions"] = convention_records(one.conventions)

@@ -218,9 +218,8 @@ class ReadingOptions:
             raise OptionError("'answer_pattern' and 'same_answers' go with 'answers'.")
         if self.choices is not None:
             choices = str(self.choices)
-            if choices not in ("top", "each") and not re.fullmatch(
-                "[1-9][0-9]{0,4}", choices, re.ASCII
-            ):
+            number = re.fullmatch("[1-9][0-9]{0,4}", choices, re.ASCII)
+            if choices not in ("top", "each") and not number:
                 raise OptionError(
                     f"'choices' must be top, each, or the number of choices, got {self.choices!r:.40}."
                 )

@@ -380,8 +380,8 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
         if options.cluster_column is None and usual in column_names.CLUSTERS and repeats:
             yield Notice.LOGS_AND_HINTS.finding(
                 "info",
-                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column "
-                f"'{name}', --cluster), and intervals and p-values take it into account",
+                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
+                "intervals and p-values take it into account; if they are of several models, say which column names these (--model-column)",
             )
         elif options.weight_column is None and usual in column_names.WEIGHTS and column.numeric:
             yield Notice.LOGS_AND_HINTS.finding(
