@@ -32,9 +32,7 @@ def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray |
     model : Factor
     """
     values = np.flatnonzero(np.bincount(model.codes))
-    if not len(model) == ids.size == labels.size or values.size < 2:
-        return None
-    if ids.size != values.size * (ids.max() + 1):
+    if not len(model) == labels.size == ids.size == values.size * (ids.max() + 1):
         return None
     rows = np.lexsort((model.codes, ids)).reshape(-1, values.size)
     alike = all((part[rows] == part[rows[:, :1]]).all() for part in (ids, labels))

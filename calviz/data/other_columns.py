@@ -129,12 +129,14 @@ class OtherColumns:
         layout, counted = self.layout, self.options.weight_kind == "frequency"
         if not layout.long or labels is None or len(layout.scores) > 1 or counted:
             return {}
-        ids, named = (Factor.of(one_dimensional(fetched.columns[name])) for name in layout.long)
-        rows = rows_of_models(ids.codes, named, labels)
-        names = [name for name, count in named.counts().items() if count]
-        if rows is None or not all(names):
-            return {}
         identifier, model = layout.long
+        named = Factor.of(one_dimensional(fetched.columns[model]))
+        names = [name for name, count in named.counts().items() if count]
+        if len(names) < 2 or not all(names):
+            return {}
+        ids = Factor.of(one_dimensional(fetched.columns[identifier]))
+        if (rows := rows_of_models(ids.codes, named, labels)) is None:
+            return {}
         groups = tuple(name for name in layout.groups if name not in layout.long)
         notices = tuple(n for n in layout.notices if f"'{identifier}' repeat" not in n.message)
         self.layout = replace(layout, id=identifier, groups=groups, notices=notices)
