@@ -37,6 +37,7 @@ _ROLES: Mapping[ColumnRole, tuple[str, str, str]] = {
     "weight": ("Weight", "gray", "how much each row counts"),
     "cluster": ("Cluster", "gray", "rows that belong together"),
     "id": ("Identifier", "gray", "of each row"),
+    "named model": ("Model of the row", "gray", "its name"),
     "ignored": ("No role", "gray", "numbers and texts are sliced by"),
 }
 
@@ -116,6 +117,8 @@ def draw_other_ways(entry: OpenFile) -> None:
     if entry.source is None:
         return
     is_open = st.session_state.get(_OPEN) == entry.key
+    if entry.loaded.recognition.model_column and st.button("Read it as one model"):
+        read_again(entry.title, entry.source, replace(entry.options, model_column=""))
     if not is_open:
         if st.button("Read it differently", icon=":material/tune:"):
             st.session_state[_OPEN] = entry.key
@@ -134,7 +137,7 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
     """Draw the rows and roles of a file, if it has any, and the form; return the options that were chosen, or None."""
     found = entry.loaded.recognition
     try:
-        shown = _with_classes(_first_rows(entry.content_key, entry), entry)
+        shown = _as_read(_first_rows(entry.content_key, entry), entry)
     except CalvizError:  # several logs, whose rows are made from all of them
         return draw_details(entry.key, entry.options, found.columns, found.choices)
     st.caption("Choose a role to change it: the file is read again at once.")
@@ -144,12 +147,23 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
     return options or details
 
 
-def _with_classes(shown: FirstRows, entry: OpenFile) -> FirstRows:
-    """Name the class of a single score, which only the labels say."""
+def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
+    """Name the class of a single score, which only the labels say; only all rows say whether a column names models."""
     found = entry.loaded.recognition
+    if found.model_column is None:
+        roles = {n: "group" if r == "named model" else r for n, r in shown.roles.items()}
+        shown = replace(shown, roles=roles)
     if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
         return shown
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
+
+
+def draw_models_of_rows(entry: OpenFile, column: str | None) -> None:
+    """Offer to read the values of a column as models, in one click."""
+    if entry.source is None or column is None:
+        return
+    if st.button(f"Read '{md(shorten(column, 30))}' as models", icon=":material/stacks:"):
+        read_again(entry.title, entry.source, replace(entry.options, model_column=column))
 
 
 def draw_other_way_round(entry: OpenFile) -> None:

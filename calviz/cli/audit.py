@@ -214,6 +214,9 @@ class Audit:
             loaded = summed(file, self.reading, quiet=self.outputs.quiet)
         if loaded is None:
             loaded = read_file(file, self.reading, self.label_file)
+        if (column := loaded.recognition.model_column) and column in (self.by, self.sites):
+            reading = replace(self.reading, model_column="")
+            loaded = read_file(file, reading, self.label_file)
         if self.prevalence is not None:
             models = {n: at_prevalence(m, self.prevalence) for n, m in loaded.models.items()}
             loaded = replace(loaded, models=models)
@@ -294,10 +297,8 @@ class Audit:
                 }
                 for name, (value, low, high) in c.shares().items()
             }
-            nets = {
-                "net_benefit": c.net_benefit,
-                "net_benefit_of_acting_on_all": c.net_benefit_of_all,
-            }
+            nets = {"net_benefit": c.net_benefit}
+            nets["net_benefit_of_acting_on_all"] = c.net_benefit_of_all
             extra["decisions"] = {"cutoff": self.cutoff, **c.whole, **shares, **nets}
         if one.conventions is not None:
             extra["conventions"] = convention_records(one.conventions)

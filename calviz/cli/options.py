@@ -269,6 +269,7 @@ def reading(
     label: str | None = None,
     scores: Names = None,
     models: Names = None,
+    model_column: str | None = None,
     kind: Literal["probabilities", "logits", "confidence"] | None = None,
     prediction_column: str | None = None,
     correct_column: str | None = None,
@@ -299,6 +300,8 @@ def reading(
         Score columns, by name or by prefix; for NPZ files, the name of the array.
     models : COL,COL|PREFIX*
         Score columns of which each is the probability of the event by a model of its own.
+    model_column : COL
+        Column that names the model of each row; '' if all rows are judged together.
     kind
         What the scores are.
     prediction_column : COL
@@ -401,6 +404,8 @@ def chosen_model(loaded: Loaded, name: str | None) -> str:
     first, *others = loaded.models
     if name is None and others:
         names = ", ".join(loaded.models)
+        if loaded.recognition.model_column:
+            names += "; all together: --model-column ''"
         raise OptionError(f"{loaded.file} holds several models; choose one with --model: {names}.")
     chosen = first if name is None else name
     check_models([chosen], loaded.models)

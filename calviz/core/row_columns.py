@@ -23,6 +23,24 @@ if TYPE_CHECKING:
     pass
 
 
+def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray | None:
+    """The rows of each model, shape (models, n), those of one id below each other; None unless each id has one of each model, with one label.
+
+    Parameters
+    ----------
+    ids, labels : ndarray of int, shape (models * n,)
+    model : Factor
+    """
+    values = np.flatnonzero(np.bincount(model.codes))
+    if not len(model) == labels.size == ids.size == values.size * (ids.max() + 1):
+        return None
+    rows = np.lexsort((model.codes, ids)).reshape(-1, values.size)
+    alike = all((part[rows] == part[rows[:, :1]]).all() for part in (ids, labels))
+    if not alike or (model.codes[rows] != values).any():
+        return None
+    return rows[np.argsort(rows[:, 0])].T
+
+
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
     """Return a column of clusters; raises InputError if a value is missing, or if clusters do not group the rows."""
     column = Factor.of(clusters)

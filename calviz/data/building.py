@@ -116,6 +116,8 @@ class _Builder:
         self.repairs: list[str] = []
         #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
+        #: The rows of each model that a column names.
+        self.parts: dict[str, IntArray | None] = {}
         #: Texts made of labels that are written back although some are missing.
         self.label_texts: dict[str, Factor] = {}
         #: Masks of the rows to keep, and of those left out for want of a label only, shape (n,); None if all are kept.
@@ -126,15 +128,9 @@ class _Builder:
 
     def build(self) -> Loaded:
         layout, confidence = self.layout, self.layout.confidence
-        names = (
-            layout.label,
-            layout.correct,
-            layout.split,
-            layout.id,
-            layout.cluster,
-            layout.weight,
-        )
-        singles = {*names, layout.time, *layout.groups, *layout.numbers, *layout.kept}
+        roles = ("label", "correct", "split", "id", "cluster", "weight", "time")
+        singles = {getattr(layout, role) for role in roles} | {*(layout.long or ())}
+        singles |= {*layout.groups, *layout.numbers, *layout.kept}
         singles |= {*layout.one_hot, *layout.features}
         blocks = [s.columns for s in layout.scores]
         blocks += [s.logits for s in layout.scores if s.logits]
@@ -159,21 +155,21 @@ class _Builder:
             decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
+        columns = self._columns(fetched, decoded.indices)
         keep = self._rows_to_keep(list(arrays), decoded.missing | self._unknown(fetched))
-        columns = self._columns(fetched)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
         for scores, array in zip(self.layout.scores, arrays, strict=True):
             if scores.reversed:
                 array = np.ascontiguousarray(array[:, ::-1])
             logits = logits_beside[0] if scores.logits else None
-            model = scores.model or self.name
-            make = partial(
-                self._model, scores, array, decoded.indices, names, model, columns,
-                filled=fetched.filled(array), logits=logits,
-            )  # fmt: skip
-            models[model] = make(keep)
-            self._add_waiting(model, make)
+            for model, part in (self.parts or {scores.model or self.name: None}).items():
+                make = partial(
+                    self._model, scores, array, decoded.indices, names, model, columns,
+                    filled=fetched.filled(array), logits=logits, part=part,
+                )  # fmt: skip
+                models[model] = make(keep)
+                self._add_waiting(model, make)
         return self._built(models, decoded.form)
 
     def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
@@ -231,15 +227,18 @@ class _Builder:
         keep: BoolArray | None,
         filled: RowsInRange | None = None,
         logits: FloatArray | None = None,
+        part: IntArray | None = None,
     ) -> Predictions:
-        """Make the predictions of one model, of the rows to keep."""
-        rows = None if keep is None else np.flatnonzero(keep)
-        original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
+        """Make the predictions of one model, of the rows to keep, or of its part of them."""
+        rows = part
         if keep is not None:
+            rows = np.flatnonzero(keep) if part is None else part[keep[part]]
+        original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
+        if rows is not None:
             # Drop the same rows from the logits, unless the lengths disagree.
-            if logits is not None and len(logits) == len(keep):
-                logits = logits[keep]
-            array, indices, columns = array[keep], indices[keep], rows_taken(columns, keep)
+            if logits is not None and len(logits) == len(array):
+                logits = logits[rows]
+            array, indices, columns = array[rows], indices[rows], rows_taken(columns, rows)
             indices = np.maximum(indices, 0)  # those of rows without labels mean nothing
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
@@ -315,7 +314,7 @@ class _Builder:
             return
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
         range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
-        of = f"'{short(scores.model)}': " if scores.model else ""
+        of = f"'{short(predictions.name)}': " if scores.model or self.parts else ""
         self.notices.append(
             Notice.ROW_SUMS.finding(
                 "warning",
@@ -469,11 +468,8 @@ class _Builder:
             if no_label.any():
                 row = int(no_label.argmax())
                 column = self.layout.correct
-                why = (
-                    ""
-                    if column is None
-                    else f", or '{short(column)}' does not say whether they were right"
-                )
+                right = f", or '{short(column or '')}' does not say whether they were right"
+                why = "" if column is None else right
                 raise InputError(
                     f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
                     row=row + 1,
@@ -486,6 +482,9 @@ class _Builder:
         incomplete = np.zeros_like(no_label)
         for array in arrays:
             incomplete |= np.isnan(array).any(axis=1)
+        if self.parts:  # models keep the same rows
+            rows = np.stack([part for part in self.parts.values() if part is not None])
+            incomplete[rows] = incomplete[rows].any(axis=0)
         missing = no_label | incomplete
         if not missing.any():
             return None
@@ -502,9 +501,10 @@ class _Builder:
         self.kept, self.unlabelled = keep, no_label & ~incomplete
         return keep
 
-    def _columns(self, fetched: Fetched) -> dict[str, Any]:
+    def _columns(self, fetched: Fetched, labels: IntArray | None = None) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
-        columns = others.build(fetched)
+        columns = others.build(fetched, labels)
+        self.layout, self.parts = others.layout, others.parts
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns
@@ -513,10 +513,8 @@ class _Builder:
 
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
-        if isinstance(self.options, ReadingForMap):
-            right = self._right_if_any(fetched, layout)
-        else:
-            right = self._right(fetched, layout)
+        for_map = isinstance(self.options, ReadingForMap)
+        right = (self._right_if_any if for_map else self._right)(fetched, layout)
         columns = self._columns(fetched)
         keep = self._rows_to_keep([fetched.scores[0]], right.missing)
         make = partial(self._of_confidences, score, layout, right, columns)
@@ -582,10 +580,8 @@ class _Builder:
                 one_dimensional(values), 2, class_names=(), columns=(), base=None,
                 name=layout.correct, line=line,
             )  # fmt: skip
-            correct, form = (
-                decoded.indices == 1,
-                f"'{short(layout.correct)}' says whether it was right",
-            )
+            correct = decoded.indices == 1
+            form = f"'{short(layout.correct)}' says whether it was right"
             missing |= decoded.missing
         else:
             assert truth is not None
@@ -662,6 +658,7 @@ class _Builder:
             cluster_column=layout.cluster,
             weight_column=layout.weight,
             time_column=layout.time if data.times is not None else None,
+            model_column=layout.long[1] if layout.long and self.parts else None,
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,
         )

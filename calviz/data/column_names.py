@@ -31,6 +31,11 @@ IDS = (
 )  # fmt: skip
 #: Words of which one marks identifiers, as in "ID Patient#", and words that rule them out.
 ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier", "nr", "nummer", "mrn"))
+#: Names of columns that name the model of each row.
+MODELS = (
+    "model", "model_name", "model_id", "modell", "modelo", "modello", "modèle", "modele", "classifier", "clf", "klassifikator", "method",
+    "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint", "run", "run_id",
+)  # fmt: skip
 #: Names of columns that may define clusters of rows if their values repeat.
 CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
             "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",

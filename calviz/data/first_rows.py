@@ -20,9 +20,9 @@ from calviz.data.reading import facts_in
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.score_columns import find_scores
 
-#: What a column may be; "score" is of a class or the event, "model" the score of a model of its own.
+#: What a column may be; "score" is of a class or the event, "model" the score of a model of its own, "named model" that of the row.
 ColumnRole = Literal[
-    "label", "score", "model", "confidence", "prediction", "correct", "split", "group", "time", "weight", "cluster", "id", "ignored",
+    "label", "score", "model", "confidence", "prediction", "correct", "split", "group", "time", "weight", "cluster", "id", "named model", "ignored",
 ]  # fmt: skip
 ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
 #: Roles that any number of columns may have.
@@ -130,6 +130,7 @@ def _options_of(
         "correct_column": one("correct"),
         "split_column": one("split") or "",
         "id_column": one("id") or "",
+        "model_column": one("named model") or "",
         "time_column": one("time") or "",
         "cluster_column": one("cluster"),
         "weight_column": one("weight"),
@@ -282,9 +283,11 @@ def _named(
         roles[predicted] = "prediction"
     roles |= {name: "group" for name in layout.groups if options.groups or _repeats(table[name])}
     confidence = layout.confidence or Confidence("")
+    identifier, model = layout.long or (layout.id, None)
     single: dict[ColumnRole, str | None] = {
         "split": layout.split,
-        "id": layout.id,
+        "id": identifier,
+        "named model": model,
         "time": layout.time,
         "cluster": layout.cluster,
         "weight": layout.weight,

@@ -55,6 +55,7 @@ class Notice(Enum):
     )
     WEIGHT_ZERO = "DATA014", "Rows of weight 0, which neither fit nor judge"
     LEFT_OUT = "DATA015", "Columns and arrays that are left out"
+    MODELS = "DATA016", "A column that names the model of each row"
 
     def __new__(cls, code: str, title: str) -> Notice:
         """Make a kind whose value is its code."""
@@ -123,6 +124,8 @@ class ReadingOptions:
         The score columns; an entry that ends in ``*`` is a prefix. In NPZ files, the key of the array.
     models : tuple of str, optional
         The score columns, or prefixes, of which each is a model of its own: its probability of the event.
+    model_column : str, optional
+        The column that names the model of each row, where each identifier has a row for each model; "" means none.
     kind : {"probabilities", "logits", "confidence"}, optional
         What the scores are: of the classes or the event, or of the prediction being right.
     split_column : str, optional
@@ -171,6 +174,7 @@ class ReadingOptions:
     label: str | None = None
     scores: tuple[str, ...] | None = None
     models: tuple[str, ...] | None = None
+    model_column: str | None = None
     kind: Literal["probabilities", "logits", "confidence"] | None = None
     split_column: str | None = None
     groups: tuple[str, ...] | None = None
@@ -214,9 +218,8 @@ class ReadingOptions:
             raise OptionError("'answer_pattern' and 'same_answers' go with 'answers'.")
         if self.choices is not None:
             choices = str(self.choices)
-            if choices not in ("top", "each") and not re.fullmatch(
-                "[1-9][0-9]{0,4}", choices, re.ASCII
-            ):
+            number = re.fullmatch("[1-9][0-9]{0,4}", choices, re.ASCII)
+            if choices not in ("top", "each") and not number:
                 raise OptionError(
                     f"'choices' must be top, each, or the number of choices, got {self.choices!r:.40}."
                 )
@@ -350,7 +353,7 @@ class Recognition:
     rows : int
     split_counts : mapping of str to int
         Rows per split.
-    cluster_column, weight_column, time_column : str or None
+    cluster_column, weight_column, time_column, model_column : str or None
     choices : tuple of int
         The distinct numbers of choices, if the rows were made from questions with choices; empty otherwise.
     fit_split, eval_split : str or None
@@ -373,6 +376,7 @@ class Recognition:
     cluster_column: str | None = None
     weight_column: str | None = None
     time_column: str | None = None
+    model_column: str | None = None
     choices: tuple[int, ...] = ()
 
     @property
@@ -404,21 +408,13 @@ class Recognition:
         elif self.label_form:
             parts.append(self.label_form)
         if self.split_counts:
-            split_parts = [
-                f"{short(name) or '(empty)'} {count:,}" for name, count in self.split_counts.items()
-            ]
-            counts = ", ".join([*split_parts[:8], *(["…"] if len(split_parts) > 8 else [])])
+            each = [f"{short(name) or '(empty)'} {n:,}" for name, n in self.split_counts.items()]
+            counts = ", ".join([*each[:8], *(["…"] if len(each) > 8 else [])])
             name = f"split {_quoted(self.split_column)} " if self.split_column else "splits "
             parts.append(f"{name}({counts})")
-        if self.id_column:
-            parts.append(f"identifiers {_quoted(self.id_column)}")
-        for words, column in (
-            ("clusters", self.cluster_column),
-            ("weights", self.weight_column),
-            ("times", self.time_column),
-        ):
-            if column:
-                parts.append(f"{words} {_quoted(column)}")
+        columns = {"identifiers": self.id_column, "clusters": self.cluster_column}
+        columns |= {"weights": self.weight_column, "times": self.time_column}
+        parts += [f"{words} {_quoted(column)}" for words, column in columns.items() if column]
         if self.groups:
             parts.append(f"groups {_some(self.groups, 5)}")
         return f"{self.format}: {', '.join(parts)}"

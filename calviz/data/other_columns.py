@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, Factor, FloatArray
+from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import INTERVAL
-from calviz.core.row_columns import checked_clusters, checked_weights
+from calviz.core.row_columns import checked_clusters, checked_weights, rows_of_models
 from calviz.data import column_names
 from calviz.data.column_names import plain
 from calviz.data.format import Column, Fetched, Table
@@ -112,6 +113,8 @@ class OtherColumns:
     ----------
     counts : ndarray, shape (n,), or None
         Frequency weights of aggregated rows, once the columns are built.
+    parts : mapping of str to ndarray
+        The rows of each model that a column names, then.
     """
 
     table: Table
@@ -119,11 +122,44 @@ class OtherColumns:
     options: ReadingOptions
     notices: list[Finding]
     counts: FloatArray | None = None
+    parts: dict[str, IntArray | None] = field(default_factory=dict)
 
-    def build(self, fetched: Fetched) -> dict[str, Any]:
-        """Return the columns as arguments of `Predictions`, by name."""
+    def _models(self, fetched: Fetched, labels: IntArray | None) -> dict[str, IntArray | None]:
+        """The rows of each model that a column names, in the same order; {} if not each identifier has a row for each."""
+        layout, counted = self.layout, self.options.weight_kind == "frequency"
+        if not layout.long or labels is None or len(layout.scores) > 1 or counted:
+            return {}
+        identifier, model = layout.long
+        named = Factor.of(one_dimensional(fetched.columns[model]))
+        names = [name for name, count in named.counts().items() if count]
+        if len(names) < 2 or not all(names):
+            return {}
+        ids = Factor.of(one_dimensional(fetched.columns[identifier]))
+        if (rows := rows_of_models(ids.codes, named, labels)) is None:
+            return {}
+        groups = tuple(name for name in layout.groups if name not in layout.long)
+        notices = tuple(n for n in layout.notices if f"'{identifier}' repeat" not in n.message)
+        self.layout = replace(layout, id=identifier, groups=groups, notices=notices)
+        text = (
+            f"each '{short(identifier)}' has one row for each value of '{short(model)}', with the same label: these are "
+            f"{len(names)} models of the same rows; one by --model, all rows together by --model-column ''"
+        )
+        self.notices.append(Notice.MODELS.finding("info", text))
+        if self.table[model].type == "integer":
+            names = [f"{model} {name}" for name in names]
+        return dict(zip(names, rows, strict=True))
+
+    def build(self, fetched: Fetched, labels: IntArray | None = None) -> dict[str, Any]:
+        """Return the columns as arguments of `Predictions`, by name; with class numbers, shape (n,), rows may be of several models."""
+        self.parts = self._models(fetched, labels)
         layout, n = self.layout, fetched.scores[0].shape[0]
         for_map = isinstance(self.options, ReadingForMap)
+        if self.options.model_column and not (self.parts or for_map):
+            raise InputError(
+                "it does not name models: not each row identifier has one row for each value, with the same label",
+                column=self.options.model_column,
+                remedy="name the identifier, or leave out the model column",
+            )
 
         def one(name: str) -> npt.NDArray[Any] | Factor:
             return one_dimensional(fetched.columns[name])
@@ -241,22 +277,21 @@ def in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
         raise error.in_column(name) from None
 
 
-def rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
-    """Return the columns of the rows of a mask, shape (n,)."""
+def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return the columns of the rows of a mask, or with these numbers."""
 
     def taken(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: taken(column) for key, column in value.items()}
-        return value.take(keep) if isinstance(value, Factor) else value[keep]
+        return value.take(rows) if isinstance(value, Factor) else value[rows]
 
-    names = columns["column_names"]
-    return {k: taken(v) for k, v in columns.items() if k != "column_names"} | {
-        "column_names": names
-    }
+    return {k: v if k == "column_names" else taken(v) for k, v in columns.items()}
 
 
 # ---- Recognition
 
+#: Types of columns that may name something.
+_DISCRETE = ("text", "integer")
 #: Columns of fractions with more distinct values than this are measurements, not groups.
 _MOST_FRACTIONS = 20
 
@@ -266,32 +301,39 @@ def split_column(view: TableView) -> str | None:
     return _role(view, view.options.split_column, column_names.SPLITS)
 
 
-def identifier_column(view: TableView) -> str | None:
-    """The column that identifies the rows: one with a usual name or, but for a map, the first with a word for it."""
+def identifier_column(view: TableView, model: str | None = None) -> str | None:
+    """The column that identifies the rows, of each model if a column names it: one with a usual name or, but for a map, a word for it."""
     worded: list[str] = []
     if not isinstance(view.options, ReadingForMap):
         worded = [key for key, name in view.plain.items() if column_names.is_identifier(name)]
-    return _role(view, view.options.id_column, (*column_names.IDS, *worded), _may_be_id)
+    fits = partial(_may_be_id, within=view.table[model] if model else None)
+    return _role(view, view.options.id_column, (*column_names.IDS, *worded), fits)
+
+
+def long_form(view: TableView, used: set[str]) -> tuple[str, str] | None:
+    """The columns that may name the model of each row, and identify the rows of each model."""
+    chosen = view.options.model_column
+    model = _role(view, chosen, column_names.MODELS, lambda c: c.type in _DISCRETE)
+    if model is None or (chosen is None and model in used):
+        return None
+    identifier = identifier_column(view, model)
+    return None if identifier in (None, model) else (identifier, model)
 
 
 def _role(
     view: TableView,
     option: str | None,
     names: tuple[str, ...],
-    fits: Callable[[Column], bool] | None = None,
+    fits: Callable[[Column], bool] = lambda _: True,
 ) -> str | None:
     if option is not None:
         return option or None
     if not view.table.named:
         return None
     taken = {view.options.label, *(view.options.scores or ()), *(view.options.groups or ())}
-    for name in names:
-        column = view.plain.get(name)
-        if column is None or column in taken or view.table[column].width is not None:
-            continue
-        if fits is None or fits(view.table[column]):
-            return column
-    return None
+    columns = (view.table[view.plain[name]] for name in names if name in view.plain)
+    free = (c for c in columns if c.name not in taken and c.width is None)
+    return next((c.name for c in free if fits(c)), None)
 
 
 def time_column(view: TableView, used: set[str]) -> str | None:
@@ -340,8 +382,8 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
         if options.cluster_column is None and usual in column_names.CLUSTERS and repeats:
             yield Notice.LOGS_AND_HINTS.finding(
                 "info",
-                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column "
-                f"'{name}', --cluster), and intervals and p-values take it into account",
+                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
+                "intervals and p-values take it into account; if they are of several models, say which column names these (--model-column)",
             )
         elif options.weight_column is None and usual in column_names.WEIGHTS and column.numeric:
             yield Notice.LOGS_AND_HINTS.finding(
@@ -356,8 +398,9 @@ def _has_repeats(column: Column) -> bool:
     return FEWEST_CLUSTERS <= len(set(values)) <= len(values) / 2
 
 
-def _may_be_id(column: Column) -> bool:
-    return column.type in ("text", "integer") and len(set(column.head.tolist())) == len(column.head)
+def _may_be_id(column: Column, within: Column | None = None) -> bool:
+    heads = [c.head.tolist() for c in (column, within) if c]
+    return column.type in _DISCRETE and len({*zip(*heads, strict=False)}) == len(column.head)
 
 
 def number_columns(view: TableView, used: set[str]) -> tuple[str, ...]:

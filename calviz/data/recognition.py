@@ -97,6 +97,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         split=split_column(view),
         # A column that defines clusters does not identify single rows.
         id=None if identifier == cluster else identifier,
+        long=None if for_map else other_columns.long_form(view, used),
         groups=groups,
         groups_chosen=options.groups is not None,
         numbers=numbers,
@@ -167,6 +168,7 @@ _NAMED = {
     "label": "label",
     "split_column": "split column",
     "id_column": "identifier column",
+    "model_column": "model column",
     "prediction_column": "column of predictions",
     "correct_column": "column that says what was right",
     "cluster_column": "cluster column",

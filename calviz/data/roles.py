@@ -105,6 +105,8 @@ class ColumnRoles:
         Whether each class has a label of its own.
     correct : str or None
         A column that is missing where the label is not known.
+    long : tuple of str, or None
+        The columns that may name the model of each row and, within each model, identify the rows.
     numbers : tuple of str
         Columns that are carried along with the scores.
     features : tuple of str
@@ -121,6 +123,7 @@ class ColumnRoles:
     correct: str | None = None
     split: str | None = None
     id: str | None = None
+    long: tuple[str, str] | None = None
     groups: tuple[str, ...] = ()
     groups_chosen: bool = False
     numbers: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, fit_temperature
+from calviz.core.row_columns import rows_of_models
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, chosen_bins
@@ -175,26 +176,23 @@ def _repeated_ids(sample: Sample) -> IntArray | None:
     return codes if codes.max() + 1 < ids.size else None
 
 
-@check("CAL027", "Rows of several models", clusters=True, weights=True)
-def several_models(sample: Sample) -> Iterator[Told]:
-    """Search for a column by which each id stands once for each value, always with the same label."""
+@takes_weights
+def column_of_models(sample: Sample) -> str | None:
+    """The group column by which each id stands once for each value, always with the same label."""
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None or not isinstance(data, Predictions):
-        return
-    label = np.empty(codes.max() + 1, dtype=data.labels.dtype)
-    label[codes] = data.labels
-    if not (label[codes] == data.labels).all():
-        return
-    for name, column in data.groups.items():
-        times = np.bincount(codes * len(column.levels) + column.codes)
-        if times.max() == 1 and np.count_nonzero(np.bincount(column.codes)) * label.size == data.n:
-            column_name = shorten(name, 30)
-            yield (
-                "warning",
-                f"Each of {label.size:,} ids has a row for each value of '{column_name}', always with the same label: if these are models, judge "
-                f"one at a time (the chip Rows, or --split-column '{column_name}' --split VALUE), for these numbers mix them.",
-            )
-            return
+        return None
+    fits = (n for n, c in data.groups.items() if rows_of_models(codes, c, data.labels) is not None)
+    return next(fits, None)
+
+
+@check("CAL027", "Rows of several models", clusters=True, weights=True)
+def several_models(sample: Sample) -> Iterator[Told]:
+    """Say that the values of a column may be models, which these numbers mix."""
+    if (name := sample.once(column_of_models)) is not None:
+        text = f"Each id has one row for each value of '{shorten(name, 30)}', with the same label"
+        remedy = f"if these are models, name the column (--model-column '{shorten(name, 30)}')"
+        yield "warning", f"{text}: these numbers mix them; {remedy}.", f"{text}: models?"
 
 
 def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:

@@ -500,6 +500,29 @@ def test_scores_that_rank_in_reverse_are_read_the_other_way_by_one_click():
     assert entry.options == ReadingOptions(class_names=("1", "0"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("column", ["model", "site"])
+def test_rows_of_several_models_are_read_as_models_and_back(column):
+    rows = [f"{i},{m},{i % 2},{p}" for m in "ab" for i, p in enumerate(_scores(1_000))]
+    content = "\n".join([f"id,{column},label,p", *rows]).encode()
+    app = upload(open_page(page="data"), "mine.csv", content)
+    if column == "model":
+        assert "holds 2 models of the same rows, named in 'model'" in text_of(app)
+        assert [*_only_file(app).loaded.models] == ["a", "b"]
+        press(app, "Read it as one model")
+        assert _only_file(app).options == ReadingOptions(model_column="")
+    assert len(_only_file(app).loaded.models) == 1
+    app.open("overview")
+    press(app, f"Read '{column}' as models")
+    assert [*_only_file(app).loaded.models] == ["a", "b"]
+    assert any(chip.startswith("Model") for chip in chips(app))
+
+
+def _only_file(app):
+    (entry,) = app.session_state["calviz.files"].values()
+    return entry
+
+
 def _scores(n):
     return [(i * 37 % 100) / 100 for i in range(n)]
 

@@ -280,6 +280,34 @@ class TestSeveral:
         assert [record["name"] for record in both] == ["net", "tree"]
         assert [record["file"] for record in both] == [str(models)] * 2
 
+    @pytest.fixture
+    def long(self, tmp_path) -> Path:
+        path = tmp_path / "long.csv"
+        path.write_text(
+            "id,model,label,p_a,p_b\n1,net,a,0.9,0.1\n2,net,b,0.2,0.8\n3,net,b,0.6,0.4\n"
+            "3,tree,b,0.3,0.7\n1,tree,a,0.6,0.4\n2,tree,b,0.5,0.5\n"
+        )
+        return path
+
+    def test_models_that_a_column_names_are_those_of_columns(self, models, long):
+        wide, named = audit(models), audit(long)
+        assert [record["name"] for record in named] == ["net", "tree"]
+        for one, other in zip(wide, named, strict=True):
+            assert one["metrics"]["nll"]["value"] == other["metrics"]["nll"]["value"]
+        assert audit(long, "--model", "tree")["name"] == "tree"
+        assert audit(long, "--model-column", "")["rows"] == 6
+        assert audit(long, "--by", "model")["rows"] == 6
+        out = run("audit", long)
+        assert "3 rows" in out.stdout
+        assert "one by --model, all rows together by --model-column ''" in out.stdout
+        compared = run("compare-models", long)
+        assert "The identifiers of all 3 rows are the same" in compared.stdout
+        refused = run("threshold", long, "--risk", "0.1")
+        assert refused.exit_code == 2
+        assert (
+            "choose one with --model: net, tree; all together: --model-column ''" in refused.stderr
+        )
+
     def test_a_model_that_is_chosen_is_an_object(self, models):
         record = audit(models, "--model", "tree")
         assert record["name"] == "tree"

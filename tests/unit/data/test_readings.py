@@ -749,3 +749,103 @@ def test_the_row_that_an_error_names_is_among_them():
 def test_a_cell_that_is_no_number_is_shown_as_it_is() -> None:
     shown = first_rows(b"p_a,p_b,label\n0.2,0.8,b\noops,0.1,a\n,0.3,b\n", name="x.csv")
     assert shown.cells["p_a"] == ("0.2", "oops", "")
+
+
+# ---- Long form: a column names the model of each row
+
+
+def long_form(name: str = "Modell", id: str = "Nr") -> pd.DataFrame:
+    """The same rows of two models with probabilities of three classes, below each other."""
+    truth = classes(3)[1]
+    table = {
+        id: np.tile(np.arange(N), 2),
+        name: np.repeat(["Netz A", "Wald B"], N),
+        "Wahrheit": np.tile(np.array(["Müll", "Straße", "Grün"])[truth], 2),
+    }
+    scores = np.concatenate([classes(3)[0], classes(3, seed=1)[0]])
+    return pd.DataFrame(table | dict(zip(("p_Müll", "p_Straße", "p_Grün"), scores.T, strict=True)))
+
+
+def read_long(table: pd.DataFrame, **options: Any) -> Loaded:
+    content = table.to_csv(index=False, sep=";", decimal=",").encode("latin-1")
+    return read(content, name="x.csv", options=ReadingOptions(**options))
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_rows_of_several_models_are_models_of_the_same_rows(seed):
+    table = long_form()
+    found = read_long(table if seed is None else table.sample(frac=1, random_state=seed))
+    assert {*found.models} == {"Netz A", "Wald B"}
+    assert found.recognition.model_column == "Modell"
+    assert found.recognition.id_column == "Nr"
+    assert found.recognition.rows == N
+    assert not found.recognition.groups
+    one, two = found.models.values()
+    assert np.array_equal(one.ids, two.ids)
+    assert np.array_equal(one.labels, two.labels)
+    for name, model in found.models.items():
+        own = table[table["Modell"] == name].set_index("Nr").loc[np.asarray(model.ids).astype(int)]
+        np.testing.assert_allclose(model.probs, own.filter(like="p_"), atol=1e-6)
+        assert [model.class_names[y] for y in model.labels] == own["Wahrheit"].tolist()
+    (notice,) = (n for n in found.notices if n.code == "DATA016")
+    assert "'Nr' has one row for each value of 'Modell'" in notice.message
+    assert not any("repeat" in n.message for n in found.notices)
+
+
+def _one_id_is_missing(table: pd.DataFrame) -> pd.DataFrame:
+    return table[:-1]
+
+
+def _a_label_differs(table: pd.DataFrame) -> pd.DataFrame:
+    table.loc[N, "Wahrheit"] = next(c for c in ("Müll", "Grün") if c != table.loc[0, "Wahrheit"])
+    return table
+
+
+def _the_id_is_missing(table: pd.DataFrame) -> pd.DataFrame:
+    return table.drop(columns="Nr")
+
+
+def _nothing_says_model(table: pd.DataFrame) -> pd.DataFrame:
+    return table.rename(columns={"Modell": "Standort"})
+
+
+@pytest.mark.parametrize(
+    "change", [_one_id_is_missing, _a_label_differs, _the_id_is_missing, _nothing_says_model]
+)
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_rows_that_are_not_surely_of_several_models_are_one(change, shuffled):
+    table = change(long_form())
+    found = read_long(table.sample(frac=1, random_state=0) if shuffled else table)
+    assert len(found.models) == 1
+    assert found.first.n == len(table)
+    assert found.recognition.model_column is None
+    assert {*found.recognition.groups} & {"Modell", "Standort"}
+
+
+def test_the_model_column_is_chosen_and_declined():
+    assert len(read_long(long_form("Standort"), model_column="Standort").models) == 2
+    assert read_long(long_form(), model_column="").first.n == 2 * N
+    assert read_long(long_form(), groups=("Modell",)).first.n == 2 * N
+    assert read_long(long_form(), split_column="Modell").first.n == 2 * N
+    with pytest.raises(InputError, match="does not name models: not each row identifier has one"):
+        read_long(long_form()[:-1], model_column="Modell")
+    numbered = long_form("run").replace({"run": {"Netz A": 1, "Wald B": 2}})
+    assert [*read_long(numbered).models] == ["run 1", "run 2"]
+
+
+def test_models_of_a_column_keep_the_same_rows():
+    table = long_form()
+    table.loc[3, "p_Grün"] = np.nan
+    table.loc[[5, N + 5], "Wahrheit"] = ""
+    found = read_long(table, repair=("drop-missing",))
+    assert [m.n for m in found.models.values()] == [N - 2, N - 2]
+    assert [np.asarray(m.ids).astype(int).tolist() for m in found.waiting.values()] == [[5], [5]]
+
+
+def test_the_role_of_a_model_column():
+    content = long_form().sample(frac=1, random_state=0).to_csv(index=False).encode()
+    shown = first_rows(content)
+    assert shown.roles["Modell"] == "named model"
+    assert shown.roles["Nr"] == "id"
+    assert shown.with_role("Modell", "group").model_column == ""
+    assert len(read(content, options=shown.with_role("Modell", "group")).models) == 1
