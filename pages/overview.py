@@ -29,8 +29,6 @@ from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import miscalibration, worst_bin
 
-#: Pixels of the diagram: the first screen holds it whole.
-DIAGRAM = 620
 #: The module that fits maps.
 _FITTING = "calviz.comparison.fitting"
 
@@ -68,7 +66,10 @@ def overview(chosen: Settings) -> None:
     pictures, words = st.columns([11, 10], gap="large")
     with pictures, navigation.boundary():
         interactive_reliability.draw_clickable(
-            session.reliability(chosen), chosen, key="overview.chart", height=DIAGRAM
+            session.reliability(chosen),
+            chosen,
+            key="overview.chart",
+            height=interactive_reliability.HEIGHT,
         )
         # Below the picture, so that the picture and its legend are on the first screen.
         bar.draw_other_view(chosen, session.other_view(chosen), below=True)
