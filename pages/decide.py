@@ -244,7 +244,10 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
 def _judged(key: str, by: str | None, question: str | None, _settings: Settings) -> Judged:
     entry = _settings.entry
     assert isinstance(entry.source, bytes | Path)
-    return judged(read_judge(entry.source, by=by, cluster=question, name=entry.title))
+    names = entry.options.class_names or ()
+    return judged(
+        read_judge(entry.source, by=by, cluster=question, class_names=names, name=entry.title)
+    )
 
 
 navigation.enter()

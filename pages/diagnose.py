@@ -96,9 +96,6 @@ def reliability(chosen: Settings) -> None:
     """Bin by bin, and by a curve."""
     say = navigation.draw_head("Where the scores are off")
     with navigation.boundary():
-        bar.draw_other_view(chosen)
-
-    with navigation.boundary():
         evaluation = session.evaluation(chosen)
         judged = evaluation.verdict
         worst = next((f for f in evaluation.findings if CHECKS[f.code].about == "bins"), None)
@@ -108,13 +105,13 @@ def reliability(chosen: Settings) -> None:
             answer, title = " ".join(filter(None, (judged.sentence, judged.other_view))), ""
         if judged is not None:
             say(title or judged.headline)
-        details = full_sentence(worst.message) if worst is not None and title else None
-        st.markdown(
-            md(keep_units_together(full_sentence(answer)), 1_000),
-            help=details and md(details, 1_000),
-        )
+        # Overview has the verdict's sentence; here stands what the title leaves out.
+        details = answer if worst is None or not title else worst.message
+        st.markdown(md(keep_units_together(full_sentence(details)), 1_000))
 
     interactive_reliability.explore_bins(chosen)
+    # Below the picture, so that the picture and its legend are on the first screen.
+    bar.draw_other_view(chosen)
     navigation.draw_sections(
         {
             "Rows worth looking at": lambda: rows_shown.explore_notable_rows(chosen),
@@ -159,7 +156,7 @@ def cumulative(chosen: Settings) -> None:
         figure = session.cumulative(chosen, st.session_state.get(ESTIMATE, "smooth"))
         alone = chosen.sample.data.rows == 1
         verdict = session.evaluation(chosen).verdict
-        answer = session.verdict(chosen) if alone else figure.reading(verdict)
+        answer = session.verdict(chosen) if alone else figure.reading(verdict, titled=True)
         say(verdict.headline if alone else figure.headline(verdict))
         st.markdown(
             md(keep_units_together(answer), 1_000),

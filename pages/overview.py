@@ -30,8 +30,6 @@ from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import miscalibration, worst_bin
 from calviz.verdicts.row_checks import column_of_models, several_models
 
-#: Pixels of the diagram: the first screen holds it whole.
-DIAGRAM = 620
 #: The module that fits maps.
 _FITTING = "calviz.comparison.fitting"
 
@@ -69,7 +67,10 @@ def overview(chosen: Settings) -> None:
     pictures, words = st.columns([11, 10], gap="large")
     with pictures, navigation.boundary():
         interactive_reliability.draw_clickable(
-            session.reliability(chosen), chosen, key="overview.chart", height=DIAGRAM
+            session.reliability(chosen),
+            chosen,
+            key="overview.chart",
+            height=interactive_reliability.HEIGHT,
         )
         # Below the picture, so that the picture and its legend are on the first screen.
         bar.draw_other_view(chosen, session.other_view(chosen), below=True)

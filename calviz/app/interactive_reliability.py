@@ -14,6 +14,8 @@ from calviz.figures.reliability import CurveKind, Reliability
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 460
+#: Its height in pixels: the first screen holds it whole.
+HEIGHT = 620
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
 _PICKS = {"click": "one bin", "drag": "a range by a drag"}
@@ -27,25 +29,6 @@ def explore_bins(settings: Settings) -> None:
         first = screen.page_width() is not None and selection.is_asked_for()
         if first:
             rows_shown.draw_selection(settings)
-        with st.container(horizontal=True, gap="medium"):
-            curves = st.segmented_control(
-                "Curves without bins",
-                CURVES,
-                selection_mode="multi",
-                key="curves",
-                bind="query-params",
-                format_func=lambda kind: CURVES[kind],
-                help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
-                "by isotonic regression (CORP), which may only rise.",
-            )
-            pick = session.choose_one(
-                "Pick",
-                _PICKS,
-                default="click",
-                key="pick",
-                help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
-            )
-        figure = session.reliability(settings, tuple(k for k in CURVES if k in curves))
         row = st.container(horizontal=True, gap="medium")
         diagram, beside = (
             row.container(width=WIDTH + screen.WIDER * (screen.width_class() == "wide")),
@@ -53,6 +36,25 @@ def explore_bins(settings: Settings) -> None:
         )
         # Drawn before the diagram, which takes the browser longest.
         with beside:
+            with st.container(horizontal=True, gap="medium"):
+                curves = st.segmented_control(
+                    "Curves without bins",
+                    CURVES,
+                    selection_mode="multi",
+                    key="curves",
+                    bind="query-params",
+                    format_func=lambda kind: CURVES[kind],
+                    help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
+                    "by isotonic regression (CORP), which may only rise.",
+                )
+                pick = session.choose_one(
+                    "Pick",
+                    _PICKS,
+                    default="click",
+                    key="pick",
+                    help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
+                )
+            figure = session.reliability(settings, tuple(k for k in CURVES if k in curves))
             if not first:
                 hint = "Choose a bin, or tick rows of the table, to see what is in them, here and on every page."
                 rows_shown.draw_selection(settings, hint=hint)
@@ -62,7 +64,7 @@ def explore_bins(settings: Settings) -> None:
                 settings,
                 key="reliability.chart",
                 drag=pick == "drag",
-                larger=True,
+                height=HEIGHT,
                 answers_first=True,
             )
         with beside:
@@ -85,7 +87,6 @@ def draw_clickable(
     *,
     key: str,
     drag: bool = False,
-    larger: bool = False,
     height: int | None = None,
     answers_first: bool = False,
 ) -> None:
@@ -107,7 +108,6 @@ def draw_clickable(
         key=chart_key,
         on_select=clicked,
         selected=None if chosen is None else (chosen.first, chosen.last),
-        larger=larger,
         height=height,
         drag=drag,
         beside=(*selection.points_overlay(figure, settings), *pinning.points_overlay(settings)),
@@ -152,7 +152,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
 
 
 def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the columns that are shown of the bins; the gap in points."""
+    """Return the columns that are shown of the bins; the gap in points, shares in percent."""
     return pd.DataFrame(
         {
             "bin": frame["bin"] + 1,
@@ -160,9 +160,9 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
             "rows": frame["rows"],
             "gap": 100 * frame["gap"],
             "expected": 100 * frame["expected_gap"],
-            "observed": frame["observed"],
+            "observed": 100 * frame["observed"],
             "interval": [
-                f"{low:.3f} to {high:.3f}"
+                f"{100 * low:.1f} to {100 * high:.1f} %"
                 for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
             ],
         }
@@ -176,8 +176,8 @@ def _columns(figure: Reliability) -> dict[str, Any]:
         "bin": number(width=38),
         "scores": text(width=120),
         "rows": number(width=54, format="localized"),
-        "observed": number(width=66, format="%.3f", help=md(figure.reduction.hit_label)),
-        "gap": number(width=48, help="Mean score minus observed, in points."),
+        "observed": number(width=66, format="%.1f %%", help=md(figure.reduction.hit_label)),
+        "gap": number("gap, points", width=74, help="Mean score minus observed."),
         "expected": number("to expect", width=66, help="On new rows, of a gap beyond noise."),
         "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
     }

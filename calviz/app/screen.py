@@ -30,8 +30,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 #: Pixels of a figure on a phone.
 PHONE = 350
-#: Pixels added in both directions where the diagram is the main content, and on a wide page.
-LARGER, WIDER = 20, 150
+#: Pixels added in both directions on a wide page.
+WIDER = 150
 
 
 def theme() -> Theme:
@@ -132,7 +132,6 @@ def draw_diagram(
     key: str,
     on_select: Any = "ignore",
     selected: tuple[int, int] | None = None,
-    larger: bool = False,
     height: int | None = None,
     drag: bool = False,
     beside: Sequence[ReliabilityOverlay] = (),
@@ -144,7 +143,7 @@ def draw_diagram(
     drawing = plotted(figure, selected=selected, marks=marks(), beside=beside)
     if page_width() is None:
         # The square of the diagram is as large as the height allows.
-        extra = LARGER * larger + WIDER * (width_class() == "wide")
+        extra = WIDER * (width_class() == "wide")
         drawing.update_layout(height=height or (drawing.layout.height or 0) + extra)
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")

@@ -22,6 +22,7 @@ from calviz.cli.options import (
     HowJudged,
     JudgingRows,
     MetricKeys,
+    Names,
     OutputPath,
     Outputs,
     Reduction,
@@ -617,6 +618,7 @@ def judge(
     by: tuple[str, ...] = (),
     chance: str | None = None,
     cluster: str | None = None,
+    class_names: Names = None,
     confidence: float = 0.95,
     method: Annotated[str | None, METHOD] = None,
     width: float | None = None,
@@ -641,6 +643,8 @@ def judge(
     cluster : COL
         The question, where several rows belong to one: intervals are those of questions, and systems that answer the same ones are compared
         question by question. '' if a log that asks a question again should be read without.
+    class_names : NAME,NAME
+        The words for no and yes, such as bad,good.
     confidence
         Level of the intervals.
     method : KEY
@@ -661,7 +665,7 @@ def judge(
     if (next is None) != (out is None):
         raise OptionError("--next ROWS and --out FILE.csv go together.")
     check_output("--out", out)
-    columns = read_judge(file, judge, human, by, chance, cluster)
+    columns = read_judge(file, judge, human, by, chance, cluster, class_names=class_names or ())
     with naming(file):
         result = judged(columns, confidence)
         if method is not None:

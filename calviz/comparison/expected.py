@@ -30,7 +30,7 @@ from calviz.core.errors import (
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
-from calviz.core.words import counted, level_text
+from calviz.core.words import counted, level_text, p_value
 from calviz.recalibrators.base import BaseRecalibrator, read_record
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, dataset_of, predicted_classes
@@ -133,7 +133,7 @@ class Expected(Displayed):
             )
         if self.moved < LEVEL:
             found.append(
-                f"The scores have moved since (Kolmogorov-Smirnov test, p = {self.moved:.2g}): the map is used where fewer labels were."
+                f"The scores have moved since (Kolmogorov-Smirnov test, {p_value(self.moved)}): the map is used where fewer labels were."
             )
         if self.outside > 0.01:
             found.append(

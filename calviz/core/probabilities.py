@@ -38,6 +38,8 @@ EPSILON = float(np.finfo(np.float64).eps)
 RENORMALISE = Repair("renormalise", "divide every row by its sum")
 #: Rows whose sum is within this of 1 count as exact, because of float32 rounding.
 _ROW_SUM_EXACT = 1e-4
+#: What adding float32 numbers may add to a rounded sum.
+_SLACK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,13 @@ def checked_row_sums(probs: FloatArray, filled: RowsInRange | None = None) -> Ro
             repairs=(RENORMALISE,),
         )
     return RowSumDeviation(int(np.count_nonzero(deviation > _ROW_SUM_EXACT)), low, high)
+
+
+def rounding_of_sums(probs: FloatArray) -> float:
+    """How far from 1 rows of probabilities with four decimals, shape (n, K), may sum: half a unit each, at most 0.001; 0 with more decimals."""
+    blocks = (probs[rows] for rows in row_blocks(probs))
+    rounded = all(np.abs(block - block.round(4)).max(initial=0.0) < 1e-7 for block in blocks)
+    return min(probs.shape[1] / 2 * 1e-4, 1e-3) + _SLACK if rounded else 0.0
 
 
 def _sums_in_range(probs: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, row_blocks
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
-from calviz.core.probabilities import RENORMALISE, RowsInRange
+from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import labels, loaded, roles
 from calviz.data.column_names import is_missing
@@ -310,7 +310,8 @@ class _Builder:
         if scores.kind == "logits" or scores.width == 1:
             return
         sums = predictions.row_sums
-        if sums.deviation <= SUM_NOTICE:
+        off = sums.deviation
+        if off <= SUM_NOTICE or off <= rounding_of_sums(predictions.probs):
             return
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
         range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import Factor, FloatArray
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, Reading
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.core.predictions import Predictions
 from calviz.data import column_names
@@ -37,11 +37,13 @@ YES = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """One column: numbers in [0, 1], nan where nothing is said, and the word that stands for 1 (empty for numbers)."""
+    """One column: numbers in [0, 1], nan where nothing is said, the word that stands for 1 (empty for numbers), and what else it could be."""
 
     name: str
     values: FloatArray
     event: str = ""
+    readings: tuple[Reading, ...] = ()
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +79,22 @@ class JudgeColumns:
                 remedy="round it, or leave it empty",
             )
         for one, other in ((judge, human), (human, judge)):
-            if one.event and one.event != other.event and one.event not in YES:
+            if one.doubtful and one.event != other.event:
                 raise InputError(
                     f"nothing says whether '{short(one.event)}' is 1 in column '{short(other.name)}'",
                     column=one.name,
                     remedy="use the same words in both columns, or 0 and 1",
+                    readings=one.readings,
                 )
         return judge.values, human.values, human.event or judge.event or "yes"
 
 
-def yes_or_score(values: Factor | npt.ArrayLike, name: str) -> Said:
-    """Read a column of scores, of 0 and 1, or of words for no and yes.
+def yes_or_score(
+    values: Factor | npt.ArrayLike, name: str, class_names: Sequence[str] | None = None
+) -> Said:
+    """Read a column of scores, of 0 and 1, or of words for no and yes; of two `class_names`, the last is yes.
+
+    Where these can be given, as for a file, a question has them as its readings.
 
     Raises
     ------
@@ -106,16 +113,23 @@ def yes_or_score(values: Factor | npt.ArrayLike, name: str) -> Said:
     if len(numbers) == len(known):
         of_levels = [np.nan if key is None else numbers[key] for key in keys]
         return Said(name, _in_range(np.array([*of_levels, np.nan])[column.codes], name))
-    event = event_of(known)
+    chosen = [class_key(word) for word in class_names or ()]
+    given = len(chosen) == 2 and known <= {*chosen}
+    event = chosen[1] if given else event_of(known)
+    both = sorted(known | {event or ""} - {""})
+    pairs = [] if class_names is None or len(both) != 2 else [both, both[::-1]]
+    readings = tuple(Reading(f"'{short(w)}' is right", {"class_names": (o, w)}) for o, w in pairs)
     if event is None:
         words = ", ".join(f"'{short(word)}'" for word in sorted(known)[:5])
         raise InputError(
             f"nothing says which of {words} is yes",
             column=name,
             remedy="write yes and no, or 0 and 1",
+            readings=readings,
         )
     of_levels = [np.nan if key is None else float(key == event) for key in keys]
-    return Said(name, np.array([*of_levels, np.nan])[column.codes], event)
+    doubtful = not given and event not in YES
+    return Said(name, np.array([*of_levels, np.nan])[column.codes], event, readings, doubtful)
 
 
 def _in_range(values: FloatArray, name: str) -> FloatArray:
@@ -154,7 +168,7 @@ def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | Non
     return judge, human
 
 
-def loaded_judge(table: Table, name: str) -> Loaded | None:
+def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Loaded | None:
     """Read the labelled rows of a file with a judge and people as predictions: the judge's score is the probability.
 
     None if no columns have the names of both, or no row has both.
@@ -168,8 +182,8 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
     numeric = [c.name for c in rest if c.numeric and c.name not in named][:MOST_FEATURES]
     fetched = table.fetch([(name,) for name in numeric], [judge, human, *others])
     read = fetched.columns
-    columns = JudgeColumns(yes_or_score(read[judge], judge), yes_or_score(read[human], human))
-    score, people, _ = columns.aligned()
+    says, looked = (yes_or_score(read[n], n, class_names) for n in (judge, human))
+    score, people, _ = JudgeColumns(says, looked).aligned()
     at = ~np.isnan(score) & ~np.isnan(people)
     if not at.any():
         return None
@@ -217,6 +231,7 @@ def read_judge(
     chance: str | None = None,
     cluster: str | None = None,
     *,
+    class_names: Sequence[str] = (),
     name: str | None = None,
 ) -> JudgeColumns:
     """Read the columns from a file of any format.
@@ -230,6 +245,8 @@ def read_judge(
         Columns of groups.
     chance, cluster : str, optional
         `cluster` is that of the format, if left out: the question of a log that asks it again; "" means none.
+    class_names : sequence of str
+        The words for no and yes, if these leave it open.
     name : str, optional
         Name of the file in messages.
 
@@ -254,7 +271,7 @@ def read_judge(
             wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
             read = table.fetch((), wanted).columns
             try:
-                says, human_says = (yes_or_score(read[n], n) for n in chosen)
+                says, human_says = (yes_or_score(read[n], n, class_names) for n in chosen)
             except InputError as error:
                 line = None if error.row is None else table.line(error.row - 1)
                 raise error.but(line=line) from None

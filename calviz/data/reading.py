@@ -423,7 +423,9 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return build(table, _recognised(table, options), options, name)
     except InputError:
         # Verdicts are no probabilities, and most of their rows have no label.
-        judged = loaded_judge(table, name) if named == _EMPTY else None
+        names = named.class_names or ()
+        of_judge = replace(named, class_names=_EMPTY.class_names) == _EMPTY
+        judged = loaded_judge(table, name, names) if of_judge else None
         if judged is None:
             raise
         return judged

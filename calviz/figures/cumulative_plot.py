@@ -240,7 +240,7 @@ class Cumulative(ScoreFigure):
         return f"Cumulative score and hits of {self._scored}. {self.reading()}"
 
     @claim("miscalibration")
-    def reading(self, verdict: Verdict | None = None) -> str:
+    def reading(self, verdict: Verdict | None = None, *, titled: bool = False) -> str:
         """Return the description without the name of the data: how far scores and hits differ, where, and whether it is noise.
 
         Parameters
@@ -248,11 +248,15 @@ class Cumulative(ScoreFigure):
         verdict : Verdict, optional
             Verdict on the same rows, which adjusts for several tests: it decides whether a gap beyond the bound is called
             "beyond noise". Without a verdict it is only called "more".
+        titled : bool
+            Whether it stands below `headline`, whose number it does not repeat.
         """
         if self.n == 1:
             return SINGLE_ROW
         place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
         text = f"{self._ahead(self._size)}."
+        if titled and self.interval is not None and self.ks != 0:
+            text = f"{self._size.partition('(')[2].rstrip(')')}."
         if self.ks != 0:
             text = f"{text[:-1]}, at {place}; {self._after()}."
         if self.bound is not None:
@@ -524,13 +528,16 @@ class _Panel:
         if self.panel == "b":
             # Where the mark stands on this axis.
             at = f"cumulative score {decimal(float(f.cumulative_score[f.maximum]), 2)}"
-        more = f"<br>Kuiper {points_text(f.kuiper)}" if gap else ""
+        # Panel "gap" stands beside others, which have the KS error.
+        words_of = (
+            f"Kuiper {points_text(f.kuiper)}" if gap else f"KS {points_text(f.ks)}<br>at {at}"
+        )
         # In panel "gap" the label stands between the extreme gap and the band around 0.
         y, side = 0.96, "top"
         if gap:
             y, side = (0.14, "bottom") if f.ks_signed < 0 else (0.86, "top")
         yield marks.label(
-            f"KS {points_text(f.ks)}<br>at {at}{more}",
+            words_of,
             p,
             xref=over[0],
             yref=over[1],

@@ -508,7 +508,6 @@ class Diagram:
             xanchor=anchor[0],
             yanchor=anchor[1],
             align=anchor[0],
-            bgcolor=p.glaze(p.paper, 0.75),
         ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}
 
     def _covered(self, left: bool) -> int:

@@ -693,6 +693,27 @@ def test_models_named_by_labels_stand_in_the_order_of_the_file_and_a_disease_is_
     assert found.class_names == ("gesund", "erkrankt")
 
 
+@pytest.mark.parametrize(("bad", "good"), [("bad", "good"), ("schlecht", "gut")])
+def test_words_of_people_beside_the_score_of_a_judge_are_asked_for_unless_one_is_yes(bad, good):
+    text = f"judge,human\n.9,{good}\n.2,{bad}\n.8,{good}\n.4,\n"
+    with pytest.raises(InputError) as asked:
+        loaded(text)
+    ways = {way.label: way.options for way in asked.value.readings}
+    assert set(ways) == {f"'{good}' is right", f"'{bad}' is right"}
+    for word, labels in ((good, [1, 0, 1]), (bad, [0, 1, 0])):
+        assert loaded(text, **ways[f"'{word}' is right"]).first.labels.tolist() == labels
+    text = text.replace(good, "pass").replace(bad, "fail")
+    assert loaded(text).first.labels.tolist() == [1, 0, 1]
+
+
+def test_rows_whose_sums_are_off_by_the_rounding_of_four_decimals_are_no_notice():
+    rows = "label,a,b,c,d\na,.1234,.2345,.3456,.2963\nb,.5,.2,.2,.0998\n"
+    assert not notices(loaded(rows), "DATA006")
+    (notice,) = notices(loaded(rows.replace(".0998", ".0996")), "DATA006")
+    assert notice.startswith("2 of 2 rows sum to 0.9996")
+    assert notices(loaded(rows.replace(".0998", ".09981")), "DATA006")
+
+
 def test_a_column_that_identifies_the_rows_of_a_judge_is_no_number_to_slice_by():
     rows = [
         f"{i + 1},{i % 3},{0.2 + 0.6 * (i % 2)},{i % 2 if i % 5 == 0 else ''}" for i in range(60)
