@@ -31,6 +31,7 @@ def file(tmp_path_factory):
 
 def test_methods_lists_them_all():
     out = run("methods")
+    assert not any(line.endswith(" ") for line in out.stdout.splitlines())
     assert out.exit_code == 0
     for spec in RECALIBRATORS:
         assert spec.key in out.stdout
