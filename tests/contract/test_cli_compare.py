@@ -389,7 +389,7 @@ def test_errors_after_reading_name_the_file(file, arguments, tmp_path, monkeypat
             "--option of 'temperature': 'floor' must be",
         ),
         ([*"recalibrate --method temperature --sample 20 --out out.csv".split()], "--out out.csv"),
-        (["sets", "--coverage", "2"], "'coverage' must lie"),
+        (["sets", "--coverage", "2"], "'--coverage' must lie"),
         (["sets", "--cross-fit", "3"], "prediction sets need"),
         (["over-time", "--metric", "magic"], "there is no metric"),
         (["over-time", "--method", "magic"], "there is no recalibrator"),
