@@ -471,7 +471,8 @@ def console() -> Console:
                 super().print(*objects, **options)
             lines = drawn.get().split("\n")
             try:
-                click.echo("\n".join(map(str.rstrip, lines)), nl=False, color=True)
+                sys.stdout.write("\n".join(map(str.rstrip, lines)))
+                sys.stdout.flush()
             except BrokenPipeError:
                 if not _outputs():
                     raise
