@@ -18,6 +18,7 @@ from calviz.cli.options import (
     DEFAULT_BINS,
     RESAMPLES,
     BinCount,
+    GivenLevel,
     HowJudged,
     MetricKeys,
     OutputPath,
@@ -108,7 +109,7 @@ class Audit:
     conventions: bool = False
     by: str | None = None
     risk: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.1
-    guarantee: float | None = None
+    guarantee: GivenLevel = None
     outputs: Outputs
     preset: Literal["default", "one-page", "full", "clinical", "credit"] | None = None
     sections: str | None = None

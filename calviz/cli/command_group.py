@@ -466,12 +466,18 @@ def console() -> Console:
     from rich.console import Console
 
     class Literal(Console):
-        def on_broken_pipe(self) -> None:
-            # rich would exit with 1, the code of a crossed threshold.
-            if not _outputs():
-                raise BrokenPipeError
-            # The reader of the table has closed the pipe, but the files still have to be written.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        def print(self, *objects: Any, **options: Any) -> None:
+            with self.capture() as drawn:
+                super().print(*objects, **options)
+            lines = drawn.get().split("\n")
+            try:
+                sys.stdout.write("\n".join(map(str.rstrip, lines)))
+                sys.stdout.flush()
+            except BrokenPipeError:
+                if not _outputs():
+                    raise
+                # The reader of the table has closed the pipe, but the files still have to be written.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     width = None if sys.stdout.isatty() else WIDE
     return Literal(width=width, highlight=False, markup=False, emoji=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,8 +18,10 @@ from calviz.cli.options import (
     RESAMPLES,
     BinCount,
     FittingRows,
+    GivenLevel,
     HowJudged,
     JudgingRows,
+    Level,
     MetricKeys,
     Names,
     OutputPath,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
     from calviz.comparison.folds_and_sites import FoldResults, SiteResults
-    from calviz.sample.sample import Sample
 
 
 @command
@@ -145,9 +145,14 @@ def compare(
         # On the evaluation rows before recalibration; each method's results are on them.
         before = comparison[UNCALIBRATED].calibrated
         assert before is not None
-        how: dict[str, Any] = {"bins": comparison.bins, "scheme": comparison.scheme}
-        how |= {"seed": comparison.seed, "split": comparison.evaluation.split}
-        judged_on = Sample(before, Reduction.of(comparison.reduction), **how)
+        judged_on = Sample(
+            before,
+            Reduction.of(comparison.reduction),
+            bins=comparison.bins,
+            scheme=comparison.scheme,
+            seed=comparison.seed,
+            split=comparison.evaluation.split,
+        )
         several = len(loaded.models) > 1
         title = f"{loaded.file}, {comparison.name}" if several else loaded.file
         origin = Origin.of(loaded, reading)
@@ -200,15 +205,16 @@ def compare_models(
     check_models(model, models)
     aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
     how = Reduction.of(reduction, *aligned.models.values())
-    settings: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed}
-    settings |= {"resamples": resamples, "split": split}
-    samples: dict[str, Sample] = {}
-    # Without a report nothing else needs them, and their resamples would stay in memory.
-    for name, data in aligned.models.items() if outputs.reports else ():
-        with suppress(NotAvailable):  # a model without this reduction: the comparison says why
-            samples[name] = Sample(data, how, **settings)
-    every = "all" if outputs.json is not None else None
-    comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
+    settings: dict[str, Any] = {
+        "bins": bins,
+        "scheme": scheme,
+        "seed": seed,
+        "resamples": resamples,
+        "split": split,
+    }
+    comparison = compare_models(
+        aligned, "all" if outputs.json is not None else None, reduction=how, **settings
+    )
     if not outputs.quiet:
         print_models(comparison)
     if outputs.json is not None:
@@ -225,7 +231,9 @@ def compare_models(
 
         def subjects() -> Iterator[Subject]:
             """Each model on the rows that all models have; the comparison is shown once, with the first."""
-            for number, (name, sample) in enumerate(samples.items()):
+            # Of a model that has no result, the comparison says why.
+            for number, name in enumerate(m.name for m in comparison if m.ok):
+                sample = Sample(aligned.models[name], how, **settings)
                 origin = Origin.of(source_of[name], reading)
                 shown = comparison if number == 0 else None
                 yield Subject(sample, title=name, origin=origin, models=shown)
@@ -394,7 +402,7 @@ def slices(
     pairs: bool = False,
     against: Literal["calibrated", "rest"] = "calibrated",
     min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
-    rate: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.005,
+    rate: Level = 0.005,
     cut: tuple[str, ...] = (),
     split: str | None = None,
     reduction: HowJudged = None,
@@ -432,8 +440,12 @@ def slices(
     edges = edges_of(cut)
     loaded, data = read_model(file, model, json_only, reading)
     with naming(file):
-        how: dict[str, Any] = {"min_rows": min_rows, "edges": edges}
-        how |= {"reduction": reduction, "split": split}
+        how: dict[str, Any] = {
+            "reduction": reduction,
+            "split": split,
+            "min_rows": min_rows,
+            "edges": edges,
+        }
         result = slices(
             data, column or None, pairs=pairs, against=against, rate=rate, bins=bins, **how
         )
@@ -461,7 +473,7 @@ def watch(
     file: str,
     *,
     state: RequiredPath,
-    alpha: float | None = None,
+    alpha: GivenLevel = None,
     when: str | None = None,
     split: str | None = None,
     reduction: HowJudged = None,
@@ -619,9 +631,9 @@ def judge(
     chance: str | None = None,
     cluster: str | None = None,
     class_names: Names = None,
-    confidence: float = 0.95,
+    confidence: Level = 0.95,
     method: Annotated[str | None, METHOD] = None,
-    width: float | None = None,
+    width: GivenLevel = None,
     next: Annotated[int | None, {"type": click.IntRange(min=1)}] = None,
     out: OutputPath = None,
     seed: Seed = 0,

@@ -42,12 +42,13 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import click
+from click.core import augment_usage_errors
 from click.shell_completion import CompletionItem
 
 from calviz.cli import command_group
 from calviz.cli.command_group import OutputOption, as_given, check_output, say, write
 from calviz.core import __version__
-from calviz.core.errors import DEFAULT_SAMPLE_ROWS, REPORT, OptionError, needs
+from calviz.core.errors import DEFAULT_SAMPLE_ROWS, REPORT, OptionError, check_level, needs
 from calviz.core.errors import RESAMPLES as RESAMPLES
 from calviz.core.events import CUBE_ROOT, BinNumber, check_bins
 from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
@@ -102,6 +103,11 @@ def command(function: Callable[..., Any]) -> click.Command:
 
 class _Command(click.Command):
     """A command whose help only names the options that say how files are read; `calviz formats` explains them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an option without its value is an error of this command."""
+        with augment_usage_errors(ctx):
+            return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options."""
@@ -228,6 +234,12 @@ def _folds(_context: Any, _parameter: Any, text: str | None) -> int | str | None
     return int(text) if text is not None and is_number else text
 
 
+def _level(_context: Any, parameter: click.Parameter, level: float | None) -> float | None:
+    if level is not None:
+        check_level(level, parameter.opts[0])
+    return level
+
+
 def _reduction(_context: Any, _parameter: Any, text: str | None) -> Reduction | None:
     return None if text is None else Reduction.of(text)
 
@@ -250,6 +262,9 @@ OutputPath = Annotated[str | None, {"type": click.Path(), "cls": OutputOption}]
 RequiredPath = Annotated[str, {"type": click.Path(), "cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
+#: A level or another share, which is refused before a file is read; the second may be left out.
+Level = Annotated[float, {"callback": _level}]
+GivenLevel = Annotated[float | None, {"callback": _level}]
 BinCount = Annotated[BinNumber, {"type": _BinNumber(min=1)}]
 #: A number of folds, or the column that holds them.
 CrossFit = Annotated[int | str | None, {"type": str, "callback": _folds}]

@@ -17,8 +17,10 @@ from calviz.cli.command_group import check_folder, check_output, naming, say, sh
 from calviz.cli.options import (
     METHOD,
     FittingRows,
+    GivenLevel,
     HowJudged,
     InputPath,
+    Level,
     MethodParameters,
     OutputPath,
     Outputs,
@@ -319,7 +321,7 @@ def expected(
     map: InputPath = None,
     labelled_split: str | None = None,
     method: Annotated[str | None, METHOD] = None,
-    confidence: float = 0.95,
+    confidence: Level = 0.95,
     seed: int = 0,
     model: str | None = None,
     json_only: Outputs,
@@ -379,7 +381,7 @@ def sets(
     file: str,
     *,
     method: Literal["lac", "aps"] = "lac",
-    coverage: float = 0.9,
+    coverage: Level = 0.9,
     per_class: bool = False,
     division: Division,
     model: str | None = None,
@@ -438,13 +440,13 @@ def threshold(
     file: str,
     *,
     risk: tuple[float, ...] = (0.05,),
-    confidence: float = 0.95,
+    confidence: Level = 0.95,
     of: tuple[Literal["error", "precision", "recall", "fpr", "cost"], ...] = ("error",),
     by: str | None = None,
     costs: tuple[float, float, float] = (10.0, 1.0, 0.0),
     reduction: HowJudged = None,
     choose_split: str | None = None,
-    choose_fraction: float | None = None,
+    choose_fraction: GivenLevel = None,
     prevalence: Prevalence = None,
     seed: Seed = 0,
     model: str | None = None,
@@ -476,7 +478,9 @@ def threshold(
         Instead: choose on this share of the rows.
     """
     from calviz import at_prevalence, threshold
+    from calviz.comparison.guaranteed_thresholds import checked_risks
 
+    checked_risks(of, risk, confidence, costs)
     _, data = read_model(file, model, json_only, reading, label_file)
     with naming(file):
         if prevalence is not None:

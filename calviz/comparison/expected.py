@@ -218,7 +218,7 @@ def expected(
     >>> round(e.metrics["accuracy"].value, 3)
     0.767
     """
-    check_level(confidence)
+    check_level(confidence, "confidence")
     check_whole("draws", draws, least=2)
     if map is not None and labelled is not None:
         raise OptionError("give 'map' or 'labelled', not both.")

@@ -237,8 +237,7 @@ def threshold(
     data = dataset_of(data)
     names = (of,) if isinstance(of, str) else tuple(of)
     targets = tuple(risk) if isinstance(risk, Sequence) else (risk,)
-    risks = [Risk.of(name, costs if name == "cost" else ()) for name in names]
-    _check(risks, targets, confidence)
+    risks = checked_risks(names, targets, confidence, costs)
     if choose_fraction is not None:
         check_level(choose_fraction, "choose_fraction")
     if by is not None and by not in data.groups:
@@ -288,8 +287,12 @@ def threshold(
     return replace(_with_observed(base, risks, kept, events.hit, weights), groups=groups)
 
 
-def _check(risks: Sequence[Risk], targets: Sequence[Any], confidence: float) -> None:
+def checked_risks(
+    names: Sequence[RiskName], targets: Sequence[Any], confidence: float, costs: Sequence[float]
+) -> list[Risk]:
+    """Return the risks of `threshold`; raises OptionError for values that are wrong for all rows."""
     check_level(confidence, "confidence")
+    risks = [Risk.of(name, costs if name == "cost" else ()) for name in names]
     if len(risks) not in (1, 2) or len(targets) != len(risks):
         raise OptionError(
             f"'of' names one risk or two, and 'risk' has a number for each; got {len(risks)} and {len(targets)}."
@@ -301,9 +304,13 @@ def _check(risks: Sequence[Risk], targets: Sequence[Any], confidence: float) -> 
         )
     for risk, target in zip(risks, targets, strict=True):
         most = risk.least + risk.unit
-        if isinstance(target, bool) or not risk.least < target < most:
-            what = "'risk' must lie" if risk.name != "cost" else "the 'risk' of a cost must lie"
-            raise OptionError(f"{what} between {risk.least:g} and {most:g}, got {target!r}.")
+        if risk.name != "cost":
+            check_level(target, "risk")
+        elif isinstance(target, bool) or not risk.least < target < most:
+            raise OptionError(
+                f"the 'risk' of a cost must lie between {risk.least:g} and {most:g}, got {target!r}."
+            )
+    return risks
 
 
 def _rows_where(sample: Sample, by: str, level: str) -> Sample | None:

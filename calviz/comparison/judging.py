@@ -663,7 +663,6 @@ def judge(
     >>> judged.labelled, round(judged.naive.value, 3), round(judged.corrected["ppi"].value, 3)
     (100, 0.6, 0.4)
     """
-    check_level(confidence)
     # A series has items too, but one dimension.
     table: Any = by
     several = hasattr(table, "items") and np.ndim(table) != 1
@@ -680,7 +679,7 @@ def judge(
 
 def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
     """`judge` for columns that were read."""
-    check_level(confidence)
+    check_level(confidence, "confidence")
     score, human, event = columns.aligned()
     said = ~np.isnan(score)
     by = {name: as_groups(column) for name, column in columns.by.items()}

@@ -6,6 +6,7 @@ Paired differences compute the metrics of resampled rows themselves, in `calviz.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -360,10 +361,14 @@ class Displayed:
         verdict = f". {s.verdict}" if s.verdict else ""
         return f"<{type(self).__name__} {visible(s.title + verdict)}>"
 
+    @property
+    def _kind(self) -> str:
+        return re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).capitalize()
+
     def __str__(self) -> str:
         s = self.summary()
         parts = [
-            f"{type(self).__name__} {s.title}",
+            f"{self._kind} {s.title}",
             s.verdict,
             *s.lines,
             *_aligned([s.header, *s.rows] if s.rows else []),
@@ -374,7 +379,7 @@ class Displayed:
     def _repr_html_(self) -> str:
         s = self.summary()
         return html_block(
-            f"{type(self).__name__} {s.title}",
+            f"{self._kind} {s.title}",
             (s.verdict, *s.lines),
             header=s.header,
             rows=s.rows,

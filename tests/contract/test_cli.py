@@ -293,6 +293,13 @@ class TestWrongArguments:
                 ["--save-map - is not a file"],
             ),
             (["app", "--port", "0"], ["--port"]),
+            (["app", "--host"], ["'--host' requires an argument; see 'calviz app --help'."]),
+            # Refused before the file is read.
+            (["sets", "no.csv", "--coverage", "90"], ["'--coverage' must", "(90 % is 0.9)"]),
+            (["threshold", "no.csv", "--risk", "5"], ["'risk' must", "(5 % is 0.05)"]),
+            (["threshold", "no.csv", "--confidence", "95"], ["'--confidence' must"]),
+            (["audit", "no.csv", "--guarantee", "95"], ["'--guarantee' must"]),
+            (["judge", "no.csv", "--confidence", "2"], ["'--confidence' must"]),
         ],
     )
     def test_they_are_answered_in_one_sentence(self, arguments, words, plain):

@@ -31,6 +31,7 @@ def file(tmp_path_factory):
 
 def test_methods_lists_them_all():
     out = run("methods")
+    assert not any(line.endswith(" ") for line in out.stdout.splitlines())
     assert out.exit_code == 0
     for spec in RECALIBRATORS:
         assert spec.key in out.stdout
@@ -388,7 +389,7 @@ def test_errors_after_reading_name_the_file(file, arguments, tmp_path, monkeypat
             "--option of 'temperature': 'floor' must be",
         ),
         ([*"recalibrate --method temperature --sample 20 --out out.csv".split()], "--out out.csv"),
-        (["sets", "--coverage", "2"], "'coverage' must lie"),
+        (["sets", "--coverage", "2"], "'--coverage' must lie"),
         (["sets", "--cross-fit", "3"], "prediction sets need"),
         (["over-time", "--metric", "magic"], "there is no metric"),
         (["over-time", "--method", "magic"], "there is no recalibrator"),

@@ -59,6 +59,7 @@ def test_means_and_their_intervals_by_hand():
     assert result.means["ece"].interval is None
     assert result.means["ece"].noise > 0.01
     assert "ECE: folds of a calibrated model would show" in str(result)
+    assert str(result).startswith("Fold results of ")
 
 
 def test_repeats_share_rows_and_have_no_narrower_interval_than_one():

@@ -408,7 +408,7 @@ def test_what_cannot_be_judged_is_refused_in_one_sentence(judge, human, words):
 
 def test_options_out_of_range_are_refused():
     says, people = case("few labels")
-    with pytest.raises(OptionError, match="'level'"):
+    with pytest.raises(OptionError, match="'confidence'"):
         calviz.judge(says, people, confidence=95)
     with pytest.raises(InputError, match="'by' has 2 values for 500 rows"):
         calviz.judge(says, people, ["a", "b"])
@@ -483,7 +483,7 @@ def test_the_command_draws_the_rows_to_label_next(table, tmp_path):
         (("--by", "id"), "'by' has 2,000 values, at most 1,000"),
         (("--next", "10"), "--next ROWS and --out FILE.csv go together"),
         (("--method", "nothing"), "nothing"),
-        (("--confidence", "2"), "'level' must lie between 0 and 1"),
+        (("--confidence", "2"), "'--confidence' must lie between 0 and 1"),
     ],
 )  # fmt: skip
 def test_what_the_command_refuses(table, arguments, words):
