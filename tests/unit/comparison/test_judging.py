@@ -1,7 +1,6 @@
 """A judge against people: against peers, by hand, and by simulation with known truth."""
 
 import json
-import time
 
 import numpy as np
 import pandas as pd
@@ -506,19 +505,6 @@ def test_labels_may_begin_late_in_the_file(tmp_path):
     (tmp_path / "late.csv").write_text("\n".join(lines) + "\n")
     record = json.loads(run_successfully("judge", tmp_path / "late.csv", "--json", "-"))
     assert record["labelled"] == 150
-
-
-@pytest.mark.slow
-def test_a_million_rows_take_less_than_three_seconds():
-    rng = np.random.default_rng(0)
-    people = rng.random(1_000_000) < 0.5
-    says = np.where(rng.random(people.size) < 0.85, people, ~people).astype(float)
-    human = np.where(rng.random(people.size) < 0.01, people, np.nan)
-    start = time.process_time()
-    judged = calviz.judge(says, human, rng.integers(20, size=people.size))
-    judged.to_dict()
-    assert str(judged)
-    assert time.process_time() - start < 3
 
 
 # ---- The sentences, with known truth

