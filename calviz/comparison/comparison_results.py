@@ -136,7 +136,7 @@ class MethodResult:
     @property
     def is_its_base(self) -> bool:
         """Whether the fitted map is one other method's, as that of `segments` is if none differ."""
-        return [*map(type, self.params.values())] == [dict]
+        return self.recalibrator is not None and bool(self.recalibrator.is_its_base)
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
         return np.where(beyond, np.nan, high).reshape(target.shape)
 
+    @property
+    def is_its_base(self) -> bool:
+        """Whether the fitted map is another method's alone, which then needs no second name."""
+        return False
+
     def _why_no_inverse(self) -> str:
         """Why the map has no inverse; empty if it has one."""
         if self.classes_.size != 2:

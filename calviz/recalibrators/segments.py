@@ -386,6 +386,11 @@ class SegmentOffsets(BaseRecalibrator):
             return "the map depends on columns: it has no inverse of a score alone."
         return str(self.base_._why_no_inverse())
 
+    @property
+    def is_its_base(self) -> bool:
+        """Whether no segment differs."""
+        return not self.effects_
+
     def _saved(self) -> dict[str, Any]:
         return {
             "base": self.base_.to_dict(),

@@ -130,9 +130,9 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
     written = Written(before)
     label, then = RECALIBRATORS[method].label, written.of(after.value)
-    change = (
-        "leave the ECE at" if then == written.value else f"take the ECE from {written.value} to"
-    )
+    floor = before.noise_floor
+    now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
+    change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
     noise = f" (noise then: {written.of(floor.mean)})" if floor else ""
     return f"{label} would {change} {then} points{noise}."

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -235,10 +236,10 @@ def test_where_classes_must_stay_the_others_are_not_advised():
 
 def test_a_map_that_is_its_base_alone_is_not_a_method_of_its_own():
     result = comparison(VALUES)
-    only, two, number = {"temperature": {}}, {"temperature": {}, "site": {}}, {"temperature": 1.5}
-    for params, first in ((only, "vector"), (two, "isotonic"), (number, "isotonic")):
+    for alone, first in ((True, "vector"), (False, "isotonic")):
         methods = dict(result.methods)
-        methods["isotonic"] = replace(methods["isotonic"], params=params)
+        fitted = SimpleNamespace(is_its_base=alone)
+        methods["isotonic"] = replace(methods["isotonic"], recalibrator=fitted)
         assert replace(result, methods=methods).candidates()[0] == first
 
 

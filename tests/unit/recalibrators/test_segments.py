@@ -122,6 +122,7 @@ def test_the_p_values_of_many_segments_are_uniform_where_none_differ():
 def test_slopes_are_found_and_the_map_is_then_right_on_new_rows():
     own, *_ = fitted(8_000, offsets=(0, 0, 0, 0), slopes=(-0.4, 0, 0.2, 0.6))
     assert own.effects_[0].slopes.any()
+    assert not own.is_its_base
     X, _, columns = rows(8_000, offsets=(0, 0, 0, 0), slopes=(-0.4, 0, 0.2, 0.6), seed=5)
     at = np.searchsorted(SITES, columns["site"])
     truth = expit((0.8 + np.array([-0.4, 0, 0.2, 0.6])[at]) * logit(X[:, 1]) + 0.2)
@@ -148,6 +149,7 @@ def test_offsets_of_few_rows_are_shrunk_more():
 def test_where_no_segments_differ_it_is_the_map_of_all_rows():
     own, X, _, columns = fitted(offsets=(0, 0, 0, 0))
     assert own.effects_ == ()
+    assert own.is_its_base
     assert own.needed_columns == ()
     np.testing.assert_array_equal(own.transform(X), own.base_.transform(X))
     np.testing.assert_array_equal(own.transform(X, columns), own.base_.transform(X))

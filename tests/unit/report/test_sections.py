@@ -199,6 +199,9 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
     )
     words = fix_words("temperature", ece, replace(ece, value=ece.value / 2))
     assert words.startswith("Temperature scaling would take the ECE from ")
+    for value, within in ((ece.noise_floor.q95, True), (1.01 * ece.noise_floor.q95, False)):
+        words = fix_words("temperature", replace(ece, value=value), replace(ece, value=value / 2))
+        assert (" (within noise) to " in words) is within
 
 
 def test_worst_rows_are_only_in_reports_that_name_them():
