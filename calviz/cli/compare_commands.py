@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
     from calviz.comparison.folds_and_sites import FoldResults, SiteResults
+    from calviz.sample.sample import Sample
 
 
 @command
@@ -212,9 +214,13 @@ def compare_models(
         "resamples": resamples,
         "split": split,
     }
-    comparison = compare_models(
-        aligned, "all" if outputs.json is not None else None, reduction=how, **settings
-    )
+    samples: dict[str, Sample] = {}
+    # Without a report nothing else needs them, and their resamples would stay in memory.
+    for name, data in aligned.models.items() if outputs.reports else ():
+        with suppress(NotAvailable):  # a model without this reduction: the comparison says why
+            samples[name] = Sample(data, how, **settings)
+    every = "all" if outputs.json is not None else None
+    comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
     if not outputs.quiet:
         print_models(comparison)
     if outputs.json is not None:
@@ -231,9 +237,7 @@ def compare_models(
 
         def subjects() -> Iterator[Subject]:
             """Each model on the rows that all models have; the comparison is shown once, with the first."""
-            # Of a model that has no result, the comparison says why.
-            for number, name in enumerate(m.name for m in comparison if m.ok):
-                sample = Sample(aligned.models[name], how, **settings)
+            for number, (name, sample) in enumerate(samples.items()):
                 origin = Origin.of(source_of[name], reading)
                 shown = comparison if number == 0 else None
                 yield Subject(sample, title=name, origin=origin, models=shown)
