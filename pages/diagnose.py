@@ -110,8 +110,9 @@ def reliability(chosen: Settings) -> None:
         st.markdown(md(keep_units_together(full_sentence(details)), 1_000))
 
     interactive_reliability.explore_bins(chosen)
-    # Below the picture, so that the picture and its legend are on the first screen.
-    bar.draw_other_view(chosen)
+    with navigation.boundary():
+        # Below the picture, so that the picture and its legend are on the first screen.
+        bar.draw_other_view(chosen)
     navigation.draw_sections(
         {
             "Rows worth looking at": lambda: rows_shown.explore_notable_rows(chosen),
