@@ -184,7 +184,7 @@ def judge(chosen: Settings) -> None:
     )
     found = _judged(chosen.entry.content_key, by, question, chosen)
     say(found.headline)
-    st.markdown(md(f"{found.sentence()} {found.reason()}", 1_000))
+    st.markdown(md(" ".join((found.sentence(), *found.summary().lines)), 1_000))
     for remark in found.remarks():
         st.warning(md(remark, 1_000), icon=":material/warning:")
     summary = found.summary()

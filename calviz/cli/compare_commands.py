@@ -649,7 +649,7 @@ def judge(
     ----------
     file : FILE
     judge : COL
-        What the judge says: 0 and 1, yes and no, or a score from 0 to 1.  [default: judge]
+        What the judge says: 0 and 1, yes and no, a score from 0 to 1, or grades (--class-names).  [default: judge]
     human : COL
         What people say, empty where nobody has looked.  [default: human]
     by : COL
@@ -660,7 +660,7 @@ def judge(
         The question, where several rows belong to one: intervals are those of questions, and systems that answer the same ones are compared
         question by question. '' if a log that asks a question again should be read without.
     class_names : NAME,NAME
-        The words for no and yes, such as bad,good.
+        The words for no and yes, such as bad,good; or the grades: 3,4 where 4 or more is yes, 1,5 for a scale; or both, one after the other.
     confidence
         Level of the intervals.
     method : KEY

@@ -338,7 +338,7 @@ def reading(
     time : COL
         Column with the time of each row; '' if there is none.
     class_names : NAME,NAME
-        Names of the classes, in the order of the scores.
+        Names of the classes, in the order of the scores; for a judge, the words or grades for no and yes.
     label_base
         Whether numeric labels count the classes from 0 or from 1.
     sheet : NAME
