@@ -380,11 +380,15 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
         may_cluster = view.table.questions is None or usual != "subject"
         repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
         if options.cluster_column is None and usual in column_names.CLUSTERS and repeats:
-            yield Notice.LOGS_AND_HINTS.finding(
-                "info",
+            text = (
                 f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
-                "intervals and p-values take it into account; if they are of several models, say which column names these (--model-column)",
+                "intervals and p-values take it into account"
             )
+            if usual in column_names.IDS:  # of rows, such as answers, not of sites
+                text += (
+                    "; if they are of several models, say which column names these (--model-column)"
+                )
+            yield Notice.LOGS_AND_HINTS.finding("info", text)
         elif options.weight_column is None and usual in column_names.WEIGHTS and column.numeric:
             yield Notice.LOGS_AND_HINTS.finding(
                 "info",
