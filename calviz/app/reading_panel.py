@@ -159,9 +159,9 @@ def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
 
 
-def draw_models_of_rows(entry: OpenFile, column: str | None) -> None:
+def draw_models_of_rows(entry: OpenFile, column: str) -> None:
     """Offer to read the values of a column as models, in one click."""
-    if entry.source is None or column is None:
+    if entry.source is None:
         return
     if st.button(f"Read '{md(shorten(column, 30))}' as models", icon=":material/stacks:"):
         read_again(entry.title, entry.source, replace(entry.options, model_column=column))

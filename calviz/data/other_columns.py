@@ -15,7 +15,7 @@ from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import INTERVAL
-from calviz.core.row_columns import checked_clusters, checked_weights, rows_of_models
+from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
 from calviz.data import column_names
 from calviz.data.column_names import plain
 from calviz.data.format import Column, Fetched, Table
@@ -148,7 +148,7 @@ class OtherColumns:
             return layout, {}
         identifier, model = layout.long
         text = (
-            f"each '{short(identifier)}' has one row for each value of '{short(model)}', with the same label: these are {len(names)} models of the same rows; "
+            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows; "
             "one by --model, all rows together by --model-column ''"
         )
         self.notices.append(Notice.MODELS.finding("info", text))
