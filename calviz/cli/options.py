@@ -262,9 +262,9 @@ OutputPath = Annotated[str | None, {"type": click.Path(), "cls": OutputOption}]
 RequiredPath = Annotated[str, {"type": click.Path(), "cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
-#: A level or another share, which is refused before a file is read; the second may be left out.
-Level = Annotated[float, {"callback": _level}]
-GivenLevel = Annotated[float | None, {"callback": _level}]
+#: A level or another share, which is refused before a file is read; `Level[float | None]` may be left out.
+_Share = TypeVar("_Share", float, float | None)
+Level = Annotated[_Share, {"callback": _level}]
 BinCount = Annotated[BinNumber, {"type": _BinNumber(min=1)}]
 #: A number of folds, or the column that holds them.
 CrossFit = Annotated[int | str | None, {"type": str, "callback": _folds}]
