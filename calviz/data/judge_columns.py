@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any, BinaryIO
 
@@ -196,15 +197,15 @@ def _numbers(
         what = f"{values[row]:g} is not between 0 and 1"
         remedy = "give scores from 0 to 1, or yes and no, such as grades >= 4"
         raise InputError(what, row=row + 1, column=name, remedy=remedy)
-    pairs = list(pairwise(levels)) if levels.size <= MOST_GRADES else []
-    scale = "" if of_people or levels.size == 2 else ", or that they are a confidence"
+    pairs, scale = list(pairwise(levels)) if levels.size <= MOST_GRADES else [], ""
     if levels.size == 2:  # 1 and 2 may mean yes and no
         pairs += [(levels[1], levels[0])]
-    elif scale:
-        top = _highest(levels)
+    elif not of_people:
+        scale, top = ", or that they are a confidence", _highest(levels)
         tops = {levels[-1], top} if top <= HIGHEST[1] else {top}
         pairs += [(low, high) for high in sorted(tops) for low in (1, 0)]
-    ways = [(_meaning(*pair, levels), (f"{pair[0]:g}", f"{pair[1]:g}")) for pair in pairs]
+    shown = partial(np.format_float_positional, trim="-")
+    ways = [(_meaning(*pair, levels), (shown(pair[0]), shown(pair[1]))) for pair in pairs]
     raise InputError(
         f"its grades go from {levels[0]:g} to {levels[-1]:g}: say from which on they mean yes{scale}",
         column=name,
@@ -220,14 +221,11 @@ def _highest(levels: FloatArray) -> float:
 def _meaning(low: float, high: float, levels: FloatArray) -> str:
     """What it means that `low` is 0 and `high` is 1: a scale, or a threshold where no level lies between; "" if levels do not fit."""
     at = (levels - low) / (high - low)
+    least, most = at.min(), at.max()
     if ((at > 0) & (at < 1)).any():
-        fits, words = (
-            at.min() >= 0 and at.max() <= 1,
-            f"{low:g} (0 % sure) to {high:g} (100 % sure)",
-        )
-        return f"from {words}" if fits else ""
-    side = "more" if high > low else "less"
-    return f"{high:g} or {side} is right" if at.min() <= 0 and at.max() >= 1 else ""
+        scale = f"from {low:g} (0 % sure) to {high:g} (100 % sure)"
+        return scale if least >= 0 and most <= 1 else ""
+    return f"{high:g} or {'more' if high > low else 'less'} is right" if least <= 0 and most >= 1 else ""  # fmt: skip
 
 
 def as_groups(values: Factor | npt.ArrayLike) -> Factor:
@@ -288,6 +286,7 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
         name=name,
     )
     text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
+    notes = {said.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
     return Loaded(
         file=name,
         models={name: data},
@@ -304,11 +303,7 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
             columns=table.names,
             rows=data.n,
         ),
-        notices=(
-            *table.notices,
-            *([Notice.CONVERTED.finding("info", said.grades)] if said.grades else []),
-            Notice.LEFT_OUT.finding("info", text),
-        ),
+        notices=(*table.notices, *(kind.finding("info", t) for t, kind in notes.items() if t)),
     )
 
 

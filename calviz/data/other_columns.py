@@ -375,10 +375,10 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
     options = view.options
     if not view.table.named:
         return
-    for name, usual in ((c.name, plain(c.name)) for c in view.table.columns):
-        if name in used or view.table[name].width is not None:
+    for column in view.table.columns:
+        name, usual = column.name, plain(column.name)
+        if name in used or column.width is not None:
             continue
-        column = view.table[name]
         # In benchmarks of language models, "subject" is a topic, not a person.
         may_cluster = view.table.questions is None or usual != "subject"
         repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)

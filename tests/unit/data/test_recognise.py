@@ -744,6 +744,14 @@ def _ways_of(text, **options):
     return asked.value.readings
 
 
+def test_grades_of_many_digits_are_read_by_the_button_that_names_them():
+    judge = np.resize([1, 5 / 3, 3.3333366, 4], 30)
+    ways = _ways_of(_graded(LOOKED, judge))
+    for way, least in zip(ways[:3], [5 / 3, 3.3333366, 4], strict=True):
+        found = loaded(_graded(LOOKED, judge), **way.options).first
+        np.testing.assert_array_equal(found.probs[:, 1], judge >= least)
+
+
 def test_grades_of_judge_and_people_have_one_threshold_and_grades_of_two_kinds_are_refused():
     people = GRADES[::-1]
     ways = _ways_of(_graded(people))
