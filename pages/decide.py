@@ -189,9 +189,7 @@ def judge(chosen: Settings) -> None:
         st.warning(md(remark, 1_000), icon=":material/warning:")
     summary = found.summary()
     table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
-    screen.table(
-        table, alt="Rates by each method, and how far judge and people agree"
-    )  # fmt: skip
+    screen.table(table, alt="Rates by each method, and how far judge and people agree")
     if found.differences:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
         st.markdown("\n".join(f"- {md(d.sentence(), 300)}" for d in found.differences))

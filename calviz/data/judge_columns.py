@@ -94,12 +94,9 @@ class JudgeColumns:
         between = ~np.isin(human.values, (0, 1)) & ~np.isnan(human.values)
         if between.any():
             row = int(between.argmax())
-            raise InputError(
-                f"the human label {human.values[row]:g} is neither 0 nor 1",
-                row=row + 1,
-                column=human.name,
-                remedy="round it, or leave it empty",
-            )
+            what = f"the human label {human.values[row]:g} is neither 0 nor 1"
+            remedy = "round it, or leave it empty"
+            raise InputError(what, row=row + 1, column=human.name, remedy=remedy)
         for one, other in ((judge, human), (human, judge)):
             if one.doubtful and one.event != other.event:
                 raise InputError(
@@ -137,10 +134,9 @@ def yes_or_score(
     keys = [None if is_missing(level.strip()) else class_key(level) for level in column.levels]
     known = {key for key in keys if key is not None}
     numbers = {key: number for key in known if (number := number_of(key)) is not None}
+    at = np.array([numbers.get(key or "", np.nan) for key in keys] + [np.nan])
     if len(numbers) == len(known):
-        of_levels = [np.nan if key is None else numbers[key] for key in keys]
-        read = np.array([*of_levels, np.nan])[column.codes]
-        return _numbers(read, name, class_names, of_people)
+        return _numbers(at[column.codes], name, class_names, of_people)
     pairs = ([*map(class_key, pair)] for pair in _pairs(class_names))
     chosen = next((pair for pair in pairs if known <= {*pair}), None)
     event = chosen[1] if chosen else event_of(known)
@@ -149,12 +145,8 @@ def yes_or_score(
     readings = _readings(class_names, [(f"'{short(w)}' is right", (o, w)) for o, w in ways])
     if event is None:
         words = ", ".join(f"'{short(word)}'" for word in sorted(known)[:5])
-        raise InputError(
-            f"nothing says which of {words} is yes",
-            column=name,
-            remedy="write yes and no, or 0 and 1",
-            readings=readings,
-        )
+        what, remedy = f"nothing says which of {words} is yes", "write yes and no, or 0 and 1"
+        raise InputError(what, column=name, remedy=remedy, readings=readings)
     of_levels = [np.nan if key is None else float(key == event) for key in keys]
     doubtful = not chosen and event not in YES
     return Said(name, np.array([*of_levels, np.nan])[column.codes], event, readings, doubtful)
