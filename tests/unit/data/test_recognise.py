@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -742,6 +743,16 @@ def _ways_of(text, **options):
     with pytest.raises(InputError) as asked:
         loaded(text, **options)
     return asked.value.readings
+
+
+def test_grades_beside_another_label_are_read_once_the_columns_are_named():
+    text = _graded(LOOKED).replace("judge_score,human_label", "score,label")
+    with pytest.raises(InputError, match="percentages or a judge's grades") as error:
+        loaded(text)
+    judge, human = re.findall("'(judge|human)'", str(error.value))
+    assert len(_ways_of(text.replace("score,label", f"{judge},{human}"))) == len(MEANINGS)
+    with pytest.raises(InputError, match="look like percentages; ask to divide them by 100"):
+        loaded(_graded(LOOKED, GRADES * 20).replace("judge_score,human_label", "score,label"))
 
 
 def test_grades_of_many_digits_are_read_by_the_button_that_names_them():
