@@ -184,14 +184,12 @@ def judge(chosen: Settings) -> None:
     )
     found = _judged(chosen.entry.content_key, by, question, chosen)
     say(found.headline)
-    st.markdown(md(f"{found.sentence()} {found.reason()}", 1_000))
+    st.markdown(md(" ".join((found.sentence(), *found.summary().lines)), 1_000))
     for remark in found.remarks():
         st.warning(md(remark, 1_000), icon=":material/warning:")
     summary = found.summary()
     table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
-    screen.table(
-        table, alt="Rates by each method, and how far judge and people agree"
-    )  # fmt: skip
+    screen.table(table, alt="Rates by each method, and how far judge and people agree")
     if found.differences:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
         st.markdown("\n".join(f"- {md(d.sentence(), 300)}" for d in found.differences))

@@ -28,7 +28,6 @@ from calviz.verdicts import analysis
 from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import miscalibration, worst_bin
-from calviz.verdicts.row_checks import column_of_models, several_models
 
 #: The module that fits maps.
 _FITTING = "calviz.comparison.fitting"
@@ -98,8 +97,8 @@ def overview(chosen: Settings) -> None:
         others = [f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said]
         st.subheader("Where to look", anchor=False)
         tables_and_cards.draw_findings(others, codes=False)
-        if any(CHECKS[f.code].run is several_models for f in others):
-            reading_panel.draw_models_of_rows(chosen.entry, chosen.sample.once(column_of_models))
+        for column in filter(None, (f.model_column for f in others)):
+            reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)
     # What fits maps takes a second to import: a fresh server draws the page first, and the line once it is there.

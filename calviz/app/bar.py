@@ -29,6 +29,8 @@ from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip, and one beside another on a phone.
 _FITS, _FITS_PHONE = 24, 16
+#: The sentences that are shown, and where.
+_NOTES = "calviz.notes.shown"
 
 
 def draw_bar(page: str) -> None:
@@ -111,8 +113,14 @@ def _data_set() -> None:
 
 
 def draw_notes() -> None:
-    """Show the queued sentences, such as how a link was applied; each is shown once."""
+    """Show the queued sentences, such as how a link was applied, until the page or the file changes: a page may be drawn twice at once."""
+    place = (navigation.here(), open_files.current().content_key)
     if (text := open_files.take_notes()) is not None:
+        st.session_state[_NOTES] = text, place
+    text, shown_at = st.session_state.get(_NOTES, ("", place))
+    if shown_at != place:
+        del st.session_state[_NOTES]
+    elif text:
         st.info(md(text), icon=":material/info:")
 
 

@@ -414,12 +414,20 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
         )
         floor: FloorChoice = "auto" if way == "auto" else None
         if way == "own":
+            half = float(_written(max(SMALLEST, half)))  # what is shown is what counts
+            number, written = (
+                half,
+                st.query_params.get("zeros-as", half),
+            )  # before the field is drawn
+            with suppress(ValueError):
+                number = float(st.session_state.get("zeros-as") or written)
+            shown = np.format_float_positional(min(max(number, SMALLEST), 0.5), trim="-")
             floor = st.number_input(
                 "Number",
                 SMALLEST,
                 0.5,
-                max(SMALLEST, half),
-                format="%g",
+                half,
+                format=f"%.{len(shown) - 2}f",
                 key="zeros-as",
                 bind="query-params",
                 persist_state="session",
@@ -429,22 +437,33 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
     if floor == "auto" and smallest >= UNDERFLOW:
         message = (
             f"{where}. {reading} half of the smallest probability above 0 of the rows that fit the map, at most {MOST:g} "
-            f"(of all rows: {half:.3g})."
+            f"(of all rows: {_written(half)})."
         )
     elif floor == "auto":
         message = (
-            f"{where}. The smallest probability above 0, {smallest:.3g}, is an underflow. {reading} half of that, or, if the "
+            f"{where}. The smallest probability above 0, {_written(smallest)}, is an underflow. {reading} half of that, or, if the "
             "true class of a row has a 0, as what cross-validation chooses."
         )
     elif floor is None:
         message = (
-            f"{where}; the next smallest is {smallest:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read "
+            f"{where}; the next smallest is {_written(smallest)}. Temperature, Platt, beta and the like depend on what a 0 is read "
             "as (their parameter 'floor'); histograms and isotonic regression do not."
         )
     else:
-        message = f"{where}, read as {floor:.3g} by the methods that take logarithms."
+        message = f"{where}, read as {_written(floor)} by the methods that take logarithms."
     st.caption(message)
     return floor
+
+
+def _written(number: float) -> str:
+    """Write a probability as people do: 0.00005, not 5e-05, but for an underflow.
+
+    >>> _written(5e-05), _written(0.12345), _written(1e-300)
+    ('0.00005', '0.123', '1e-300')
+    """
+    if number < SMALLEST:
+        return f"{number:.3g}"
+    return np.format_float_positional(number, 3, unique=False, fractional=False, trim="-")
 
 
 def _where(rows: int, data: Collection[Dataset]) -> str:

@@ -409,7 +409,7 @@ def _apply_waiting_link(key: str) -> None:
     if link.view is not None and key == link.key:
         _request_step(link.view)
     if key != link.key:
-        st.session_state[_NOTES] = (
+        queue_note(
             f"The {'view' if link.view else 'link'} was made for the file with digest {link.key}; this one has {key}. "
             "Its settings were applied where they fit."
         )

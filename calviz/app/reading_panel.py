@@ -95,10 +95,11 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
     st.caption("Its first rows, and what each column is taken for: choose a role to change it.")
     options = draw_rows("failed", shown)
     as_shown = shown.as_shown()
-    if shown.missing:
+    asks = bool(failure.readings)
+    if shown.missing and not asks:
         st.markdown(f"**Still to say:** {' and '.join(shown.missing)}.")
     elif (
-        not shown.recognised
+        not (shown.recognised or asks)
         and as_shown != failure.options
         and st.button("Read it like this", icon=":material/check:", type="primary")
     ):
@@ -158,9 +159,9 @@ def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
 
 
-def draw_models_of_rows(entry: OpenFile, column: str | None) -> None:
+def draw_models_of_rows(entry: OpenFile, column: str) -> None:
     """Offer to read the values of a column as models, in one click."""
-    if entry.source is None or column is None:
+    if entry.source is None:
         return
     if st.button(f"Read '{md(shorten(column, 30))}' as models", icon=":material/stacks:"):
         read_again(entry.title, entry.source, replace(entry.options, model_column=column))
@@ -181,9 +182,10 @@ def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
     two = entry.loaded.first.n_classes == len(found.class_names) == 2
     single = len(found.scores) == len(found.models) == 1
     said = shown.classes or found.kind == "confidence" or found.label_form == "one-hot"
-    if said or not (two and single):
+    names = entry.options.class_names or found.class_names  # those of a judge say more
+    if said or len(names) != 2 or not (two and single):
         return None
-    return replace(entry.options, class_names=found.class_names[::-1])
+    return replace(entry.options, class_names=names[::-1])
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)

@@ -18,8 +18,8 @@ from calviz.cli.options import (
     DEFAULT_BINS,
     RESAMPLES,
     BinCount,
-    GivenLevel,
     HowJudged,
+    Level,
     MetricKeys,
     OutputPath,
     Outputs,
@@ -109,7 +109,7 @@ class Audit:
     conventions: bool = False
     by: str | None = None
     risk: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.1
-    guarantee: GivenLevel = None
+    guarantee: Level[float | None] = None
     outputs: Outputs
     preset: Literal["default", "one-page", "full", "clinical", "credit"] | None = None
     sections: str | None = None

@@ -19,7 +19,6 @@ from calviz.cli.options import (
     RESAMPLES,
     BinCount,
     FittingRows,
-    GivenLevel,
     HowJudged,
     JudgingRows,
     Level,
@@ -406,7 +405,7 @@ def slices(
     pairs: bool = False,
     against: Literal["calibrated", "rest"] = "calibrated",
     min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
-    rate: Level = 0.005,
+    rate: Level[float] = 0.005,
     cut: tuple[str, ...] = (),
     split: str | None = None,
     reduction: HowJudged = None,
@@ -477,7 +476,7 @@ def watch(
     file: str,
     *,
     state: RequiredPath,
-    alpha: GivenLevel = None,
+    alpha: Level[float | None] = None,
     when: str | None = None,
     split: str | None = None,
     reduction: HowJudged = None,
@@ -635,9 +634,9 @@ def judge(
     chance: str | None = None,
     cluster: str | None = None,
     class_names: Names = None,
-    confidence: Level = 0.95,
+    confidence: Level[float] = 0.95,
     method: Annotated[str | None, METHOD] = None,
-    width: GivenLevel = None,
+    width: Level[float | None] = None,
     next: Annotated[int | None, {"type": click.IntRange(min=1)}] = None,
     out: OutputPath = None,
     seed: Seed = 0,
@@ -649,7 +648,7 @@ def judge(
     ----------
     file : FILE
     judge : COL
-        What the judge says: 0 and 1, yes and no, or a score from 0 to 1.  [default: judge]
+        What the judge says: 0 and 1, yes and no, a score from 0 to 1, or grades (--class-names).  [default: judge]
     human : COL
         What people say, empty where nobody has looked.  [default: human]
     by : COL
@@ -660,7 +659,7 @@ def judge(
         The question, where several rows belong to one: intervals are those of questions, and systems that answer the same ones are compared
         question by question. '' if a log that asks a question again should be read without.
     class_names : NAME,NAME
-        The words for no and yes, such as bad,good.
+        The words for no and yes, such as bad,good; or the grades: 3,4 where 4 or more is yes, 1,5 for a scale; or both, one after the other.
     confidence
         Level of the intervals.
     method : KEY

@@ -262,9 +262,9 @@ OutputPath = Annotated[str | None, {"type": click.Path(), "cls": OutputOption}]
 RequiredPath = Annotated[str, {"type": click.Path(), "cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
-#: A level or another share, which is refused before a file is read; the second may be left out.
-Level = Annotated[float, {"callback": _level}]
-GivenLevel = Annotated[float | None, {"callback": _level}]
+#: A level or another share, which is refused before a file is read; `Level[float | None]` may be left out.
+_Share = TypeVar("_Share", float, float | None)
+Level = Annotated[_Share, {"callback": _level}]
 BinCount = Annotated[BinNumber, {"type": _BinNumber(min=1)}]
 #: A number of folds, or the column that holds them.
 CrossFit = Annotated[int | str | None, {"type": str, "callback": _folds}]
@@ -338,7 +338,7 @@ def reading(
     time : COL
         Column with the time of each row; '' if there is none.
     class_names : NAME,NAME
-        Names of the classes, in the order of the scores.
+        Names of the classes, in the order of the scores; for a judge, the words or grades for no and yes.
     label_base
         Whether numeric labels count the classes from 0 or from 1.
     sheet : NAME

@@ -170,6 +170,8 @@ class Judged(Displayed):
         Which of the given rows have a verdict of the judge; only these n rows count.
     cluster : ndarray of int, shape (n,), or None
         The question of each row, where rows of one question depend on each other.
+    grades : str
+        What grades were chosen to mean; "" if there are none.
     """
 
     score: FloatArray
@@ -180,6 +182,7 @@ class Judged(Displayed):
     kept: BoolArray
     event: str = "yes"
     cluster: IntArray | None = None
+    grades: str = ""
 
     # ---- What is looked at
 
@@ -504,7 +507,7 @@ class Judged(Displayed):
             "differences": [
                 {key: getattr(d, key) for key in (*vars(d), "verdict")} for d in self.differences
             ],
-        }
+        } | ({"grades": self.grades} if self.grades else {})  # fmt: skip
 
     @claim(
         "judge",
@@ -597,7 +600,7 @@ class Judged(Displayed):
         return Summary(
             title=f"by {counted(self.labelled, 'human label')} of {counted(self.rows, 'row')}",
             verdict=self.sentence(),
-            lines=(self.reason(),),
+            lines=(self.reason(), *([f"{self.grades}."] if self.grades else [])),
             header=("", "rate", f"{level_text(self.confidence)} interval"),
             rows=tuple(rows),
             notes=(*self.remarks(), *(d.sentence() for d in self.differences[:10])),
@@ -624,7 +627,7 @@ def judge(
     Parameters
     ----------
     judge : array_like, shape (n,)
-        0 and 1, words such as yes and no, or scores in [0, 1]; from 0.5 on the judge says yes.
+        0 and 1, words such as yes and no, or scores in [0, 1], such as ``grades >= 4``; from 0.5 on the judge says yes.
     human : array_like, shape (n,)
         0 and 1, or such words; nan, None or empty where nobody has looked.
     by : array_like, shape (n,), or mapping of str to these, optional
@@ -729,4 +732,5 @@ def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
         kept=said,
         event=event,
         cluster=None if question is None else question.codes[said].astype(np.int64),
+        grades=columns.grades,
     )

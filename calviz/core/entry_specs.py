@@ -890,7 +890,7 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
 
 About = Literal["scores", "bins", "classes", "slices"]
 #: What a check finds: severity, message and short form, which with its key make a `Finding`.
-Told = tuple[Severity, str] | tuple[Severity, str, str]
+Told = tuple[Severity, str] | tuple[Severity, str, str] | tuple[Severity, str, str, str]
 
 
 @dataclass(frozen=True)

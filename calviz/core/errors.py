@@ -646,12 +646,15 @@ class Finding:
         One sentence.
     short : str
         The same in at most 15 words, for a title or a list; empty if the message is short itself.
+    model_column : str
+        The column whose values may be models, if that is the finding.
     """
 
     code: str
     severity: Severity
     message: str
     short: str = ""
+    model_column: str = ""
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -41,6 +41,12 @@ def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray |
     return rows[np.argsort(rows[:, 0])].T
 
 
+def one_row_each(identifier: str, model: str) -> str:
+    """Say what `rows_of_models` found in two columns."""
+    named, each = shortened(identifier), shortened(model)
+    return f"each '{named}' has one row for each value of '{each}', with the same label"
+
+
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
     """Return a column of clusters; raises InputError if a value is missing, or if clusters do not group the rows."""
     column = Factor.of(clusters)

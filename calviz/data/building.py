@@ -504,8 +504,9 @@ class _Builder:
 
     def _columns(self, fetched: Fetched, labels: IntArray | None = None) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
-        columns = others.build(fetched, labels)
-        self.layout, self.parts = others.layout, others.parts
+        self.layout, self.parts = others.of_models(fetched, labels)
+        others = replace(others, layout=self.layout)
+        columns = others.build(fetched)
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns

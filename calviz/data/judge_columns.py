@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -29,6 +32,10 @@ HUMANS = (
 MOST_FEATURES = 50
 #: Columns of text with more values than this are no groups.
 MOST_LEVELS = 50
+#: Of more grades than this, no threshold is offered.
+MOST_GRADES = 11
+#: The usual highest grades.
+HIGHEST = (5, 10, 100)
 #: Words that stand for 1 beside a column of numbers, or of other words.
 YES = frozenset(
     ("yes", "y", "true", "t", "1", "correct", "right", "pass", "positive", "pos", "+", "present", "on", "win")
@@ -37,13 +44,18 @@ YES = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """One column: numbers in [0, 1], nan where nothing is said, the word that stands for 1 (empty for numbers), and what else it could be."""
+    """One column: numbers in [0, 1], nan where nothing is said, the word that stands for 1 (empty for numbers), and what else it could be.
+
+    Of `grades`, what they were chosen to mean, and the usual `highest` one.
+    """
 
     name: str
     values: FloatArray
     event: str = ""
     readings: tuple[Reading, ...] = ()
     doubtful: bool = False
+    grades: str = ""
+    highest: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +67,16 @@ class JudgeColumns:
     by: Mapping[str, Any] = field(default_factory=dict)
     chance: Any = None
     cluster: Any = None
+
+    @property
+    def grades(self) -> str:
+        """What the grades were chosen to mean; "" if there are none."""
+        read = (
+            f"'{short(c.name)}' is read so: {c.grades}"
+            for c in (self.judge, self.human)
+            if c.grades
+        )
+        return ", and ".join(read)
 
     def aligned(self) -> tuple[FloatArray, FloatArray, str]:
         """Return both columns, and the word that both have for 1.
@@ -72,12 +94,9 @@ class JudgeColumns:
         between = ~np.isin(human.values, (0, 1)) & ~np.isnan(human.values)
         if between.any():
             row = int(between.argmax())
-            raise InputError(
-                f"the human label {human.values[row]:g} is neither 0 nor 1",
-                row=row + 1,
-                column=human.name,
-                remedy="round it, or leave it empty",
-            )
+            what = f"the human label {human.values[row]:g} is neither 0 nor 1"
+            remedy = "round it, or leave it empty"
+            raise InputError(what, row=row + 1, column=human.name, remedy=remedy)
         for one, other in ((judge, human), (human, judge)):
             if one.doubtful and one.event != other.event:
                 raise InputError(
@@ -90,59 +109,115 @@ class JudgeColumns:
 
 
 def yes_or_score(
-    values: Factor | npt.ArrayLike, name: str, class_names: Sequence[str] | None = None
+    values: Factor | npt.ArrayLike,
+    name: str,
+    class_names: Sequence[str] | None = None,
+    *,
+    of_people: bool = False,
 ) -> Said:
-    """Read a column of scores, of 0 and 1, or of words for no and yes; of two `class_names`, the last is yes.
+    """Read a column of scores, of 0 and 1, of grades, or of words for no and yes.
 
-    Where these can be given, as for a file, a question has them as its readings.
+    Of the pairs of `class_names`, the first that fits says what is no, and what yes; grades between these lie between. Where names can be
+    given, as for a file, a question has them as its readings. Labels of people are 0 or 1: their grades have a threshold.
 
     Raises
     ------
     InputError
-        For a number outside [0, 1], and for words of which nothing says which is yes.
+        For a number outside [0, 1], and for grades and words of which nothing says what they mean.
     """
     column: Any = values if isinstance(values, Factor) else np.asarray(values)
     if isinstance(column, np.ndarray) and column.ndim != 1:
         raise InputError(f"the column must be 1-D, got shape {column.shape}", column=name)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return Said(name, _in_range(column.astype(np.float64), name))
+        return _numbers(column.astype(np.float64), name, class_names, of_people)
     column = Factor.of(column)
     keys = [None if is_missing(level.strip()) else class_key(level) for level in column.levels]
     known = {key for key in keys if key is not None}
     numbers = {key: number for key in known if (number := number_of(key)) is not None}
+    at = np.array([numbers.get(key or "", np.nan) for key in keys] + [np.nan])
     if len(numbers) == len(known):
-        of_levels = [np.nan if key is None else numbers[key] for key in keys]
-        return Said(name, _in_range(np.array([*of_levels, np.nan])[column.codes], name))
-    chosen = [class_key(word) for word in class_names or ()]
-    given = len(chosen) == 2 and known <= {*chosen}
-    event = chosen[1] if given else event_of(known)
+        return _numbers(at[column.codes], name, class_names, of_people)
+    pairs = ([*map(class_key, pair)] for pair in _pairs(class_names))
+    chosen = next((pair for pair in pairs if known <= {*pair}), None)
+    event = chosen[1] if chosen else event_of(known)
     both = sorted(known | {event or ""} - {""})
-    pairs = [] if class_names is None or len(both) != 2 else [both, both[::-1]]
-    readings = tuple(Reading(f"'{short(w)}' is right", {"class_names": (o, w)}) for o, w in pairs)
+    ways = [both, both[::-1]] if len(both) == 2 else []
+    readings = _readings(class_names, [(f"'{short(w)}' is right", (o, w)) for o, w in ways])
     if event is None:
         words = ", ".join(f"'{short(word)}'" for word in sorted(known)[:5])
-        raise InputError(
-            f"nothing says which of {words} is yes",
-            column=name,
-            remedy="write yes and no, or 0 and 1",
-            readings=readings,
-        )
+        what, remedy = f"nothing says which of {words} is yes", "write yes and no, or 0 and 1"
+        raise InputError(what, column=name, remedy=remedy, readings=readings)
     of_levels = [np.nan if key is None else float(key == event) for key in keys]
-    doubtful = not given and event not in YES
+    doubtful = not chosen and event not in YES
     return Said(name, np.array([*of_levels, np.nan])[column.codes], event, readings, doubtful)
 
 
-def _in_range(values: FloatArray, name: str) -> FloatArray:
-    wrong = ~((values >= 0) & (values <= 1)) & ~np.isnan(values)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(
-            f"{values[row]:g} is not between 0 and 1",
-            row=row + 1,
-            column=name,
-            remedy="give scores from 0 to 1 (grades divided by the highest), or yes and no",
-        )
-    return values
+def _pairs(class_names: Sequence[str] | None) -> list[tuple[str, str]]:
+    names = class_names or ()
+    return list(zip(names[::2], names[1::2], strict=False))
+
+
+def _readings(
+    class_names: Sequence[str] | None, ways: Iterable[tuple[str, tuple[str, str]]]
+) -> tuple[Reading, ...]:
+    """Ways to read a column by a further pair of class names; () where none can be given."""
+    readings = []
+    for label, way in ways if class_names is not None else ():
+        others = [pair for pair in _pairs(class_names) if not {*pair} & {*way}]
+        readings.append(Reading(label, {"class_names": tuple(chain(*others, way))}))
+    return tuple(readings)
+
+
+def _numbers(
+    values: FloatArray, name: str, class_names: Sequence[str] | None, of_people: bool
+) -> Said:
+    """Read numbers in [0, 1] as they are, and grades as a pair of class names says, by which a judge's score can be turned as well."""
+    levels = np.unique(values[~np.isnan(values)])
+    beyond = bool(((levels < 0) | (levels > 1)).any())
+    for pair in _pairs(class_names) if levels.size else ():
+        low, high = (math.nan if (end := number_of(n)) is None else end for n in pair)
+        words = _meaning(low, high, levels)
+        if words and (beyond or (not of_people and {low, high} == {0, 1})):
+            share = ((values - low) / (high - low)).clip(0, 1)
+            return Said(name, share, grades=words, highest=_highest(levels))
+    if not beyond:
+        return Said(name, values)
+    graded = 0 <= levels[0] < levels[-1] <= HIGHEST[-1]
+    graded = graded and (not np.mod(levels, 1).any() or np.nanmedian(values) > 1)
+    if class_names is None or not graded:
+        row = int(np.argmax((values < 0) | (values > 1)))
+        what = f"{values[row]:g} is not between 0 and 1"
+        remedy = "give scores from 0 to 1, or yes and no, such as grades >= 4"
+        raise InputError(what, row=row + 1, column=name, remedy=remedy)
+    pairs, scale = list(pairwise(levels)) if levels.size <= MOST_GRADES else [], ""
+    if levels.size == 2:  # 1 and 2 may mean yes and no
+        pairs += [(levels[1], levels[0])]
+    elif not of_people:
+        scale, top = ", or that they are a confidence", _highest(levels)
+        tops = {levels[-1], top} if top <= HIGHEST[1] else {top}
+        pairs += [(low, high) for high in sorted(tops) for low in (1, 0)]
+    shown = partial(np.format_float_positional, trim="-")
+    ways = [(_meaning(*pair, levels), (shown(pair[0]), shown(pair[1]))) for pair in pairs]
+    raise InputError(
+        f"its grades go from {levels[0]:g} to {levels[-1]:g}: say from which on they mean yes{scale}",
+        column=name,
+        remedy="for other meanings, give the grades of no and yes as the class names",
+        readings=_readings(class_names, [way for way in ways if way[0]]),
+    )
+
+
+def _highest(levels: FloatArray) -> float:
+    return next((float(top) for top in HIGHEST if top >= levels[-1]), float(levels[-1]))
+
+
+def _meaning(low: float, high: float, levels: FloatArray) -> str:
+    """What it means that `low` is 0 and `high` is 1: a scale, or a threshold where no level lies between; "" if levels do not fit."""
+    at = (levels - low) / (high - low)
+    least, most = at.min(), at.max()
+    if ((at > 0) & (at < 1)).any():
+        scale = f"from {low:g} (0 % sure) to {high:g} (100 % sure)"
+        return scale if least >= 0 and most <= 1 else ""
+    return f"{high:g} or {'more' if high > low else 'less'} is right" if least <= 0 and most >= 1 else ""  # fmt: skip
 
 
 def as_groups(values: Factor | npt.ArrayLike) -> Factor:
@@ -182,8 +257,8 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
     numeric = [c.name for c in rest if c.numeric and c.name not in named][:MOST_FEATURES]
     fetched = table.fetch([(name,) for name in numeric], [judge, human, *others])
     read = fetched.columns
-    says, looked = (yes_or_score(read[n], n, class_names) for n in (judge, human))
-    score, people, _ = JudgeColumns(says, looked).aligned()
+    said = _said(read, judge, human, class_names)
+    score, people, _ = said.aligned()
     at = ~np.isnan(score) & ~np.isnan(people)
     if not at.any():
         return None
@@ -203,6 +278,7 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
         name=name,
     )
     text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
+    notes = {said.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
     return Loaded(
         file=name,
         models={name: data},
@@ -219,8 +295,22 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
             columns=table.names,
             rows=data.n,
         ),
-        notices=(*table.notices, Notice.LEFT_OUT.finding("info", text)),
+        notices=(*table.notices, *(kind.finding("info", t) for t, kind in notes.items() if t)),
     )
+
+
+def _said(
+    columns: Mapping[str, Any], judge: str, human: str, class_names: Sequence[str]
+) -> JudgeColumns:
+    """Read both columns, that of people first: where both hold grades, one threshold is for both."""
+    looked = yes_or_score(columns[human], human, class_names, of_people=True)
+    says = yes_or_score(columns[judge], judge, class_names)
+    if says.grades and looked.grades and says.highest != looked.highest:
+        raise InputError(
+            f"'{short(judge)}' has grades to {says.highest:g}, '{short(human)}' to {looked.highest:g}",
+            remedy="write one of them as yes and no",
+        )
+    return JudgeColumns(says, looked)
 
 
 def read_judge(
@@ -271,14 +361,15 @@ def read_judge(
             wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
             read = table.fetch((), wanted).columns
             try:
-                says, human_says = (yes_or_score(read[n], n, class_names) for n in chosen)
+                said = _said(read, chosen[0], chosen[1], class_names)
             except InputError as error:
                 line = None if error.row is None else table.line(error.row - 1)
                 raise error.but(line=line) from None
             share, same = (None if n is None else read[n] for n in (chance, question))
             if isinstance(share, Factor):
                 raise InputError("the chances are not numbers", column=chance)
-            return JudgeColumns(says, human_says, {n: read[n] for n in columns}, share, same)
+            by_column = {n: read[n] for n in columns}
+            return replace(said, by=by_column, chance=share, cluster=same)
         except InputError as error:
             raise error.in_file(opened.name) from None
 

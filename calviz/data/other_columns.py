@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import INTERVAL
-from calviz.core.row_columns import checked_clusters, checked_weights, rows_of_models
+from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
 from calviz.data import column_names
 from calviz.data.column_names import plain
 from calviz.data.format import Column, Fetched, Table
@@ -99,6 +99,7 @@ def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
 
 # ---- Building
 
+
 #: Columns with more distinct values than this are not groups; numbers are cut, and texts grouped, to slice by.
 GROUP_LEVELS = 1_000
 #: At most this many columns of numbers are read to slice by.
@@ -113,8 +114,6 @@ class OtherColumns:
     ----------
     counts : ndarray, shape (n,), or None
         Frequency weights of aggregated rows, once the columns are built.
-    parts : mapping of str to ndarray
-        The rows of each model that a column names, then.
     """
 
     table: Table
@@ -122,44 +121,48 @@ class OtherColumns:
     options: ReadingOptions
     notices: list[Finding]
     counts: FloatArray | None = None
-    parts: dict[str, IntArray | None] = field(default_factory=dict)
 
-    def _models(self, fetched: Fetched, labels: IntArray | None) -> dict[str, IntArray | None]:
-        """The rows of each model that a column names, in the same order; {} if not each identifier has a row for each."""
-        layout, counted = self.layout, self.options.weight_kind == "frequency"
-        if not layout.long or labels is None or len(layout.scores) > 1 or counted:
-            return {}
+    def of_models(
+        self, fetched: Fetched, labels: IntArray | None
+    ) -> tuple[ColumnRoles, dict[str, IntArray | None]]:
+        """Return the layout of one model and the rows of each that a column names, in the same order; {} if none does.
+
+        Raises
+        ------
+        InputError
+            If the user named a column that does not name models.
+        """
+        layout, chosen, rows = self.layout, self.options.model_column, None
+        counted = self.options.weight_kind == "frequency"
+        if layout.long and labels is not None and len(layout.scores) == 1 and not counted:
+            ids, named = (Factor.of(one_dimensional(fetched.columns[n])) for n in layout.long)
+            names = [name for name, count in named.counts().items() if count]
+            rows = rows_of_models(ids.codes, named, labels) if all(names) else None
+        if layout.long is None or rows is None or len(rows) < 2:
+            if chosen and not isinstance(self.options, ReadingForMap):
+                raise InputError(
+                    "it does not name models: not each row identifier has one row for each value, with the same label",
+                    column=chosen,
+                    remedy="name the identifier, or leave out the model column",
+                )
+            return layout, {}
         identifier, model = layout.long
-        named = Factor.of(one_dimensional(fetched.columns[model]))
-        names = [name for name, count in named.counts().items() if count]
-        if len(names) < 2 or not all(names):
-            return {}
-        ids = Factor.of(one_dimensional(fetched.columns[identifier]))
-        if (rows := rows_of_models(ids.codes, named, labels)) is None:
-            return {}
-        groups = tuple(name for name in layout.groups if name not in layout.long)
-        notices = tuple(n for n in layout.notices if f"'{identifier}' repeat" not in n.message)
-        self.layout = replace(layout, id=identifier, groups=groups, notices=notices)
         text = (
-            f"each '{short(identifier)}' has one row for each value of '{short(model)}', with the same label: these are "
-            f"{len(names)} models of the same rows; one by --model, all rows together by --model-column ''"
+            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows; "
+            "one by --model, all rows together by --model-column ''"
         )
         self.notices.append(Notice.MODELS.finding("info", text))
+        groups = tuple(name for name in layout.groups if name not in layout.long)
+        notices = tuple(n for n in layout.notices if f"'{identifier}' repeat" not in n.message)
         if self.table[model].type == "integer":
             names = [f"{model} {name}" for name in names]
-        return dict(zip(names, rows, strict=True))
+        layout = replace(layout, id=identifier, groups=groups, notices=notices)
+        return layout, dict(zip(names, rows, strict=True))
 
-    def build(self, fetched: Fetched, labels: IntArray | None = None) -> dict[str, Any]:
-        """Return the columns as arguments of `Predictions`, by name; with class numbers, shape (n,), rows may be of several models."""
-        self.parts = self._models(fetched, labels)
+    def build(self, fetched: Fetched) -> dict[str, Any]:
+        """Return the columns as arguments of `Predictions`, by name."""
         layout, n = self.layout, fetched.scores[0].shape[0]
         for_map = isinstance(self.options, ReadingForMap)
-        if self.options.model_column and not (self.parts or for_map):
-            raise InputError(
-                "it does not name models: not each row identifier has one row for each value, with the same label",
-                column=self.options.model_column,
-                remedy="name the identifier, or leave out the model column",
-            )
 
         def one(name: str) -> npt.NDArray[Any] | Factor:
             return one_dimensional(fetched.columns[name])
@@ -372,19 +375,23 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
     options = view.options
     if not view.table.named:
         return
-    for name, usual in ((c.name, plain(c.name)) for c in view.table.columns):
-        if name in used or view.table[name].width is not None:
+    for column in view.table.columns:
+        name, usual = column.name, plain(column.name)
+        if name in used or column.width is not None:
             continue
-        column = view.table[name]
         # In benchmarks of language models, "subject" is a topic, not a person.
         may_cluster = view.table.questions is None or usual != "subject"
         repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
         if options.cluster_column is None and usual in column_names.CLUSTERS and repeats:
-            yield Notice.LOGS_AND_HINTS.finding(
-                "info",
+            text = (
                 f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
-                "intervals and p-values take it into account; if they are of several models, say which column names these (--model-column)",
+                "intervals and p-values take it into account"
             )
+            if usual in column_names.IDS:  # of rows, such as answers, not of sites
+                text += (
+                    "; if they are of several models, say which column names these (--model-column)"
+                )
+            yield Notice.LOGS_AND_HINTS.finding("info", text)
         elif options.weight_column is None and usual in column_names.WEIGHTS and column.numeric:
             yield Notice.LOGS_AND_HINTS.finding(
                 "info",

@@ -486,9 +486,11 @@ class Problem:
         where = place(self.original(row), self.table.line)
         what = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1] (first: {where})"
         if low >= 0 and 1.5 < high <= 100:
-            return self._refused(
-                f"{what}: values look like percentages", "ask to divide them by 100", (PERCENT,)
-            )
+            look, remedy = "percentages", "ask to divide them by 100"
+            if high <= 10 and not np.mod(column, 1).any():  # as from 1 to 5
+                look = "percentages or a judge's grades"
+                remedy = f"call the columns of grades and labels 'judge' and 'human', or {remedy}"
+            return self._refused(f"{what}: values look like {look}", remedy, (PERCENT,))
         return self._refused(what, "declare it as a logit if it is one", (SIGMOID,))
 
     def _refused(self, what: str, remedy: str, repairs: tuple[Repair, ...]) -> InputError:

@@ -18,8 +18,8 @@ from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, fit_temperature
-from calviz.core.row_columns import rows_of_models
-from calviz.core.words import counted, decimal, decimals_for, percent, shorten
+from calviz.core.row_columns import one_row_each, rows_of_models
+from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.verdicts.joint_tests import MIN_ROWS, collect_evidence, in_reverse
@@ -177,7 +177,7 @@ def _repeated_ids(sample: Sample) -> IntArray | None:
 
 
 @takes_weights
-def column_of_models(sample: Sample) -> str | None:
+def _column_of_models(sample: Sample) -> str | None:
     """The group column by which each id stands once for each value, always with the same label."""
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None or not isinstance(data, Predictions):
@@ -189,10 +189,10 @@ def column_of_models(sample: Sample) -> str | None:
 @check("CAL027", "Rows of several models", clusters=True, weights=True)
 def several_models(sample: Sample) -> Iterator[Told]:
     """Say that the values of a column may be models, which these numbers mix."""
-    if (name := sample.once(column_of_models)) is not None:
-        text = f"Each id has one row for each value of '{shorten(name, 30)}', with the same label"
+    if (name := sample.once(_column_of_models)) is not None:
+        text = capitalised(one_row_each(sample.data.id_name, name))
         remedy = f"if these are models, name the column (--model-column '{shorten(name, 30)}')"
-        yield "warning", f"{text}: these numbers mix them; {remedy}.", f"{text}: models?"
+        yield "warning", f"{text}: these numbers mix them; {remedy}.", f"{text}: models?", name
 
 
 def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:

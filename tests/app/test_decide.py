@@ -257,6 +257,22 @@ def test_the_judge_has_a_tab_where_there_is_one():
 
 
 @pytest.mark.slow
+def test_grades_of_a_judge_have_a_button_for_each_meaning():
+    lines = _judged_file().decode().splitlines()
+    graded = [line.replace(",yes,", ",5,").replace(",no,", ",2,") for line in lines]
+    app = upload(open_page(), "grades.csv", "\n".join([*graded, ""]).encode())
+    assert "How is grades" in app.title[0].value
+    assert "Still to say" not in text_of(app)
+    labels = [button.label for button in app.button]
+    assert "Read it like this" not in labels
+    assert {"5 or more is right", "2 or less is right"} <= {*labels}
+    next(button for button in app.button if button.label == "5 or more is right").click()
+    app = quiet(quiet(app.run()).open("judge"))
+    assert "'judge' is read so: 5 or more is right." in text_of(app)
+    same = quiet(upload(open_page(), "judged.csv", _judged_file()).open("judge"))
+    assert app.dataframe[0].value.equals(same.dataframe[0].value)
+
+
 def test_other_files_have_no_tab_of_a_judge():
     app = quiet(open_page("data=breast_cancer", "decisions"))
     assert not [b for b in app.get("page_link") if b.proto.label == "Judge"]

@@ -515,6 +515,21 @@ def test_rows_of_several_models_are_read_as_models_and_back(column):
     assert any(chip.startswith("Model") for chip in chips(app))
 
 
+def test_a_note_stays_until_the_page_or_the_file_changes():
+    rows = [f"{i},{m},{i % 2},{p}" for m in "ab" for i, p in enumerate(_scores(200))]
+    content = "\n".join(["id,model,label,p", *rows]).encode()
+    note = "holds 2 models of the same rows"
+    app = upload(open_page(page="data"), "mine.csv", content)
+    for _ in range(2):  # as when it is drawn again for its width
+        assert text_of(app).count(note) == 1
+        app.run()
+    assert note not in text_of(app.open("overview"))
+    assert note not in text_of(app.open("data"))
+    app = upload(open_page(page="data"), "mine.csv", content)
+    press(app, "Read it as one model")
+    assert note not in text_of(app)
+
+
 def _only_file(app):
     (entry,) = app.session_state["calviz.files"].values()
     return entry

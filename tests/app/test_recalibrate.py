@@ -283,6 +283,11 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     app.segmented_control(key="zeros").set_value("own").run()
     app.number_input(key="zeros-as").set_value(0.001).run()
     assert "read as 0.001" in text_of(app)
+    for number, written, decimals in ((5e-5, "0.00005", 5), (0.00012345, "0.000123", 8)):
+        app.number_input(key="zeros-as").set_value(number).run()
+        assert f"read as {written} by" in text_of(app)
+        assert app.number_input(key="zeros-as").proto.format == f"%.{decimals}f"
+        assert app.number_input(key="zeros-as").value == number
     # Without zeros there is nothing to choose.
     assert not [c for c in opened(overconfident()).segmented_control if c.key == "zeros"]
 

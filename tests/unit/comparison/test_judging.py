@@ -390,7 +390,7 @@ def test_the_same_words_may_mean_anything_in_both_columns():
         (
             [1, 0, 85, 0],
             [1, 0, np.nan, 1],
-            "row 3, column 'judge': 85 is not between 0 and 1; give scores from 0 to 1 .grades divided by the highest.",
+            "row 3, column 'judge': 85 is not between 0 and 1; give scores from 0 to 1, or yes and no, such as grades >= 4",
         ),
         ([1, 0, 1, 0], [1, 0.5, np.nan, 1], "row 2, column 'human': the human label 0.5 is neither"),
         ([1, 0, 1, 0], [1, -1, np.nan, 1], "row 2, column 'human': -1 is not between 0 and 1"),
@@ -444,6 +444,21 @@ def test_the_command_gives_what_the_function_gives(table):
     text = run_successfully("judge", table, "--width", ".05", "--method", "platt")
     assert "corrected by 150 human labels" in text
     assert "labels are needed for an interval of 5.0 points" in text
+
+
+def test_the_command_reads_grades_and_says_so(tmp_path):
+    says, people = case("verdicts")
+    graded = np.where(says == 1, 4, 2) + np.resize([0, 1], says.size)
+    pd.DataFrame({"judge": graded, "human": people}).to_csv(tmp_path / "t.csv", index=False)
+    _, _, error = outcome("judge", tmp_path / "t.csv")
+    assert "  4 or more is right: --class-names 3,4" in error.splitlines()
+    arguments = ("judge", tmp_path / "t.csv", "--class-names", "3,4")
+    record = json.loads(run_successfully(*arguments, "--json", "-"))
+    assert record["corrected"] == json.loads(json.dumps(calviz.judge(says, people).to_dict()["corrected"]))  # fmt: skip
+    assert record["grades"] == "'judge' is read so: 4 or more is right"
+    assert f"{record['grades']}." in run_successfully(*arguments).splitlines()
+    scale = json.loads(run_successfully(*arguments[:-1], "1,5", "--json", "-"))
+    assert scale["naive"]["value"] == pytest.approx(np.mean((graded - 1) / 4))
 
 
 def test_the_command_takes_questions_and_several_columns(tmp_path):

@@ -551,6 +551,18 @@ def test_a_column_of_a_few_values_is_no_column_of_clusters(values, asked):
     assert len([n for n in loaded.notices if n.code == "DATA012"]) == asked
 
 
+@pytest.mark.parametrize(
+    ("name", "models"), [("record_id", True), ("patient_id", True), ("site", False), ("hospital_id", False)]
+)  # fmt: skip
+def test_only_a_column_that_identifies_rows_is_asked_whether_these_are_of_several_models(
+    name, models
+):
+    loaded = opened_of_clusters_and_weights({name: np.arange(N) // 5})
+    (asked,) = (n.message for n in loaded.notices if n.code == "DATA012")
+    assert "--cluster" in asked
+    assert ("--model-column" in asked) == models
+
+
 def test_named_columns_are_read():
     loaded = opened_of_clusters_and_weights(
         IDS | COUNTS, cluster_column="patient_id", weight_column="weight"

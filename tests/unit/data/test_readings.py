@@ -13,11 +13,14 @@ import pandas as pd
 import pytest
 
 import calviz
+from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.row_columns import one_row_each
 from calviz.data import Loaded, ReadingOptions, first_rows, read
 from calviz.data.column_names import blocks_named_by, without_common_words
 from calviz.data.first_rows import ROLES, ROWS
+from calviz.sample.sample import Sample
 from tests.inputs.command_line import run
 from tests.inputs.headers import fault
 
@@ -789,6 +792,13 @@ def test_rows_of_several_models_are_models_of_the_same_rows(seed):
         assert [model.class_names[y] for y in model.labels] == own["Wahrheit"].tolist()
     (notice,) = (n for n in found.notices if n.code == "DATA016")
     assert "'Nr' has one row for each value of 'Modell'" in notice.message
+    # The check says the same of rows that are read together.
+    together = read_long(table, model_column="", id_column="Nr").first
+    (warning,) = CHECKS["CAL027"].findings(Sample.of(together))
+    said = one_row_each("Nr", "Modell")
+    assert notice.message.startswith(f"{said}: ")
+    assert warning.message.startswith(f"E{said[1:]}: ")
+    assert warning.model_column == "Modell"
     assert not any("repeat" in n.message for n in found.notices)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -704,6 +705,117 @@ def test_words_of_people_beside_the_score_of_a_judge_are_asked_for_unless_one_is
         assert loaded(text, **ways[f"'{word}' is right"]).first.labels.tolist() == labels
     text = text.replace(good, "pass").replace(bad, "fail")
     assert loaded(text).first.labels.tolist() == [1, 0, 1]
+
+
+GRADES, LOOKED = np.tile([5, 1, 2, 3, 4, 5], 5), np.tile([1, 0, 0, 1, 1, 0], 5)
+MEANINGS = {f"{k} or more is right": (k <= GRADES).astype(float) for k in (2, 3, 4, 5)} | {
+    "from 1 (0 % sure) to 5 (100 % sure)": (GRADES - 1) / 4,
+    "from 0 (0 % sure) to 5 (100 % sure)": GRADES / 5,
+}
+
+
+def _graded(people, judge=GRADES):
+    return as_csv(["judge_score", "human_label"], zip(judge, people, strict=True)).decode()
+
+
+@pytest.mark.parametrize("words", [[0, 1], ["bad", "good"], ["schlecht", "gut"]])
+def test_what_the_grades_of_a_judge_mean_is_asked_and_each_answer_gives_its_numbers(words):
+    text = _graded(np.array(words)[LOOKED])
+    with pytest.raises(InputError, match=r"grades go from 1 to 5|nothing says which") as asked:
+        loaded(text)
+    ways = asked.value.readings
+    if words[0] == "schlecht":  # unknown words first
+        assert {way.label for way in ways} == {f"'{word}' is right" for word in words}
+        text = text.replace("schlecht", "no").replace("gut", "yes")
+        ways = _ways_of(text)
+    assert {way.label for way in ways} == MEANINGS.keys()
+    for way in ways:
+        options = dict(way.options)
+        if words == ["bad", "good"]:
+            options = dict(next(w.options for w in _ways_of(text, **options) if "good" in w.label))
+        found = loaded(text, **options)
+        np.testing.assert_allclose(found.first.probs[:, 1], MEANINGS[way.label])
+        assert found.first.labels.tolist() == LOOKED.tolist()
+        assert notices(found, "DATA011") == [f"'judge_score' is read so: {way.label}"]
+
+
+def _ways_of(text, **options):
+    with pytest.raises(InputError) as asked:
+        loaded(text, **options)
+    return asked.value.readings
+
+
+def test_grades_beside_another_label_are_read_once_the_columns_are_named():
+    text = _graded(LOOKED).replace("judge_score,human_label", "score,label")
+    with pytest.raises(InputError, match="percentages or a judge's grades") as error:
+        loaded(text)
+    judge, human = re.findall("'(judge|human)'", str(error.value))
+    assert len(_ways_of(text.replace("score,label", f"{judge},{human}"))) == len(MEANINGS)
+    with pytest.raises(InputError, match="look like percentages; ask to divide them by 100"):
+        loaded(_graded(LOOKED, GRADES * 20).replace("judge_score,human_label", "score,label"))
+
+
+def test_grades_of_many_digits_are_read_by_the_button_that_names_them():
+    judge = np.resize([1, 5 / 3, 3.3333366, 4], 30)
+    ways = _ways_of(_graded(LOOKED, judge))
+    for way, least in zip(ways[:3], [5 / 3, 3.3333366, 4], strict=True):
+        found = loaded(_graded(LOOKED, judge), **way.options).first
+        np.testing.assert_array_equal(found.probs[:, 1], judge >= least)
+
+
+def test_grades_of_judge_and_people_have_one_threshold_and_grades_of_two_kinds_are_refused():
+    people = GRADES[::-1]
+    ways = _ways_of(_graded(people))
+    assert [way.label for way in ways] == [label for label in MEANINGS if "more" in label]
+    found = loaded(_graded(people), **ways[2].options).first
+    assert found.labels.tolist() == (people >= 4).tolist()
+    np.testing.assert_array_equal(found.probs[:, 1], GRADES >= 4)
+    with pytest.raises(InputError, match="'judge_score' has grades to 10, 'human_label' to 5"):
+        loaded(_graded(people, GRADES * 2), **ways[2].options)
+
+
+@pytest.mark.parametrize(
+    ("judge", "labels"),
+    [
+        ([1, 2], ["2 or more is right", "1 or less is right"]),
+        ([0, 40, 100], ["40 or more is right", "100 or more is right", "from 0 (0 % sure) to 100 (100 % sure)"]),
+        (np.arange(30), ["from 0 (0 % sure) to 100 (100 % sure)"]),
+        ([2.5, 3.5, 4], ["3.5 or more is right", "4 or more is right", *(f"from {low} (0 % sure) to {high} (100 % sure)" for high in (4, 5) for low in (1, 0))]),
+    ],
+)  # fmt: skip
+def test_the_meanings_of_other_grades(judge, labels):
+    judge = np.resize(judge, 30)
+    assert [way.label for way in _ways_of(_graded(LOOKED, judge))] == labels
+
+
+@pytest.mark.parametrize("judge", [[0.2, 0.9, 1.4], [0, 1, -1], [0, 1, 250]])
+def test_a_wrong_score_of_a_judge_is_no_grade(judge):
+    with pytest.raises(InputError, match=r"row 3, .*'judge_score': .* is not between 0 and 1") as error:  # fmt: skip
+        loaded(_graded(LOOKED, np.resize(judge, 30)))
+    assert not error.value.readings
+
+
+@pytest.mark.parametrize(
+    ("names", "score"),
+    [(("4", "3"), GRADES <= 3), (("5", "1"), (5 - GRADES) / 4), (("3", "4"), GRADES >= 4)],
+)
+def test_grades_have_the_meaning_that_is_given(names, score):
+    found = loaded(_graded(LOOKED), class_names=names).first
+    np.testing.assert_allclose(found.probs[:, 1], score)
+
+
+@pytest.mark.parametrize("names", [["1", "4"], ["1", "0"], ["3", "3"], ["nan", "inf"], ["a", "b"]])
+def test_class_names_that_fit_no_grade_are_no_answer(names):
+    ways = _ways_of(_graded(LOOKED), class_names=names)
+    assert [way.label for way in ways] == [*MEANINGS]
+
+
+def test_the_score_of_a_judge_is_turned_by_names_in_the_other_order():
+    text = _graded([*LOOKED[:-1], ""], np.linspace(0.1, 0.9, 30).round(3))
+    before = loaded(text).first.probs[:, 1]
+    turned = loaded(text, class_names=["1", "0"]).first
+    np.testing.assert_allclose(turned.probs[:, 1], 1 - before)
+    assert turned.labels.tolist() == LOOKED[:-1].tolist()
 
 
 def test_rows_whose_sums_are_off_by_the_rounding_of_four_decimals_are_no_notice():
