@@ -39,6 +39,7 @@ def draw_bar(page: str) -> None:
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="calviz.bar"):
         if open_files.waiting_link() is not None:
             st.caption("Waiting for the file of a link.")
+            screen.draw_browser()
             return
         if open_files.nothing_but_unreadable():
             st.caption("No file of yours is open yet.")
@@ -134,7 +135,8 @@ def ask_for_file() -> None:
     file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
     st.markdown(
         f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
-        f"here: {noun}s carry settings, never data, and a reload forgets the file. Open it and you see the same view."
+        f"here: {noun}s carry settings, never data, and files are kept for two minutes after their tab was closed. Open it and you see the same "
+        "view."
     )
     draw_uploader(f"The file of this {noun}")
     reading_panel.draw_failure()

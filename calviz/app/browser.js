@@ -1,6 +1,7 @@
 export default function ({ parentElement, data, setStateValue }) {
   const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
   const idle = "Copy link";
+  parentElement.querySelector(".beside").hidden = !data.view;
   button.title = data.help;
   if (!button.dataset.busy) caption.textContent = idle;
   const here = () => {
@@ -70,5 +71,13 @@ export default function ({ parentElement, data, setStateValue }) {
     if (target.closest(".js-plotly-plot")) target.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX, clientY }));
   };
   document.addEventListener("touchstart", point, true);
+  try {
+    // Kept by the browser for this tab alone: after a reload the new session finds the files of the one before.
+    const kept = sessionStorage.getItem("calviz");
+    if (kept && kept !== data.secret && !window.calvizAsked) setStateValue("secret", kept);
+    else if (data.files) sessionStorage.setItem("calviz", data.secret);
+    else sessionStorage.removeItem("calviz");
+    window.calvizAsked = true;
+  } catch { /* without storage a reload forgets the files */ }
   return () => { clearInterval(timer); document.removeEventListener("touchstart", point, true); };
 }

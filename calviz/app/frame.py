@@ -20,7 +20,9 @@ def draw() -> None:
         bar.draw_bar(navigation.here())
         unread = open_files.unreadable_file() is not None and navigation.here() == "data"
         if open_files.waiting_link():
-            bar.ask_for_file()
+            # Styled to appear late: after a reload the browser first has to say which files were open.
+            with st.container(key="calviz.waiting"):
+                bar.ask_for_file()
         elif unread or open_files.nothing_but_unreadable():
             bar.draw_notes()
             bar.ask_how_to_read()

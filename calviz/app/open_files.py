@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -90,10 +92,41 @@ _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "ca
 _PAGE, _STEP = "calviz.page", "calviz.view"
 
 
-def files() -> dict[str, OpenFile]:
-    """Return the files of this session, by key, in the order in which they were opened."""
-    entries: dict[str, OpenFile] = st.session_state.setdefault(_FILES, {})
+class SessionFiles(dict[str, OpenFile]):
+    """The files of a session, by key, in the order in which they were opened.
+
+    Attributes
+    ----------
+    secret : str
+        Known only to this tab of the browser, which finds the files again by it after a reload.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.secret = secrets.token_urlsafe(16)
+        _BY_SECRET[self.secret] = self
+
+
+#: Of all sessions that still hold their files.
+_BY_SECRET: WeakValueDictionary[str, SessionFiles] = WeakValueDictionary()
+
+
+def files() -> SessionFiles:
+    """Return the files of this session."""
+    if _FILES not in st.session_state:
+        st.session_state[_FILES] = SessionFiles()
+    entries: SessionFiles = st.session_state[_FILES]
     return entries
+
+
+def find_again(secret: str) -> None:
+    """Open what the session with this secret holds, and the link that waits for it; nothing if that session is gone."""
+    # The same entries, which never change, in a dict of this session: the other one may go on.
+    files().update(dict(_BY_SECRET.get(secret, {})))
+    link = waiting_link()
+    if link is not None and link.key in files():
+        select(link.key)
+        _apply_waiting_link(link.key)
 
 
 def samples() -> dict[str, SampleSet]:

@@ -264,35 +264,52 @@ def component(name: str, html: str) -> Any:
     return st.components.v2.component(f"calviz.{name}", html=html, css=css, js=script)
 
 
+def draw_browser(**buttons: Any) -> None:
+    """Draw the script of the page, which runs again when its width class or its theme changes, or its tab had files before a reload.
+
+    Parameters
+    ----------
+    **buttons
+        What the buttons need; without it none is shown.
+    """
+    mine = open_files.files()
+    component("browser", _LINK_HTML)(
+        key=_LINK_KEY,
+        data={
+            "wide": WIDE,
+            "usual": USUAL,
+            "narrow": NARROW,
+            "size": width_class(),
+            "secret": mine.secret,
+            "files": len(mine),
+            **buttons,
+        },
+        width="content",
+        default={"size": width_class(), "theme": "", "secret": ""},
+        on_size_change=_nothing,
+        on_theme_change=_nothing,
+        on_secret_change=lambda: open_files.find_again(st.session_state[_LINK_KEY]["secret"]),
+    )
+
+
 def draw_link_buttons() -> None:
-    """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
+    """Draw the buttons that copy the link and save a view."""
     entry = open_files.current()
     sample = entry.sample is not None
     contents = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
-    component("browser", _LINK_HTML)(
-        key=_LINK_KEY,
-        data={
-            "address": open_files.data_parameters(),
-            "help": f"The link holds the settings and {contents}{rest}.",
-            "wide": WIDE,
-            "usual": USUAL,
-            "narrow": NARROW,
-            "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
-            "view": open_files.view_header(
-                key=entry.key,
-                title=entry.title,
-                digest=entry.loaded.digest,
-                rows=entry.loaded.recognition.rows,
-            ),
-            "file": f"{session.current().file_stem}-view.json",
-            "go": _requested_step(),
-            "size": width_class(),
-        },
-        width="content",
-        default={"size": width_class(), "theme": ""},
-        on_size_change=_nothing,
-        on_theme_change=_nothing,
+    draw_browser(
+        address=open_files.data_parameters(),
+        help=f"The link holds the settings and {contents}{rest}.",
+        save="A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
+        view=open_files.view_header(
+            key=entry.key,
+            title=entry.title,
+            digest=entry.loaded.digest,
+            rows=entry.loaded.recognition.rows,
+        ),
+        file=f"{session.current().file_stem}-view.json",
+        go=_requested_step(),
     )
 
 

@@ -81,7 +81,7 @@ def _read(files: Together, *, keep_current: bool) -> None:
             failures.append(opened)
     # A file that could be read does not hide one that could not.
     open_files.keep_unreadable_files(failures)
-    if before in open_files.files():
+    if before is not None and before in open_files.files():
         open_files.select(before)
 
 

@@ -21,7 +21,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
-from calviz.app import jobs, navigation, upload
+from calviz.app import jobs, navigation, open_files, upload
 from calviz.app.jobs import (
     JOB_QUEUE,
     RESUMABLE_FOR,
@@ -258,6 +258,26 @@ def test_two_servers_may_remove_the_same_leftover(tmp_path):
     # The other server removed the first one after this one had listed both.
     navigation.remove_leftovers(SimpleNamespace(glob=lambda _: [gone, left]))
     assert not left.exists()
+
+
+def test_files_are_found_again_by_the_secret_of_their_session_until_it_is_emptied(monkeypatch):
+    def new_session():
+        monkeypatch.setattr(open_files.st, "session_state", {})
+
+    new_session()
+    before = open_files.files()
+    before["digits"] = OpenFile("digits", "Digits", None)
+    new_session()
+    open_files.find_again("guessed")
+    assert not open_files.files()
+    open_files.find_again(before.secret)
+    assert [*open_files.files()] == ["digits"]
+    # What the new session closes stays open in the other one, as in a tab that was duplicated.
+    open_files.files().clear()
+    assert [*before] == ["digits"]
+    before.clear()
+    open_files.find_again(before.secret)
+    assert not open_files.files()
 
 
 # ---------------------------------------------------------------- caches

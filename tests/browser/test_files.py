@@ -99,6 +99,11 @@ def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
     tab.page.wait_for_url(re.compile(r"data=[0-9a-f]{16}"))
     digest = re.search(r"data=([0-9a-f]{16})", tab.page.url)[1]
 
+    # A reload is a new session of the same tab, which finds its files again; another tab does not.
+    tab.open(f"/cumulative?bins=4&data={digest}").at("Diagnose", "Cumulative").expect("Bins 4")
+    tab.page.reload()
+    tab.at("Diagnose", "Cumulative").expect("mine.csv")
+
     other = view().open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}")
     other.expect("This link needs its file").expect(digest)
     _choose(other.page, good)
