@@ -342,7 +342,11 @@ class Audit:
             sites=self.sites,
             whole=one.loaded.models[one.name],
         )
-        return make_part(subject, sections=self._section_keys or preset_sections(preset, subject))
+        names = tuple(dict.fromkeys(self.model)) or tuple(one.loaded.models)
+        keys = preset_sections(preset, subject, models=len(names) * len(self.files))
+        if one.name == names[-1] and preset == "default":
+            keys = (*keys, "provenance")  # of the file, once
+        return make_part(subject, sections=self._section_keys or keys)
 
     def _compares(self, models: int) -> bool:
         """Whether the report compares the models of the only file; it does so once, in the first part."""

@@ -535,8 +535,14 @@ PRESETS: dict[Preset, PresetSections] = {
 }
 
 
-def preset_sections(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
-    """Return the keys of a preset's sections.
+#: Sections of the preset "default" about each of several models, by the largest number of them that fits on six pages with the comparison.
+IN_SHORT = {2: "verdict findings fix diagram", 8: "verdict fix diagram"}
+
+
+def preset_sections(
+    preset: str, subject: Subject | None = None, *, models: int = 1
+) -> tuple[str, ...]:
+    """Return the keys of a preset's sections; of several models, the default report says what its pages hold.
 
     Raises
     ------
@@ -554,6 +560,9 @@ def preset_sections(preset: str, subject: Subject | None = None) -> tuple[str, .
         if preset == "credit":
             check_grades(data, subject.grades)
     keys = chosen.sections or tuple(s.key for s in sections_in_order())
+    if preset == "default" and models > 1:
+        in_short = next((IN_SHORT[n] for n in IN_SHORT if models <= n), "verdict")
+        keys = tuple(in_short.split())
     # Who names a cutoff asks what follows from it.
     asked = subject is not None and subject.cutoff is not None and preset == "default"
     return (*keys, "decisions") if asked else keys

@@ -41,6 +41,7 @@ from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet, Scale, shared_scale, svg
 from calviz.figures.style import COLUMNS, PALETTES, drawn_width, printed
 from calviz.report.content import (
+    IN_SHORT,
     MOST_ROWS,
     NUMBER_COLUMNS,
     PRESETS,
@@ -69,6 +70,8 @@ ReportProgress = Callable[[str, int, int], None]
 
 #: Title of a report on several models if none is given.
 DEFAULT_TITLE = "Calibration of several models"
+#: What a report in short says of itself.
+IN_SHORT_WORDS = "Each model in short: the preset full (--preset full), or the report of one model (--model), holds all sections."
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +136,26 @@ class Report:
         return {"diagram"} <= keys <= set(PRESETS["one-page"].sections) and not self.shared
 
     @property
+    def leading(self) -> tuple[WrittenSection, ...]:
+        """Shared sections that stand before the parts: what compares them."""
+        return tuple(w for w in self.shared if w.section.shows_result and len(self.parts) > 1)
+
+    @property
+    def trailing(self) -> tuple[WrittenSection, ...]:
+        """The other shared sections."""
+        return tuple(w for w in self.shared if w not in self.leading)
+
+    @property
+    def in_short(self) -> bool:
+        """Whether each of several parts holds only what `IN_SHORT` gives it."""
+        keys = {w.section.key for part in self.parts for w in part.sections}
+        return len(self.parts) > 1 and keys <= {*IN_SHORT[min(IN_SHORT)].split(), "provenance"}
+
+    @property
     def byline(self) -> tuple[str, ...]:
-        """Author, files and date: the line below the title."""
+        """Author, files and date: the line below the title, which may itself be the name of the file."""
         files = dict.fromkeys(part.file for part in self.parts)
-        named = [f"File {name}" for name in files if name]
+        named = [f"File {name}" for name in files if name and name != self.title]
         return tuple(text for text in (self.author, *named[:3], self.date) if text)
 
     def dated(self) -> Report:
@@ -383,7 +402,7 @@ def _environment() -> Environment:
         "sentence": full_sentence,
         "capitalize_first": capitalised,
     }
-    environment.globals["most_rows"] = MOST_ROWS
+    environment.globals |= {"most_rows": MOST_ROWS, "in_short_words": IN_SHORT_WORDS}
     return environment
 
 
@@ -476,25 +495,30 @@ def _markdown_lines(report: Report) -> Iterator[str]:
         yield " · ".join(_escaped(text) for text in report.byline)
     for paragraph in report.paragraphs:
         yield "  \n".join(_escaped(line) for line in paragraph.splitlines())
-    several = len(report.parts) > 1
+    yield from _markdown_sections(report.leading, 2)
     for part in report.parts:
-        yield f"## {_escaped(part.name)}"
-        for written in part.sections:
-            yield f"### {_escaped(written.section.title)}"
-            for block in written.blocks:
-                yield from _markdown_block(block)
-    for written in report.shared:
-        yield f"{'##' if several else '###'} {_escaped(written.section.title)}"
-        for block in written.blocks:
-            yield from _markdown_block(block)
+        named = part.name != report.title
+        if named:
+            yield f"## {_escaped(part.name)}"
+        yield from _markdown_sections(part.sections, 2 + named)
+    yield from _markdown_sections(report.trailing, 2)
+    if report.in_short:
+        yield f"*{IN_SHORT_WORDS}*"
     yield f"*Written by calviz {__version__}.*"
+
+
+def _markdown_sections(sections: Iterable[WrittenSection], level: int) -> Iterator[str]:
+    for written in sections:
+        yield f"{'#' * level} {_escaped(written.section.title)}"
+        for block in written.blocks:
+            yield from _markdown_block(block, level + 1)
 
 
 def _escaped(text: str) -> str:
     return markdown_text(shorten(text, 5_000))
 
 
-def _markdown_block(block: Block) -> Iterator[str]:
+def _markdown_block(block: Block, level: int) -> Iterator[str]:
     match block:
         case Lead():
             yield f"**{_escaped(block.text)}**"
@@ -502,7 +526,7 @@ def _markdown_block(block: Block) -> Iterator[str]:
         case Note():
             yield f"*{_escaped(block.text)}*"
         case Heading():
-            yield f"#### {_escaped(block.text)}"
+            yield f"{'#' * level} {_escaped(block.text)}"
         case Text():
             yield _escaped(block.text)
         case Facts():

@@ -13,6 +13,7 @@ from calviz.data import read
 from calviz.report.content import Origin, Subject, preset_sections
 from calviz.report.document import bind, compose, make_part, to_pdf
 from calviz.sample.sample import Sample
+from tests.inputs.command_line import run
 
 #: Lines of a number, and whether it is wider than its card.
 _LINES = """cards => cards.map((e) => [e.offsetHeight / parseFloat(getComputedStyle(e).lineHeight),
@@ -119,4 +120,30 @@ def test_presets_keep_their_number_of_pages(browser, preset, most):
         printed = to_pdf(report.html())
     except NotAvailable as reason:
         pytest.skip(str(reason))
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= most
+    assert 1 <= _pages(printed) <= most
+
+
+def _pages(printed):
+    return len(re.findall(rb"/Type\s*/Page\b", printed))
+
+
+@pytest.mark.slow
+def test_several_models_are_compared_first_and_fit_on_six_pages(browser, tmp_path):
+    for sample, models in (("digits", 3), ("breast_cancer", 5)):
+        pdf, page = tmp_path / f"{sample}.pdf", tmp_path / f"{sample}.html"
+        done = run(
+            "audit",
+            f"sample_data/{sample}.parquet",
+            "--resamples",
+            "50",
+            "--html",
+            page,
+            "--pdf",
+            pdf,
+        )
+        assert done.exit_code == 0, done.stderr
+        html = page.read_text(encoding="utf-8")
+        assert html.index('id="models"') < html.index('id="part-1"')
+        assert len(re.findall(r'id="part-\d+-verdict"', html)) == models
+        assert "preset full" in html
+        assert 1 <= _pages(pdf.read_bytes()) <= 6

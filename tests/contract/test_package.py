@@ -333,7 +333,7 @@ class TestAction:
         assert done.returncode == 1, done.stderr
         assert summary.startswith("before\n```\ncalviz: rain <1>.csv: accuracy is")
         assert "ece" not in summary.splitlines()[2]
-        assert "### Verdict" in summary
+        assert "## Verdict" in summary
         assert Xml.parse(rain.parent / "gates.xml").getroot().get("tests") == "3"
 
     def test_what_is_no_file_is_said(self, tmp_path):

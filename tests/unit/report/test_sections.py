@@ -222,9 +222,9 @@ def test_sections_are_chosen_on_the_command_line(tmp_path):
     file.write_text("label,p\n" + "0,0.2\n1,0.7\n" * 12)
     asked = ["audit", str(file), "--resamples", "20", "--markdown", page]
     assert run(*asked, "--sections", "verdict, findings").exit_code == 0
-    assert [line for line in page.read_text("utf-8").splitlines() if line.startswith("### ")] == [
-        "### Verdict",
-        "### Findings",
+    assert [line for line in page.read_text("utf-8").splitlines() if line.startswith("## ")] == [
+        "## Verdict",
+        "## Findings",
     ]
     wrong = run(*asked, "--sections", "verdikt")
     assert wrong.exit_code == 2
