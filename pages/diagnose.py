@@ -106,8 +106,8 @@ def reliability(chosen: Settings) -> None:
         if judged is not None:
             say(title or judged.headline)
         # Overview has the verdict's sentence; here stands what the title leaves out.
-        details = answer if worst is None or not title else worst.message
-        st.markdown(md(keep_units_together(full_sentence(details)), 1_000))
+        details = answer if worst is None or not title else worst.message.split("): ", 1)[-1]
+        st.markdown(md(keep_units_together(full_sentence(capitalised(details))), 1_000))
 
     interactive_reliability.explore_bins(chosen)
     with navigation.boundary():

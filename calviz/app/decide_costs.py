@@ -22,10 +22,12 @@ from calviz.core.words import (
     percent,
     percent_numbers,
     percent_range,
+    score_and_hit,
     shorten,
 )
 from calviz.data.loaded import fit_split_for
 from calviz.figures.decision_cost import Costs, Decision, kept_from
+from calviz.figures.risk_coverage import ReferralChoice
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample
 
@@ -43,6 +45,10 @@ def trust_columns(chosen: Settings) -> list[str]:
     )
 
 
+def _more(choice: ReferralChoice) -> str:
+    return "not shown" if choice.more_rows is None else f"after {choice.more_words} more rows"
+
+
 def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
     left, right = st.columns(2)
@@ -58,14 +64,14 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     except CalvizError as error:
         st.caption(md(error))
         return
+    score, hit = score_and_hit(chosen.reduction)
     screen.table(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
             "the score is": [levels.word(s) for s in levels.slices.slices],
-            "from": [decimal(c.threshold) if c.kept else "not shown" for c in levels.choices],
+            "from": [decimal(c.threshold) if c.kept else _more(c) for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
             "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
-            "more": ["" if c.kept else c.more_words for c in levels.choices],
             "rows": [s.rows for s in levels.slices.slices],
             "score": percent_numbers(s.score for s in levels.slices.slices),
             "hits": percent_numbers(s.hits for s in levels.slices.slices),
@@ -74,10 +80,9 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "kept": st.column_config.NumberColumn(format="localized"),
-            "score": st.column_config.NumberColumn("mean score", format="%.1f %%"),
-            "hits": st.column_config.NumberColumn(format="%.1f %%"),
+            "score": st.column_config.NumberColumn(score, format="%.1f %%"),
+            "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),
             "from": st.column_config.TextColumn("confidence from"),
-            "more": st.column_config.TextColumn("more rows needed"),
         },
     )
     left_out = (

@@ -172,9 +172,11 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def _columns(figure: Reliability) -> dict[str, Any]:
     """Return how the columns are shown, by name."""
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    # A phone has room for the gap and what of it to expect; there the scores alone name a bin.
+    phone = screen.page_width() is not None
     return {
-        "bin": number(width=38),
-        "scores": text(width=120),
+        "bin": None if phone else number(width=38),
+        "scores": text(width=98 if phone else 120),
         "rows": number(width=54, format="localized"),
         "observed": number(width=66, format="%.1f %%", help=md(figure.reduction.hit_label)),
         "gap": number("gap, points", width=74, help="Mean score minus observed."),

@@ -379,14 +379,16 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     """Draw reliability diagrams side by side; all axes run from 0 to 1."""
     names = [m.name for m in comparison if m.ok]
     shown = distinct(tuple(names), 40)
+    # Two or three models share a wide page.
+    width = SMALL + 90 * (screen.width_class() == "wide" and len(names) <= 3)
     with st.container(horizontal=True, gap="small"):
         for at, name in enumerate(names):
             figure_key = (*key, *settings.key)
             figure = _reliability(figure_key, name, comparison, settings)
-            with st.container(width=SMALL):
+            with st.container(width=width):
                 st.markdown(f"**{md(shown[name])}**")
                 file = f"reliability-{at + 1}"
-                screen.chart(figure, key=f"models.reliability.{at}", filename=file, width=SMALL)
+                screen.chart(figure, key=f"models.reliability.{at}", filename=file, width=width)
     st.caption(
         "All diagrams share their axes; the shares of rows below them have scales of their own."
     )
