@@ -33,7 +33,7 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, distinct, full_sentence, listed
+from calviz.core.words import counted, distinct, full_sentence, listed, shorten
 from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
@@ -242,7 +242,7 @@ def draw_metrics(comparison: ModelComparison) -> None:
         if any(result.available for result in column.results.values())
     ]
     names = [m.name for m in comparison if m.ok]
-    shown = {"model": [md(name, 60) for name in names]}
+    shown = {"model": [shorten(name, 60) for name in names]}
     shown |= {
         _heading(column): [comparison_cell(column, name) for name in names] for column in columns
     }
@@ -495,7 +495,7 @@ def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn])
     for name, comparison in comparisons.models.items():
         column = columns[name]
         texts = {key: written.of(result.value) for key, result in column.results.items()}
-        rows[md(name, 60)] = {
+        rows[shorten(name, 60)] = {
             m.label: comparison_cell(column, m.key, texts.get(m.key, "–")) for m in comparison
         }
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -109,7 +109,8 @@ def _measured(
 
 
 def _shares(some: PartNumbers, settings: Settings) -> str:
-    shares = [f"{percent(some.share)} of the rows"]
+    by_weight = " by weight" * (settings.whole.weights is not None)
+    shares = [f"{percent(some.share)} of the rows{by_weight}"]
     if settings.reduction.kind == "top-label" and some.misses == some.misses:
         shares.append(f"{percent(some.misses)} of the mistakes")
     if some.loss_share is not None:

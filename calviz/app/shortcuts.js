@@ -92,10 +92,22 @@ export default function ({ parentElement, data }) {
       if (chart) copyFigure(chart);
     }
   };
+  // What a chip opens stands at the end of the page: a key that opens it (a click without a pointer) also leads into it.
+  const opened = (event) => {
+    if (event.detail || !(event.target instanceof Element) || !event.target.closest("[data-testid=stPopoverButton]")) return;
+    let looks = 10;
+    const enter = () => {
+      const first = document.querySelector("[data-testid=stPopoverBody] :is(input, button:not([aria-label^=Help]), [tabindex='0'])");
+      if (first) first.focus(); else if (looks--) setTimeout(enter, 100);
+    };
+    setTimeout(enter, 200);
+  };
+  document.addEventListener("click", opened);
   document.addEventListener("keydown", pressed);
   document.addEventListener("click", saved, true);
   kept.stop = () => {
     document.removeEventListener("keydown", pressed);
     document.removeEventListener("click", saved, true);
+    document.removeEventListener("click", opened);
   };
 }

@@ -369,8 +369,8 @@ def comparison_cell(column: ComparisonColumn, row: str, text: str | None = None)
 def marked_table(
     shown: pd.DataFrame, *, best: Iterable[Cell] = (), second: Iterable[Cell] = ()
 ) -> Styler:
-    """Return a table for `st.table` with marked cells (row and column, from 0); its texts are escaped markdown, long names are wrapped."""
-    shown = shown.rename(index=lambda name: in_lines(str(name), NAME_LENGTH))
+    """Return a table for `st.table` with marked cells (row and column, from 0); its cells are escaped markdown, its names plain text."""
+    shown = shown.rename(index=lambda name: md(in_lines(str(name), NAME_LENGTH)))
     # Not underlined, as links are.
     styles = {"font-weight": best, "font-style": second}
     values = {"font-weight": "bold", "font-style": "italic"}

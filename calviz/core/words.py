@@ -82,7 +82,8 @@ def in_lines(text: str, width: int) -> str:
     True
     """
     return " ".join(
-        line.replace(" ", "\u00a0") for line in textwrap.wrap(text, width, break_on_hyphens=False)
+        line.replace(" ", "\u00a0")
+        for line in textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
     )
 
 

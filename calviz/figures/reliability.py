@@ -421,7 +421,7 @@ class Reliability(ScoreFigure):
         between = " and ".join(
             words.range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
         )
-        rows = counted(int(self.count[worst]), "row")
+        rows = self.sums.row_words(int(self.bin[worst]))
         if off is None:
             way = "high" if gap > 0 else "low"
             within = ", within its interval (95 % for all bins together)," if self.named else ""

@@ -32,6 +32,7 @@ from calviz.core.events import (
     make_edges,
 )
 from calviz.core.p_values import clopper_pearson
+from calviz.core.words import counted
 from calviz.sample.draws import (
     HitSums,
     RowSums,
@@ -111,6 +112,10 @@ class BinSums:
         filled = (count > 0).astype(np.intp)
         more, rest = np.maximum(count - 1, 0), n - int(filled.sum())
         return filled + proportional(more, rest) if rest > 0 else filled
+
+    def row_words(self, m: int) -> str:
+        """Count the rows of bin m, in words: "329 rows", "86 rows by weight"."""
+        return counted(int(self.whole_rows[m]), "row") + " by weight" * (self.weights is not None)
 
     @cached_property
     def whole_outcomes(self) -> IntArray:

@@ -44,6 +44,8 @@ class BinGap:
     low, high : float
         Edges of the bin.
     rows : int
+    row_words : str
+        The rows in words, as weighted rows are not counted.
     mean_score, observed : float
     interval : Interval
         Exact interval of the share of hits, simultaneous at 95 % for all bins.
@@ -57,6 +59,7 @@ class BinGap:
     low: float
     high: float
     rows: int
+    row_words: str
     mean_score: float
     observed: float
     interval: Interval

@@ -223,8 +223,8 @@ def _gaps_of(sums: BinSums, positions: Sequence[int]) -> list[BinGap]:
         start, end = map(float, sums.edges[m : m + 2])
         seen = float(score[at]), float(sums.hit_sum[m] / sums.count[m])
         own = Interval(float(low[at]), float(high[at])), int(index.size)
-        rows = int(sums.whole_rows[m])
-        gaps.append(BinGap(m, start, end, rows, *seen, *own, *expected_share(sums, at)))
+        rows = int(sums.whole_rows[m]), sums.row_words(m)
+        gaps.append(BinGap(m, start, end, *rows, *seen, *own, *expected_share(sums, at)))
     return gaps
 
 

@@ -171,7 +171,7 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     written = gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",
-        f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
+        f"Worst between {worst.where} ({worst.row_words}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}); allowing for the choice of the bin, {expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
         f"{points(ends[1], written)}).",

@@ -484,7 +484,7 @@ class _Sentences:
         if worst is not None:
             low, high = map(_ends_percent, range_ends(worst.low, worst.high, tolerance=0.06))
             return (
-                f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
+                f"It is worst where it says between {low} and {high} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise:

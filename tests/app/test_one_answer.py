@@ -371,10 +371,10 @@ def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp
     html = tmp_path / "report.html"
     done = run(command[0], two_models, "--html", html, *command[1:])
     assert done.exit_code == 0, done.output
-    # The comparison stands once, after the parts of the models.
+    # The comparison stands once, before the parts of the models.
     text = html.read_text()
-    assert text.count(">Models side by side<") == text.count(">Data and provenance<") // 2
-    assert text.rindex(">Models side by side<") > text.rindex(">Data and provenance<")
+    assert text.count('id="models"') == 1
+    assert text.index('id="models"') < text.index('id="part-1"')
     # The paired resamples of both models, whose views are no sample's own, are measured as well.
     of_samples = [what for key, what in measured.values if key == "ece" and isinstance(what, tuple)]
     # Each model in both of its views, and after the one map that the report says the gain of.
