@@ -158,7 +158,8 @@ def rows_not_alike(sample: Sample) -> Iterator[Told]:
         return
     whole = sample.view(event_sums)
     assert whole.effective is not None
-    information = f"as much information as about {float(whole.effective[0]):,.0f} independent rows"
+    independent = f"about {float(whole.effective[0]):,.0f} independent rows"
+    information = f"as much information as {independent}"
     left_out = [c.title.lower() for c in CHECKS if not c.takes(data)]
     tests = f"; not checked in such rows: {', '.join(left_out)}" if left_out else ""
     few = False
@@ -177,7 +178,8 @@ def rows_not_alike(sample: Sample) -> Iterator[Told]:
         error_bars = "intervals and p-values resample clusters"
         if few:
             error_bars += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are only rough"
-    yield ("warning" if few else "info", f"{head}; {error_bars}{tests}.")
+    short = f"The {counted(data.n, 'row')} count as {independent}" if tests else ""
+    yield ("warning" if few else "info", f"{head}; {error_bars}{tests}.", short)
 
 
 #: Share of the rows from which saturated scores are reported; a single wrong one always is.
