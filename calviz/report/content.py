@@ -536,7 +536,7 @@ PRESETS: dict[Preset, PresetSections] = {
 
 
 #: Sections of the preset "default" about each of several models, by the largest number of them that fits on six pages with the comparison.
-IN_SHORT = {2: "verdict findings fix diagram", 8: "verdict fix diagram"}
+IN_SHORT = {2: "verdict findings fix diagram", 6: "verdict fix diagram"}
 
 
 def preset_sections(

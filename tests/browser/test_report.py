@@ -129,18 +129,16 @@ def _pages(printed):
 
 @pytest.mark.slow
 def test_several_models_are_compared_first_and_fit_on_six_pages(browser, tmp_path):
-    for sample, models in (("digits", 3), ("breast_cancer", 5)):
-        pdf, page = tmp_path / f"{sample}.pdf", tmp_path / f"{sample}.html"
-        done = run(
-            "audit",
-            f"sample_data/{sample}.parquet",
-            "--resamples",
-            "50",
-            "--html",
-            page,
-            "--pdf",
-            pdf,
-        )
+    rng = np.random.default_rng(0)
+    for models in (2, 6, 12):
+        file, pdf, page = (tmp_path / f"{models}.{kind}" for kind in ("csv", "pdf", "html"))
+        score = rng.uniform(0.05, 0.95, (300, models))
+        label = rng.random(300) < score.mean(axis=1)
+        names = ",".join(f"net{k}:{name}" for k in range(models) for name in ("no", "yes"))
+        both = np.stack([1 - score, score], axis=2).reshape(300, -1).round(4).astype(str)
+        rows = (f"{'yes' if y else 'no'},{','.join(s)}" for y, s in zip(label, both, strict=True))
+        file.write_text("\n".join([f"label,{names}", *rows]))
+        done = run("audit", file, "--resamples", "50", "--html", page, "--pdf", pdf)
         assert done.exit_code == 0, done.stderr
         html = page.read_text(encoding="utf-8")
         assert html.index('id="models"') < html.index('id="part-1"')
