@@ -490,10 +490,15 @@ def take_requests() -> dict[str, str]:
     return requests
 
 
+def changed_options(options: ReadingOptions) -> dict[str, Any]:
+    """Return what a file was told of how it is read."""
+    usual = vars(ReadingOptions())
+    return {name: value for name, value in vars(options).items() if value != usual[name]}
+
+
 def encode_options(options: ReadingOptions) -> str:
     """Encode reading options in one line for the address; "" if everything is recognised."""
-    usual = vars(ReadingOptions())
-    changed = {name: value for name, value in vars(options).items() if value != usual[name]}
+    changed = changed_options(options)
     return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
 
 

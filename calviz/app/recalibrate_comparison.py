@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calviz.app import fitting_choices
+from calviz.app import fitting_choices, open_files, session
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, choose_one, md
@@ -24,7 +24,7 @@ from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError, Reading
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size, seconds_text
@@ -554,6 +554,19 @@ def _written(data: Dataset, suffix: str, settings: Settings) -> bytes:
         return path.read_bytes()
 
 
+#: Reading options that are about the scores alone: new predictions have no labels yet.
+_OF_SCORES = ("scores", "models", "model_column", "kind", "repair")
+
+
+def read_alike(settings: Settings) -> str:
+    """Return the options of a command that read the scores of a new file as those of this one were."""
+    changed = open_files.changed_options(settings.entry.options)
+    options = {name: changed[name] for name in _OF_SCORES if name in changed}
+    if len(settings.entry.loaded.models) > 1:
+        options["model"] = settings.model
+    return Reading("", options).in_shell()
+
+
 def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
     table = f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})"
     of_map = f"Map as JSON ({file_size(len(files.map or b''))})"
@@ -583,7 +596,7 @@ def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
         st.caption("For new predictions of the same model, in a terminal:")
         map_file = shlex.quote(f"{stem}-map.json")
         st.code(
-            f"calviz apply NEW_FILE --map {map_file} --out calibrated{suffix}",
+            f"calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),
             language="bash",
             wrap_lines=True,
         )

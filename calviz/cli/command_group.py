@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import importlib
 import io
 import os
-import shlex
 import shutil
 import signal
 import sys
@@ -27,7 +25,6 @@ from calviz.core.errors import (
     CalvizError,
     InputError,
     OptionError,
-    Reading,
     check_place,
     nearest,
     real_path,
@@ -372,22 +369,7 @@ def sentence(error: CalvizError | OSError) -> str:
 def ways_to_read(error: CalvizError | OSError) -> list[str]:
     """The ways to read doubtful data, each with the options that choose it."""
     readings = error.readings if isinstance(error, InputError) else ()
-    return [f"{reading.label}: {_flags(reading)}" for reading in readings]
-
-
-def _flags(reading: Reading) -> str:
-    """Write the options of a reading as they are given to a command."""
-
-    def written(value: Any) -> str:
-        if not isinstance(value, tuple):
-            return shlex.quote(str(value))
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(value)
-        return shlex.quote(line.getvalue())
-
-    return " ".join(
-        f"--{key.replace('_', '-')} {written(value)}" for key, value in reading.options.items()
-    )
+    return [f"{reading.label}: {reading.in_shell()}" for reading in readings]
 
 
 def sentence_on(error: CalvizError | OSError, file: str) -> str:

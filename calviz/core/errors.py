@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import errno
 import importlib.util
+import io
 import os
 import secrets
+import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -58,6 +61,20 @@ class Reading:
         return ", ".join(
             f"{key}={list(value) if isinstance(value, tuple) else value!r}"
             for key, value in self.options.items()
+        )
+
+    def in_shell(self) -> str:
+        """The options as those of a command."""
+
+        def written(value: Any) -> str:
+            if not isinstance(value, tuple):
+                return shlex.quote(str(value))
+            line = io.StringIO()
+            csv.writer(line, lineterminator="").writerow(value)
+            return shlex.quote(line.getvalue())
+
+        return " ".join(
+            f"--{key.replace('_', '-')} {written(value)}" for key, value in self.options.items()
         )
 
 

@@ -42,11 +42,12 @@ CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient"
             "site_id", "hospital_id", "participant_id", "account_id", "loan_id")  # fmt: skip
 WEIGHTS = (
     "weight", "weights", "sample_weight", "sample_weights", "survey_weight", "w", "wt", "freq",
-    "frequency", "n_rows",
+    "frequency", "n_rows", "gewicht", "gewichtung", "poids", "pondération", "peso", "ponderación", "gewichten",
 )  # fmt: skip
 TIMES = (
     "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
-    "event_date", "game_date", "match_date", "forecast_date", "created", "period",
+    "event_date", "game_date", "match_date", "forecast_date", "created", "period", "stichtag", "zeitpunkt", "zeit", "tag", "monat",
+    "jour", "mois", "date_heure", "fecha", "día", "dia", "mes", "data", "giorno", "mese", "dag", "maand",
 )  # fmt: skip
 #: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (

@@ -461,8 +461,9 @@ def class_confidence(sample: Sample) -> Iterator[Told]:
     if found is None:
         return
     ranges, off, k, (value, low, high) = found
-    sides = named_sides(off, ("more confident", "less confident"))
-    total = counted(int(ranges.has.sum()), "true class", "true classes")
+    classes = int(ranges.has.sum())
+    sides = named_sides(off, ("more confident", "less confident"), classes)
+    total = counted(classes, "true class", "true classes")
     yield (
         "warning",
         f"Of {total} the model is {sides} than a calibrated model would be, {most_if_several(off)}on "
@@ -491,8 +492,9 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     rows = float(sums.rows[k])
     score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
     decimals = share_decimals(score, hits, len(value.partition(".")[2]))
-    total = counted(int(ranges.has.sum()), "predicted class", "predicted classes")
-    sides = named_sides(off, ("overconfident", "underconfident"))
+    classes = int(ranges.has.sum())
+    total = counted(classes, "predicted class", "predicted classes")
+    sides = named_sides(off, ("overconfident", "underconfident"), classes)
     where = f"{most_if_several(off)}where it says {listed([_name(sample, k)])}"
     yield (
         "warning",
@@ -537,10 +539,16 @@ def empty_classes(sample: Sample) -> Iterator[Told]:
     )
 
 
-def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
-    """Text on how many classes are off in each direction: "overconfident on 2 and underconfident on 1"."""
-    sides = ((off > 0, words[0]), (off < 0, words[1]))
-    return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
+def named_sides(off: FloatArray, words: tuple[str, str], classes: int) -> str:
+    """Text on how many of the classes are off in each direction: "overconfident on 2 and underconfident on 1", "overconfident on all"."""
+    sides = (
+        (int(np.count_nonzero(which)), word)
+        for which, word in zip((off > 0, off < 0), words, strict=True)
+    )
+    every = {classes: "both" if classes == 2 else "all"} if classes > 1 else {}
+    return " and ".join(
+        f"{word} on {every.get(count, f'{count:,}')}" for count, word in sides if count
+    )
 
 
 def most_if_several(off: FloatArray) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from calviz.data import read
 from calviz.figures.reliability import Reliability
 from calviz.recalibrators.base import load_map
 from tests.app.pages import PATIENCE, open_page, press, quiet, text_of, unfold, upload, wait
+from tests.inputs.command_line import run
 from tests.inputs.simulated import simulate, softmax
 
 # ---- The page Recalibrate, without a browser: choose, compare, take home
@@ -100,6 +102,31 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     program = {}
     exec(files.snippet, program)
     np.testing.assert_allclose(program["recalibrate"](before.probs), written.probs, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.05, 0.95, (400, 2)).round(4)
+    label = rng.random(400) < score.mean(axis=1)
+    rows = [f"{int(y)},{a},{b}" for y, (a, b) in zip(label, score, strict=True)]
+    rows[3] = rows[3].rpartition(",")[0] + ","
+    app = upload(open_page(page="data"), "two.csv", "\n".join(["left,old,new", *rows]).encode())
+    for button in ("2 models", "Leave out the rows with missing values"):
+        app = press(app, button)
+    app = quiet(app.open("recalibrate"))
+    app.multiselect(key="methods").set_value(["temperature"]).run()
+    compared(app)
+    app.button(key="calviz.take-home").click().run()
+    (command,) = [c.value for c in app.code if c.value.startswith("calviz apply")]
+    monkeypatch.chdir(tmp_path)
+    Path("two-old-temperature-map.json").write_bytes(
+        app.session_state["calviz.recalibrate.ready"][1].map
+    )
+    Path("NEW_FILE").write_text("\n".join(["old,new", *(row.partition(",")[2] for row in rows)]))
+    done = run(*shlex.split(command)[1:])
+    assert done.exit_code == 0, (command, done.stderr)
+    assert len(pd.read_csv("calibrated.csv")) == 399
 
 
 @pytest.mark.slow

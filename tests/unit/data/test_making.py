@@ -597,6 +597,12 @@ def test_dates_are_recognised(dates):
     np.testing.assert_array_equal(loaded.first.times.astype("datetime64[D]"), expected)
 
 
+@pytest.mark.parametrize("name", ["Stichtag", "fecha", "jour", "data", "maand"])
+def test_dates_are_recognised_under_names_of_other_languages(name):
+    loaded = opened_of_clusters_and_weights({name: [f"{1 + i % 28:02d}.03.2020" for i in range(N)]})
+    assert loaded.recognition.time_column == name
+
+
 def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
     dates = [f"2020-03-{1 + i % 28:02d}" for i in range(N)]
     born = [f"19{60 + i % 30}-01-01" for i in range(N)]

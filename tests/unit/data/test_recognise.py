@@ -524,6 +524,17 @@ def test_a_text_among_numbers_is_named():
         read("\n".join(lines).encode(), name="rows.jsonl")
 
 
+def test_a_header_that_comes_again_is_called_so():
+    rows = [f"{i % 2},0.{i}" for i in range(1, 10)]
+    text = "\n".join(["label,p", *rows, "label,p", *rows, "label,p", *rows])
+    with pytest.raises(InputError) as raised:
+        read(text.encode(), name="joined.csv")
+    assert str(raised.value) == (
+        "joined.csv: row 10 (line 11), row 20 (line 21) repeat the names of the columns; delete these lines, which files "
+        "that were joined bring along."
+    )
+
+
 def test_a_split_without_a_name_is_called_empty():
     text = "label,p,split\n" + "\n".join(
         f"{i % 2},0.{i},{'test' if i % 3 else ''}" for i in range(1, 10)

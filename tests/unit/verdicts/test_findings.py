@@ -450,7 +450,7 @@ def test_cal013_names_the_worst_class(sharpen, word):
     data = classes_of_disagreement(sharpen=sharpen)
     (text,) = messages(data, "CAL013")
     assert text.startswith(
-        f"Of 4 true classes the model is {word} on 4 than a calibrated model would be"
+        f"Of 4 true classes the model is {word} on all than a calibrated model would be"
     )
     assert "calibrated model would show" in text
 
