@@ -292,13 +292,17 @@ def _are_numbers(names: tuple[str, ...]) -> bool:
     return any(names == tuple(str(j + base) for j in range(len(names))) for base in (0, 1))
 
 
+#: How notices of changes begin.
+AS_ASKED = "changed as asked: "
+
 DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
+DROP_HEADERS = Repair("drop-headers", "leave out the lines that repeat the header")
 PERCENT = Repair("percent", "divide the values by 100")
 SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
 SIGMOID = Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid")
 
 REPAIRS: Mapping[str, Repair] = {
-    r.key: r for r in (RENORMALISE, DROP_MISSING, PERCENT, SOFTMAX, SIGMOID)
+    r.key: r for r in (RENORMALISE, DROP_MISSING, DROP_HEADERS, PERCENT, SOFTMAX, SIGMOID)
 }
 
 #: Common names of splits for fitting and for evaluation, in order of preference.
