@@ -663,6 +663,7 @@ class _Builder:
             weight_column=layout.weight,
             time_column=layout.time if data.times is not None else None,
             model_column=layout.long[1] if layout.long and self.parts else None,
+            numbers=tuple(name for name in layout.features if name in data.numbers),
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,
         )

@@ -355,6 +355,8 @@ class Recognition:
     columns : tuple of str
         All columns or arrays of the file.
     rows : int
+    numbers : tuple of str
+        The columns of numbers without another role; intervals of them can be sliced by.
     split_counts : mapping of str to int
         Rows per split.
     cluster_column, weight_column, time_column, model_column : str or None
@@ -382,6 +384,7 @@ class Recognition:
     time_column: str | None = None
     model_column: str | None = None
     choices: tuple[int, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     @property
     def fit_split(self) -> str | None:
@@ -421,6 +424,8 @@ class Recognition:
         parts += [f"{words} {_quoted(column)}" for words, column in columns.items() if column]
         if self.groups:
             parts.append(f"groups {_some(self.groups, 5)}")
+        if self.numbers:
+            parts.append(f"no role for {_some(self.numbers, 3)}")
         return f"{self.format}: {', '.join(parts)}"
 
 
