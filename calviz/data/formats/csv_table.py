@@ -391,9 +391,7 @@ class CsvTable(Table):
         text = f"{counted(len(lines), 'line repeats', 'lines repeat')} the header ({places})"
         if DROP_HEADERS.key not in self.source.options.repair:
             remedy = "delete them, or ask to leave them out"
-            raise InputError(
-                f"{text}, as where files were joined", remedy=remedy, repairs=(DROP_HEADERS,)
-            )
+            raise InputError(f"{text}, as in joined files", remedy=remedy, repairs=(DROP_HEADERS,))
         text = f"{AS_ASKED}{DROP_HEADERS.key}: {text}: left out"
         if (told := Notice.REPAIRED.finding("warning", text)) not in self.notices:
             self.notices.append(told)

@@ -531,7 +531,7 @@ def test_a_header_that_comes_again_is_called_so():
     with pytest.raises(InputError) as raised:
         read(text.encode(), name="joined.csv")
     assert str(raised.value) == (
-        "joined.csv: 2 lines repeat the header (11, 21), as where files were joined; delete them, or ask to leave them out."
+        "joined.csv: 2 lines repeat the header (11, 21), as in joined files; delete them, or ask to leave them out."
     )
     assert [repair.key for repair in raised.value.repairs] == ["drop-headers"]
 
