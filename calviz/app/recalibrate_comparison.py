@@ -555,13 +555,13 @@ def _written(data: Dataset, suffix: str, settings: Settings) -> bytes:
 
 
 #: Reading options that are about the scores alone: new predictions have no labels yet.
-_OF_SCORES = ("scores", "models", "model_column", "kind", "repair")
+_OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "repair")
 
 
 def read_alike(settings: Settings) -> str:
     """Return the options of a command that read the scores of a new file as those of this one were."""
-    changed = open_files.changed_options(settings.entry.options)
-    options = {name: changed[name] for name in _OF_SCORES if name in changed}
+    changed = open_files.changed_options(settings.entry.options).items()
+    options = {name: value for name, value in changed if name in _OF_SCORES}
     if len(settings.entry.loaded.models) > 1:
         options["model"] = settings.model
     return Reading("", options).in_shell()

@@ -73,9 +73,10 @@ class Reading:
             csv.writer(line, lineterminator="").writerow(value)
             return shlex.quote(line.getvalue())
 
-        return " ".join(
-            f"--{key.replace('_', '-')} {written(value)}" for key, value in self.options.items()
-        )
+        # Repairs are an option each.
+        each = {k: v if k == "repair" else (v,) for k, v in self.options.items()}.items()
+        pairs = ((key.replace("_", "-"), one) for key, values in each for one in values)
+        return " ".join(f"--{key} {written(value)}" for key, value in pairs)
 
 
 class CalvizError(ValueError):

@@ -623,8 +623,10 @@ class _Builder:
             )
             self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
         made = (
-            Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in self.repairs
+            Notice.REPAIRED.finding("warning", f"{loaded.AS_ASKED}{what}") for what in self.repairs
         )
+        notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
+        asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
         types = dict(self.table.types)
         if self.layout.split in types:
             types["split"] = types[self.layout.split]
@@ -632,9 +634,9 @@ class _Builder:
             file=self.name,
             models=models,
             recognition=self._recognition(first, tuple(models), form),
-            notices=(*self.table.notices, *self.layout.notices, *self.notices, *made),
+            notices=notices,
             repairs_offered=tuple(self.offered),
-            repairs_made=tuple(self.repairs),
+            repairs_made=tuple(message.removeprefix(loaded.AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
         )
@@ -661,6 +663,7 @@ class _Builder:
             weight_column=layout.weight,
             time_column=layout.time if data.times is not None else None,
             model_column=layout.long[1] if layout.long and self.parts else None,
+            numbers=tuple(name for name in layout.features if name in data.numbers),
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,
         )

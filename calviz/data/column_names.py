@@ -42,18 +42,23 @@ CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient"
             "site_id", "hospital_id", "participant_id", "account_id", "loan_id")  # fmt: skip
 WEIGHTS = (
     "weight", "weights", "sample_weight", "sample_weights", "survey_weight", "w", "wt", "freq",
-    "frequency", "n_rows", "gewicht", "gewichtung", "poids", "pondération", "peso", "ponderación", "gewichten",
+    "frequency", "n_rows", "gewicht", "gewichte", "gewichtung", "gewichtungsfaktor", "poids", "pondération", "ponderation",
+    "peso", "pesos", "ponderación", "ponderacion", "pesi", "ponderazione", "gewichten", "weging", "wegingsfactor",
 )  # fmt: skip
 TIMES = (
     "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
     "event_date", "game_date", "match_date", "forecast_date", "created", "period", "stichtag", "zeitpunkt", "zeit", "tag", "monat",
-    "jour", "mois", "date_heure", "fecha", "día", "dia", "mes", "data", "giorno", "mese", "dag", "maand",
+    "zeitstempel", "periode", "jour", "mois", "date_heure", "heure", "horodatage", "temps", "période", "fecha", "fecha_hora", "hora",
+    "tiempo", "periodo", "período", "día", "dia", "mes", "data", "data_ora", "ora", "tempo", "giorno", "mese", "dag", "maand", "tijd", "tijdstip",
 )  # fmt: skip
 #: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (
-    frozenset({"date", "datetime", "timestamp", "ts"}),
-    frozenset({"birth", "dob", "death", "geburtsdatum", "sterbedatum"}),
-)
+    frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}),
+    frozenset((
+        "birth", "dob", "death", "geburtsdatum", "sterbedatum", "todesdatum", "naissance", "décès", "deces", "nacimiento",
+        "fallecimiento", "defunción", "nascita", "decesso", "morte", "geboortedatum", "overlijdensdatum",
+    )),
+)  # fmt: skip
 CONFIDENCES = (
     "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
     "top1_confidence", "certainty", "konfidenz", "confiance", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",

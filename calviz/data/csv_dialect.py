@@ -318,16 +318,6 @@ class ProblemCells:
         if not self.bad:
             return
         cells = sorted(self.bad, key=lambda cell: cell[0])
-        if all(text == column for _, column, text in cells):
-            rows = sorted({row for row, _, _ in cells})
-            again = join_places([place(row, line) for row in rows[:NAMED]], len(rows))
-            raise InputError(
-                f"{again} {'repeats' if len(rows) == 1 else 'repeat'} the names of the columns",
-                row=rows[0] + 1,
-                line=line(rows[0]),
-                placed=True,
-                remedy="delete these lines, which files that were joined bring along",
-            )
         places = [
             f"{place(row, line)} '{short(column)}' = '{short(text)}'"
             for row, column, text in cells[:NAMED]

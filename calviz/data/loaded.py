@@ -292,13 +292,17 @@ def _are_numbers(names: tuple[str, ...]) -> bool:
     return any(names == tuple(str(j + base) for j in range(len(names))) for base in (0, 1))
 
 
+#: How notices of changes begin.
+AS_ASKED = "changed as asked: "
+
 DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
+DROP_HEADERS = Repair("drop-headers", "leave out the lines that repeat the header")
 PERCENT = Repair("percent", "divide the values by 100")
 SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
 SIGMOID = Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid")
 
 REPAIRS: Mapping[str, Repair] = {
-    r.key: r for r in (RENORMALISE, DROP_MISSING, PERCENT, SOFTMAX, SIGMOID)
+    r.key: r for r in (RENORMALISE, DROP_MISSING, DROP_HEADERS, PERCENT, SOFTMAX, SIGMOID)
 }
 
 #: Common names of splits for fitting and for evaluation, in order of preference.
@@ -351,6 +355,8 @@ class Recognition:
     columns : tuple of str
         All columns or arrays of the file.
     rows : int
+    numbers : tuple of str
+        The columns of numbers without another role; intervals of them can be sliced by.
     split_counts : mapping of str to int
         Rows per split.
     cluster_column, weight_column, time_column, model_column : str or None
@@ -378,6 +384,7 @@ class Recognition:
     time_column: str | None = None
     model_column: str | None = None
     choices: tuple[int, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     @property
     def fit_split(self) -> str | None:
@@ -417,6 +424,8 @@ class Recognition:
         parts += [f"{words} {_quoted(column)}" for words, column in columns.items() if column]
         if self.groups:
             parts.append(f"groups {_some(self.groups, 5)}")
+        if self.numbers:
+            parts.append(f"no role for {_some(self.numbers, 3)}")
         return f"{self.format}: {', '.join(parts)}"
 
 

@@ -541,14 +541,9 @@ def empty_classes(sample: Sample) -> Iterator[Told]:
 
 def named_sides(off: FloatArray, words: tuple[str, str], classes: int) -> str:
     """Text on how many of the classes are off in each direction: "overconfident on 2 and underconfident on 1", "overconfident on all"."""
-    sides = (
-        (int(np.count_nonzero(which)), word)
-        for which, word in zip((off > 0, off < 0), words, strict=True)
-    )
     every = {classes: "both" if classes == 2 else "all"} if classes > 1 else {}
-    return " and ".join(
-        f"{word} on {every.get(count, f'{count:,}')}" for count, word in sides if count
-    )
+    sides = zip((int((off > 0).sum()), int((off < 0).sum())), words, strict=True)
+    return " and ".join(f"{word} on {every.get(n, f'{n:,}')}" for n, word in sides if n)
 
 
 def most_if_several(off: FloatArray) -> str:

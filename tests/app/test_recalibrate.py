@@ -111,8 +111,13 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     label = rng.random(400) < score.mean(axis=1)
     rows = [f"{int(y)},{a},{b}" for y, (a, b) in zip(label, score, strict=True)]
     rows[3] = rows[3].rpartition(",")[0] + ","
-    app = upload(open_page(page="data"), "two.csv", "\n".join(["left,old,new", *rows]).encode())
-    for button in ("2 models", "Leave out the rows with missing values"):
+    joined = "\n".join(["left,old,new", *rows[:200], "left,old,new", *rows[200:]])
+    app = upload(open_page(page="data"), "two.csv", joined.encode())
+    for button in (
+        "2 models",
+        "Leave out the lines that repeat the header",
+        "Leave out the rows with missing values",
+    ):
         app = press(app, button)
     app = quiet(app.open("recalibrate"))
     app.multiselect(key="methods").set_value(["temperature"]).run()
@@ -123,10 +128,13 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     Path("two-old-temperature-map.json").write_bytes(
         app.session_state["calviz.recalibrate.ready"][1].map
     )
-    Path("NEW_FILE").write_text("\n".join(["old,new", *(row.partition(",")[2] for row in rows)]))
-    done = run(*shlex.split(command)[1:])
-    assert done.exit_code == 0, (command, done.stderr)
-    assert len(pd.read_csv("calibrated.csv")) == 399
+    unlabelled = "\n".join(["old,new", *(row.partition(",")[2] for row in rows)])
+    for content in (unlabelled, joined):  # new rows, and the very file
+        Path("NEW_FILE").write_text(content)
+        Path("calibrated.csv").unlink(missing_ok=True)
+        done = run(*shlex.split(command)[1:])
+        assert done.exit_code == 0, (command, done.stderr)
+        assert len(pd.read_csv("calibrated.csv")) == 399
 
 
 @pytest.mark.slow

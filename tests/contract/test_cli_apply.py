@@ -159,7 +159,7 @@ def test_extra_cells_are_found_where_columns_are_not_used(tmp_path: Path):
     [
         ("label,p\n0,.5\n1,.5,7\n0,.5\n1\n", "line 3 has 3 cells, line 5 has 1 cell, expected 2"),
         ('label,p\n"0,.5\n1,.5\n', "the quotation mark that opens a cell in line 2 is not closed"),
-        ("label,p\n0,.5\n1,.5\n" * 2, "row 3 (line 4) repeats the names of the columns"),
+        ("label,p\n0,.5\n1,.5\n" * 2, "1 line repeats the header (4)"),
         ("label;p\n0; 0.5 \n1; 0.25 \n", "not block by block"),
     ],
 )

@@ -224,6 +224,7 @@ REPAIRED: dict[str, tuple[bytes, str, list[str]]] = {
         text(labels=[*NAMES, "dog", ""], probs=[*PROBS.tolist(), ["", 1, 0], [0, 1, 0]]).encode(),
         "drop-missing", ["2 of 14 rows"],
     ),
+    "joined.csv": (text().encode() * 2, "drop-headers", ["1 line repeats the header"]),
     "scores.csv": (text(probs=(np.log(PROBS) + 1.5).tolist()).encode(), "softmax", ["read as logits"]),
 }  # fmt: skip
 

@@ -464,7 +464,10 @@ class _Run:
             )
         without = "leave out what is broken (--skip-broken, skip_broken=True)"
         if (of_whole := file_sources.error_of_whole(error, path, self.reading)) is not None:
-            return of_whole.but(remedy=f"{of_whole.remedy}, or {without}", repairs=())
+            return of_whole.but(
+                remedy=f"{(of_whole.remedy or '').partition(', or ask')[0]}, or {without}",
+                repairs=(),
+            )
         return InputError(
             f"the file cannot be read ({shortened(text)})",
             file=path.name,

@@ -23,7 +23,7 @@ from calviz.core.errors import (
     Finding,
     InputError,
 )
-from calviz.core.words import FORMULA
+from calviz.core.words import FORMULA, counted
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
@@ -52,7 +52,7 @@ from calviz.data.format import (
     reads,
     without_bom,
 )
-from calviz.data.loaded import NAMED, Notice, no_rows, short
+from calviz.data.loaded import AS_ASKED, DROP_HEADERS, NAMED, Notice, join_places, no_rows, short
 from calviz.data.rows_in_memory import reshaped
 
 if TYPE_CHECKING:
@@ -281,6 +281,8 @@ class CsvTable(Table):
     source: Source
     dialect: Dialect
     bytes_per_row: float
+    header: bytes = b""
+    _repeats: int = 0
     _rows_of_block: list[int] = field(default_factory=list)
     _cells: ProblemCells = field(default_factory=ProblemCells)
 
@@ -315,6 +317,8 @@ class CsvTable(Table):
             for j in texts:
                 parts[j].append(parsed.texts[j])
         parser.cells.raise_bad(self.line)
+        if self._repeats:
+            self._note_headers()
         if not parser.cells.rows:
             raise no_rows("there is a header but no rows of data")
         return Fetched(
@@ -378,7 +382,33 @@ class CsvTable(Table):
         packed = 4 if self.source.compressed else 1
         return int(1.02 * packed * self.source.size / self.bytes_per_row) + 16
 
+    def _note_headers(self) -> None:
+        """Say which lines repeat the header; raise InputError unless it was asked to leave them out."""
+        every = (row for block in self._written() for row in block.removesuffix(b"\n").split(b"\n"))
+        rows = enumerate(every, self.dialect.skip + 1)
+        lines = [line for line, row in rows if self._again.fullmatch(row)]
+        places = join_places([f"{line:,}" for line in lines[:NAMED]], len(lines))
+        text = f"{counted(len(lines), 'line repeats', 'lines repeat')} the header ({places})"
+        if DROP_HEADERS.key not in self.source.options.repair:
+            remedy = "delete them, or ask to leave them out"
+            raise InputError(f"{text}, as in joined files", remedy=remedy, repairs=(DROP_HEADERS,))
+        text = f"{AS_ASKED}{DROP_HEADERS.key}: {text}: left out"
+        if (told := Notice.REPAIRED.finding("warning", text)) not in self.notices:
+            self.notices.append(told)
+
+    @cached_property
+    def _again(self) -> re.Pattern[bytes]:
+        return re.compile(rb"^(?:\xef\xbb\xbf)?" + re.escape(self.header) + rb"\r?$", re.MULTILINE)
+
     def _blocks(self) -> Iterator[bytes]:
+        """The records, with blank lines in place of those that repeat the header."""
+        for block in self._written():
+            if self.header and self.header in block:
+                block, count = self._again.subn(b"", block)
+                self._repeats += count
+            yield block
+
+    def _written(self) -> Iterator[bytes]:
         dialect = self.dialect
         size = _WIDE * BLOCK_BYTES if len(dialect.names) >= _WIDE_COLUMNS else BLOCK_BYTES
         return record_blocks(self.source, dialect.encoding, dialect.skip, size, dialect.separator)
@@ -528,7 +558,12 @@ def open_csv(source: Source) -> CsvTable:
     if k > MAX_CLASSES.value:
         scores = count_scores(dialect.names)
         MAX_CLASSES.check(scores, f"there are {scores:,} score columns")
-    rows = [row for row in rows[: max(20, _SAMPLE_CELLS // k)] if len(row) == k] or rows[:1]
+    written = text.split("\n", dialect.skip)[dialect.skip - 1] if dialect.header else ""
+    named = [cell.strip() for cell in next(csv.reader([written], delimiter=dialect.separator), [])]
+    # Where all names are numbers, a row of the same cells may be a prediction.
+    again = tuple(named) == dialect.names and not all(map(is_number, named))
+    first = rows[: max(20, _SAMPLE_CELLS // k)]
+    rows = [row for row in first if len(row) == k and not (again and row == named)] or rows[:1]
     classes = frozenset(
         match["word"].casefold()
         for name in dialect.names
@@ -548,6 +583,7 @@ def open_csv(source: Source) -> CsvTable:
         source=source,
         dialect=dialect,
         bytes_per_row=_bytes_per_row(text, dialect),
+        header=written.rstrip("\r").encode() if again else b"",
     )
 
 

@@ -597,10 +597,28 @@ def test_dates_are_recognised(dates):
     np.testing.assert_array_equal(loaded.first.times.astype("datetime64[D]"), expected)
 
 
-@pytest.mark.parametrize("name", ["Stichtag", "fecha", "jour", "data", "maand"])
+@pytest.mark.parametrize(
+    "name", ["Stichtag", "fecha", "Fecha de alta", "horodatage", "jour", "data", "data_evento", "tijdstip", "maand"]
+)  # fmt: skip
 def test_dates_are_recognised_under_names_of_other_languages(name):
     loaded = opened_of_clusters_and_weights({name: [f"{1 + i % 28:02d}.03.2020" for i in range(N)]})
     assert loaded.recognition.time_column == name
+
+
+@pytest.mark.parametrize("name", ["date de naissance", "fecha_nacimiento", "data di nascita"])
+def test_a_date_of_birth_is_no_time_in_other_languages(name):
+    loaded = opened_of_clusters_and_weights({name: [f"19{60 + i % 30}-01-01" for i in range(N)]})
+    assert loaded.recognition.time_column is None
+
+
+@pytest.mark.parametrize("name", ["Gewicht", "poids", "ponderacion", "peso", "wegingsfactor"])
+def test_numbers_without_a_role_are_said_and_weights_of_other_languages_are_offered(name):
+    columns = {name: 0.5 + np.arange(N) / N, "income": np.arange(N) / 7}
+    loaded = opened_of_clusters_and_weights(columns)
+    assert loaded.recognition.sentence().endswith(f"no role for {name}, income")
+    (hint,) = (n.message for n in loaded.notices if n.code == "DATA012")
+    assert hint.startswith(f"'{name}' is not used as weights")
+    assert "--weight" in hint
 
 
 def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():

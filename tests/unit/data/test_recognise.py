@@ -17,6 +17,7 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import Loaded, ReadingOptions, read
+from calviz.data.format import Source, format_of
 from calviz.data.labels import decode
 
 # ---- Which column is what, how labels name classes, options, models and repairs
@@ -530,9 +531,48 @@ def test_a_header_that_comes_again_is_called_so():
     with pytest.raises(InputError) as raised:
         read(text.encode(), name="joined.csv")
     assert str(raised.value) == (
-        "joined.csv: row 10 (line 11), row 20 (line 21) repeat the names of the columns; delete these lines, which files "
-        "that were joined bring along."
+        "joined.csv: 2 lines repeat the header (11, 21), as in joined files; delete them, or ask to leave them out."
     )
+    assert [repair.key for repair in raised.value.repairs] == ["drop-headers"]
+
+
+def joined(separator: str = ",", end: str = "\n", mark: str = "", cell: str = "0.{}") -> list[str]:
+    """Two files in one, and the one file of their rows."""
+    head = f"label{separator}score{separator}region"
+    rows = [separator.join((str(i % 2), cell.format(i), "ns"[i % 2])) for i in range(11, 61)]
+    return [
+        end.join(lines) + end for lines in ([head, *rows, mark + head, *rows], [head, *rows * 2])
+    ]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [{}, {"end": "\r\n", "mark": "\ufeff"}, {"separator": ";", "cell": "0,{}"}, {"cell": "{} %"}],
+)
+def test_headers_that_come_again_are_left_out_if_asked(way):
+    both, alone = joined(**way)
+    options = ReadingOptions(repair=("drop-headers",))
+    repaired, plain = read(both.encode(), options=options), read(alone.encode(), options=options)
+    for attribute in ("probs", "labels"):
+        np.testing.assert_array_equal(
+            getattr(repaired.first, attribute), getattr(plain.first, attribute)
+        )
+    assert repaired.first.groups["region"].levels == plain.first.groups["region"].levels
+    assert repaired.repairs_made == ("drop-headers: 1 line repeats the header (52): left out",)
+    assert plain.repairs_made == ()
+
+
+def test_lines_are_counted_as_in_the_file_behind_a_header_that_comes_again():
+    lines = joined()[0].splitlines()
+    lines[70] = lines[70].replace("0.", "x")
+    with pytest.raises(InputError, match=r"row 69 \(line 71\) 'score' = 'x"):
+        read("\n".join(lines).encode(), options=ReadingOptions(repair=("drop-headers",)))
+
+
+def test_a_row_of_the_numbers_that_name_the_columns_is_a_row():
+    rows = ["0,1", *["0.3,0.7"] * 1_200, "0,1"]
+    table = format_of(source := Source("\n".join(rows).encode())).open(source)
+    assert len(table.fetch([("0", "1")], ()).scores[0]) == 1_201
 
 
 def test_a_split_without_a_name_is_called_empty():
