@@ -19,8 +19,9 @@ from calviz.app import fitting_choices
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, choose_one, md
+from calviz.comparison.advice import guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
-from calviz.comparison.comparison_results import Comparison, MethodResult
+from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
 from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
@@ -92,6 +93,11 @@ def choose_plan(
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
     return PlanChoice(settings, chosen_rows, rows, chosen_rows.plan(methods, refits))
+
+
+def rule_for(data: Dataset, rows: Rows | None = None) -> Guideline:
+    """Return what wins on data like these; `rows` are by default divided as the arena divides them."""
+    return guideline(data, (rows or Division().rows(data)).fit.rows)
 
 
 def _draw_rows(rows: Rows) -> None:

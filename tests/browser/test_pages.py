@@ -591,3 +591,13 @@ def test_from_a_link_to_a_calibrated_file(view):
     written = read(path.read_bytes(), name=download.value.suggested_filename).first
     assert written.n == 6_000
     assert written.n_classes == 10
+    # On a phone, what to take comes before the choices.
+    page.set_viewport_size({"width": 390, "height": 844})
+    parts = page.get_by_role("heading", name="What to take"), page.get_by_text("Split to fit on")
+
+    def tops():
+        boxes = [part.first.bounding_box() for part in parts if part.count()]
+        return [box["y"] for box in boxes if box is not None]
+
+    first = waiting.in_the_end(page, tops, lambda at: len(at) == 2 and at[0] < at[1])
+    assert first[0] < first[1]
