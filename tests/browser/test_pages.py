@@ -376,6 +376,9 @@ def test_each_tap_selects_the_bin_that_it_points_at(view):
     page.locator(".st-key-calviz-bar button", has_text="Settings").wait_for()
     tab.settle()
     bins = page.locator(".js-plotly-plot .bars .point path")
+    # No column of their table is cut.
+    hidden = "t => t.scrollWidth - t.clientWidth"
+    assert page.locator(".dvn-scroller").first.evaluate(hidden) <= 0
     for place, number in ((9, 14), (5, 10)):
         box = waiting.at_rest(page, bins.nth(place).bounding_box)
         page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
