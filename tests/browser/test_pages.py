@@ -565,6 +565,10 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     tab.expect("By NLL, 'honest' is best")
     tab.expect("The identifiers of all 400 rows are the same.")
     assert page.locator("[data-testid=stTable] strong").first.inner_text()
+    # The diagrams of two models fill the page.
+    ends = "plots => Math.max(...plots.map(p => p.getBoundingClientRect().right))"
+    plots = page.locator(".js-plotly-plot")
+    assert waiting.in_the_end(page, lambda: plots.evaluate_all(ends), lambda x: x > 1_200) > 1_200
     page.get_by_text("Differences in the other metrics").click()
     tab.expect("Difference in Brier score")
     assert page.locator(".js-plotly-plot").count() >= 7
