@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -98,15 +99,20 @@ def reliability(chosen: Settings) -> None:
     with navigation.boundary():
         evaluation = session.evaluation(chosen)
         judged = evaluation.verdict
+        assert judged is not None  # findings come with it
         worst = next((f for f in evaluation.findings if CHECKS[f.code].about == "bins"), None)
-        answer, title = session.verdict(chosen), "" if worst is None else worst.short
+        words, title, said = judged.sentence, judged.headline, f"{judged.headline}:"
         # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
-        if judged is not None and judged.reduction != chosen.reduction.key:
-            answer, title = " ".join(filter(None, (judged.sentence, judged.other_view))), ""
-        if judged is not None:
-            say(title or judged.headline)
+        if judged.reduction != chosen.reduction.key:
+            words = " ".join(filter(None, (judged.sentence, judged.other_view)))
+        elif worst is not None and worst.short:
+            words, title = worst.message.split("): ", 1)[-1], worst.short
+            said = r"about \S+ points too \w+"
+        elif judged.direction in ("over", "under"):
+            said = r"^[^:]*? by \S+ points"
+        say(title)
         # Overview has the verdict's sentence; here stands what the title leaves out.
-        details = answer if worst is None or not title else worst.message.split("): ", 1)[-1]
+        details = re.sub(rf"{said}(?: \((.*?)\))?", r"\1", words, count=1).strip()
         st.markdown(md(keep_units_together(full_sentence(capitalised(details))), 1_000))
 
     interactive_reliability.explore_bins(chosen)

@@ -472,6 +472,9 @@ def test_settings_survive_a_page_switch_and_a_step_back(view):
     tab.go("Diagnose").expect("Bins 20")
     assert "/reliability" in page.url
     _has_a_diagram_with_its_words(tab)
+    # The first screen holds the diagram and its legend.
+    legend = waiting.at_rest(page, page.locator(".js-plotly-plot .legend").first.bounding_box)
+    assert legend["y"] + legend["height"] <= 900
     tab.go("Diagnose", "Classes (MCS)").expect("Bins 20")
     tab.back().at("Diagnose", "Reliability").expect("Bins 20")
     # A room opens at the tab where it was left.
