@@ -94,10 +94,12 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     _tables(samples, cells)
     roc = _roc(deciding_samples.before)
     beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
-    with st.container(horizontal=True, gap="medium"):
+    desk = screen.page_width() is None
+    with st.container(horizontal=desk, gap="medium"):
         for panel in ("roc", "precision-recall"):
-            with st.container(width=_SQUARE):
+            with st.container(width=_SQUARE + screen.wider() if desk else "stretch"):
                 drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
+                drawing.layout.height += screen.wider()
                 screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
     weighted = cells[0].weights is not None and not cells[0].alike
     st.caption(

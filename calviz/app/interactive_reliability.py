@@ -30,10 +30,7 @@ def explore_bins(settings: Settings) -> None:
         if first:
             rows_shown.draw_selection(settings)
         row = st.container(horizontal=True, gap="medium")
-        diagram, beside = (
-            row.container(width=WIDTH + screen.WIDER * (screen.width_class() == "wide")),
-            row.container(),
-        )
+        diagram, beside = (row.container(width=WIDTH + screen.wider()), row.container())
         # Drawn before the diagram, which takes the browser longest.
         with beside:
             with st.container(horizontal=True, gap="medium"):

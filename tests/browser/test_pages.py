@@ -414,6 +414,16 @@ def test_each_section_of_the_costs_opens_and_says_its_title(view):
         page.get_by_role("tab", name=name).click()
         page.get_by_role("heading", level=1, name=re.compile(title)).wait_for()
         assert page.get_by_text("Something went wrong").count() == 0
+    # ROC and precision-recall: beside each other, but one above the other on a phone, as wide as it.
+    for width, least, beside in ((1440, 450, True), (390, 340, False)):
+        page.set_viewport_size({"width": width, "height": 900})
+
+        def as_wanted(least=least, beside=beside):
+            one, other = (page.locator(".js-plotly-plot").nth(n).bounding_box() for n in (0, 1))
+            level = abs(one["y"] - other["y"]) < 5
+            return level == beside and min(one["width"], other["width"]) > least
+
+        assert waiting.in_the_end(page, as_wanted, bool), width
 
 
 def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
