@@ -57,8 +57,8 @@ def methods(chosen: Settings) -> None:
             )
             if status.state != "idle":
                 recalibrate_comparison.mark_link()
-            if status.result is None:
-                rule = recalibrate_comparison.rule_for(choice.fit_rows.data, choice.rows)
+            rule = recalibrate_comparison.rule_for(choice.fit_rows.data, choice.rows)
+            if status.result is None and rule is not None:
                 st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))
         if status.result is not None:
             with first or st.container():
@@ -122,9 +122,9 @@ def elsewhere(chosen: Settings) -> None:
     """Every recalibrator on many data sets."""
     say = navigation.draw_head("Which recalibrator wins on many data sets")
     with navigation.boundary():
-        rule = recalibrate_comparison.rule_for(chosen.whole)
-        say(rule.short.rstrip("."))
-        st.markdown(md(rule.reason, 1_000))
+        if (rule := recalibrate_comparison.rule_for(chosen.whole)) is not None:
+            say(rule.short.rstrip("."))
+            st.markdown(md(rule.reason, 1_000))
         st.caption(
             "The arena asks your own models: every method is fitted on some rows of each, judged on others, and ranked over all of them."
         )

@@ -244,8 +244,7 @@ def _net_benefit(
         figure = replace(figure, name=model_name(settings))
     st.markdown(md(keep_units_together(figure.reading()), 1_000))
     for other in others:
-        words = f"{capitalised(other.name)}: {other.reading()}"
-        st.markdown(md(keep_units_together(words), 1_000))
+        st.markdown(md(keep_units_together(f"{capitalised(other.name)}: {other.reading()}"), 1_000))
     drawing = screen.plotted(figure, shown=shown, at=cutoff, others=others)
     every = (figure, *others)
     alt = " ".join(f.describe() for f in every)

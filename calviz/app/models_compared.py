@@ -382,8 +382,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     width = max(SMALL, screen.WIDE // len(names) - 8) if screen.width_class() == "wide" else SMALL
     with st.container(horizontal=True, gap="small"):
         for at, name in enumerate(names):
-            figure_key = (*key, *settings.key)
-            figure = _reliability(figure_key, name, comparison, settings)
+            figure = _reliability((*key, *settings.key), name, comparison, settings)
             with st.container(width=width):
                 st.markdown(f"**{md(shown[name])}**")
                 file = f"reliability-{at + 1}"

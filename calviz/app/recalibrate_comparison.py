@@ -7,6 +7,7 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from calviz.comparison.comparison_results import Comparison, Guideline, MethodRe
 from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size, seconds_text
@@ -95,9 +96,11 @@ def choose_plan(
     return PlanChoice(settings, chosen_rows, rows, chosen_rows.plan(methods, refits))
 
 
-def rule_for(data: Dataset, rows: Rows | None = None) -> Guideline:
-    """Return what wins on data like these; `rows` are by default divided as the arena divides them."""
-    return guideline(data, (rows or Division().rows(data)).fit.rows)
+def rule_for(data: Dataset, rows: Rows | None = None) -> Guideline | None:
+    """Return what wins on data like these, None if too few can be fitted on; `rows` are by default divided as the arena divides them."""
+    with suppress(CalvizError):
+        return guideline(data, (rows or Division().rows(data)).fit.rows)
+    return None
 
 
 def _draw_rows(rows: Rows) -> None:
