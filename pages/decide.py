@@ -111,9 +111,7 @@ def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> 
     decide_cutoff.explore_cutoff(chosen, method, say)
     rows_shown.draw_selection(chosen)
     navigation.draw_folded(
-        "Where are hits and the other rows?",
-        lambda: _outcomes(chosen, sample),
-        key="calviz.decisions.outcomes",
+        "Scores by outcome", lambda: _outcomes(chosen, sample), key="calviz.decisions.outcomes"
     )
     navigation.draw_folded(
         "What validations report",

@@ -18,8 +18,7 @@ from calviz.app import (
 from calviz.app.jobs import Button, LongWork, StateWords
 from calviz.app.recalibrate_comparison import ComparisonOutcome
 from calviz.app.session import Settings, md
-from calviz.comparison.advice import guideline
-from calviz.core.words import keep_units_together
+from calviz.core.words import counted, keep_units_together
 
 BEFORE_AND_AFTER = "Before and after"
 OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
@@ -29,11 +28,13 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
+        # On a phone, the button and what it brings would lie below all choices.
+        first = recalibrate_results.place_on_a_phone()
         of_methods, of_rows = st.columns(2, gap="medium")
         choice = recalibrate_comparison.choose_plan(chosen, of_rows, of_methods)
         if choice is None:
             return
-        with of_rows:
+        with first or of_rows:
             work = LongWork(
                 recalibrate_comparison.PLACE,
                 choice.key,
@@ -41,15 +42,14 @@ def methods(chosen: Settings) -> None:
                 lambda: recalibrate_comparison.comparison_work(choice),
                 about=choice.content,
             )
-            count = len(choice.plan.methods)
             status = jobs.draw_long_work(
                 work,
                 Button(
-                    f"Compare {count} method{'s' if count != 1 else ''}",
+                    f"Compare {counted(len(choice.plan.methods), 'method')}",
                     ":material/play_arrow:",
                     "calviz.compare",
                     always=True,
-                    possible=count > 0,
+                    possible=bool(choice.plan.methods),
                 ),
                 StateWords(stopped=recalibrate_comparison.stopped_words, out_of_date=OUT_OF_DATE),
                 # A link that was made after a comparison shows a comparison.
@@ -57,11 +57,12 @@ def methods(chosen: Settings) -> None:
             )
             if status.state != "idle":
                 recalibrate_comparison.mark_link()
-            if status.result is None:
-                rule = guideline(choice.fit_rows.data, choice.rows.fit.rows)
+            rule = recalibrate_comparison.rule_for(choice.fit_rows.data, choice.rows)
+            if status.result is None and rule is not None:
                 st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))
         if status.result is not None:
-            _draw_results(status.result, chosen, say)
+            with first or st.container():
+                _draw_results(status.result, chosen, say)
 
 
 def _draw_results(
@@ -121,9 +122,11 @@ def elsewhere(chosen: Settings) -> None:
     """Every recalibrator on many data sets."""
     say = navigation.draw_head("Which recalibrator wins on many data sets")
     with navigation.boundary():
+        if (rule := recalibrate_comparison.rule_for(chosen.whole)) is not None:
+            say(rule.short.rstrip("."))
+            st.markdown(md(rule.reason, 1_000))
         st.caption(
-            "One data set says little about a method. Here every recalibrator is fitted on the calibration rows of each model, judged "
-            "on rows that no fit has seen, and ranked over all of them by the Brier score and NLL."
+            "The arena asks your own models: every method is fitted on some rows of each, judged on others, and ranked over all of them."
         )
         rows_shown.say_not_followed(chosen, "Methods are judged on all rows that no fit has seen")
 

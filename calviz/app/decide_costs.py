@@ -68,8 +68,8 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     screen.table(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
-            "the score is": [levels.word(s) for s in levels.slices.slices],
             "from": [decimal(c.threshold) if c.kept else _more(c) for c in levels.choices],
+            "the score is": [levels.word(s) for s in levels.slices.slices],
             "kept": [c.kept for c in levels.choices],
             "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
             "rows": [s.rows for s in levels.slices.slices],
@@ -78,16 +78,16 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         },
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
-            "rows": st.column_config.NumberColumn(format="localized"),
-            "kept": st.column_config.NumberColumn(format="localized"),
+            # On a phone, a long name leaves room for how many rows are missing.
+            column: st.column_config.TextColumn(width=160 if screen.page_width() else None),
+            **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
             "score": st.column_config.NumberColumn(score, format="%.1f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),
             "from": st.column_config.TextColumn("confidence from"),
         },
     )
-    left_out = (
-        f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
-    )
+    few = len(levels.few)
+    left_out = f" {few:,} with fewer than {LEAST_ROWS} rows left out." if few else ""
     st.caption(
         f"Too high, too low: beyond chance, with all values tested together.{left_out}",
         help=capitalised(levels.guarantee(risk / 100)),
@@ -279,12 +279,9 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         return
     say(sets.headline)
     st.markdown(md(keep_units_together(sets.reading()), 1_000))
-    fit = rows_words(sets.fit)
+    chosen = f"{sets.what_is_chosen} chosen on {rows_words(sets.fit)}"
     st.caption(
-        md(
-            f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}.",
-            1_000,
-        ),
+        md(f"Split-conformal: {chosen}, and judged on {sets.evaluation.how}.", 1_000),
         help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
         "the sets smaller.",
     )

@@ -56,7 +56,7 @@ _SHOWN: dict[Shown, str] = {
 }
 #: The widget of the cutoff, its smallest value and step, and the key of an invalid cutoff in a link.
 CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
-#: Widths in pixels: of a square figure, two of which stand side by side, and of the confusion matrix beside the table of shares.
+#: Widths in pixels: of a square figure on a page of usual width, and of the confusion matrix beside the table of shares.
 _SQUARE, _NARROW = 344, 300
 
 
@@ -94,14 +94,16 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     _tables(samples, cells)
     roc = _roc(deciding_samples.before)
     beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
-    with st.container(horizontal=True, gap="medium"):
+    desk = screen.page_width() is None
+    with st.container(horizontal=desk, gap="medium"):
         for panel in ("roc", "precision-recall"):
-            with st.container(width=_SQUARE):
+            with st.container(width=_SQUARE + screen.wider() if desk else "stretch"):
                 drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
+                drawing.layout.height += screen.wider()
                 screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
     weighted = cells[0].weights is not None and not cells[0].alike
     st.caption(
-        f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from the other rows. "
+        f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell positives from negatives. "
         f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
         "net benefit: bootstrap."
     )
@@ -109,13 +111,13 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
 
 
 def _found(cells: CutoffCounts) -> str:
-    """Say how many of the hits are acted on, and how many of those acted on are hits."""
+    """Say how many of the positives are acted on, and how many of those acted on are positive."""
     shares, at = cells.shares(), f"{cells.params['cutoff']:.3g}"
     found, right = shares["sensitivity"][0], shares["positive predictive value"][0]
     if found != found:
-        return f"Acting from {at} on: there are no hits to find"
-    words = f"Acting from {at} on finds {percent(found)} of the hits"
-    return words if right != right else f"{words}; {percent(right)} of those acted on are hits"
+        return f"Acting from {at} on: there are no positives to find"
+    words = f"Acting from {at} on finds {percent(found)} of the positives"
+    return words if right != right else f"{words}; {percent(right)} of those acted on are positive"
 
 
 def chosen_cutoff() -> float | None:
@@ -165,7 +167,7 @@ def _of_selected(sample: Sample, settings: Settings, cutoff: float) -> None:
     missed, left = np.count_nonzero(~is_acted_on & is_hit), np.count_nonzero(~is_acted_on & ~is_hit)
     st.markdown(
         f"Of the selected rows ({md(chosen.name, 200)}), {sum(counts):,} of {chosen.rows.size:,} are acted on, {counts[0]:,} of them "
-        f"hits; of the others {missed:,} of {missed + left:,} are hits."
+        f"positive; of the others {missed:,} of {missed + left:,} are positive."
     )
 
 
@@ -182,8 +184,8 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
     for (name, sample), c in zip(samples.items(), cells, strict=True):
         head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
         rows = c.whole
-        confusion[f"hits{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
-        confusion[f"no hits{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
+        confusion[f"positives{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
+        confusion[f"negatives{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
         net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
         ends = [(low, high) for _, low, high in c.shares().values()]
@@ -231,21 +233,18 @@ def _net_benefit(
             _SHOWN,
             default="net-benefit",
             key="benefit",
-            help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the "
-            "share of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
+            help="Net benefit: true positives per row, less false positives at the cutoff's exchange rate. Standardised: divided by the "
+            "share of positives, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no positive being missed on balance.",
         )
     figure = _curve(deciding_samples.before)
-    others = []
-    if deciding_samples.after is not None:
-        others = [_curve(deciding_samples.after)]
+    others = [_curve(one) for one in (deciding_samples.after,) if one is not None]
     if pinned is not None:
         others.append(replace(_curve(pinned.content), name=pinned.name))
     if others:
         figure = replace(figure, name=model_name(settings))
     st.markdown(md(keep_units_together(figure.reading()), 1_000))
     for other in others:
-        name = other.name
-        st.markdown(md(keep_units_together(f"{capitalised(name)}: {other.reading()}"), 1_000))
+        st.markdown(md(keep_units_together(f"{capitalised(other.name)}: {other.reading()}"), 1_000))
     drawing = screen.plotted(figure, shown=shown, at=cutoff, others=others)
     every = (figure, *others)
     alt = " ".join(f.describe() for f in every)
@@ -317,12 +316,7 @@ GRADES_KEY = "grades"
 #: A coloured mark beside the word, of a character that every font has.
 _MARK = "●"
 _COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828", "none": "#6b6b6b"}
-_COLOURS_IN_THE_DARK = {
-    "green": "#7cc47f",
-    "yellow": "#e0b04a",
-    "red": "#ef8a80",
-    "none": "#a0a0a0",
-}
+_IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80", "none": "#a0a0a0"}
 
 
 def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
@@ -402,5 +396,5 @@ def _grades_frame(tested: Grades) -> pd.DataFrame:
 
 
 def _coloured(light: str) -> str:
-    colours = _COLOURS_IN_THE_DARK if screen.theme() == "dark" else _COLOURS
+    colours = _IN_THE_DARK if screen.theme() == "dark" else _COLOURS
     return f"color: {colours[light.removeprefix(_MARK).strip()]}"

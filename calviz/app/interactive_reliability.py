@@ -30,10 +30,7 @@ def explore_bins(settings: Settings) -> None:
         if first:
             rows_shown.draw_selection(settings)
         row = st.container(horizontal=True, gap="medium")
-        diagram, beside = (
-            row.container(width=WIDTH + screen.WIDER * (screen.width_class() == "wide")),
-            row.container(),
-        )
+        diagram, beside = (row.container(width=WIDTH + screen.wider()), row.container())
         # Drawn before the diagram, which takes the browser longest.
         with beside:
             with st.container(horizontal=True, gap="medium"):
@@ -125,9 +122,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
     key = selection.widget_key(by)
     frame = figure.frame()
     chosen = _bins()
-    ticked: list[int] = []
-    if chosen is not None:
-        ticked = [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
+    ticked = [i for i, b in enumerate(figure.bin) if chosen and chosen.first <= b <= chosen.last]
 
     def picked() -> None:
         at = st.session_state[key].selection.rows
@@ -172,14 +167,15 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def _columns(figure: Reliability) -> dict[str, Any]:
     """Return how the columns are shown, by name."""
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    # A phone has room for the gap and what of it to expect; there the scores alone name a bin.
     phone = screen.page_width() is not None
-    return {
-        "bin": None if phone else number(width=38),
+    columns = {
+        "bin": number(width=38),
         "scores": text(width=98 if phone else 120),
         "rows": number(width=54, format="localized"),
         "observed": number(width=66, format="%.1f %%", help=md(figure.reduction.hit_label)),
-        "gap": number("gap, points", width=74, help="Mean score minus observed."),
-        "expected": number("to expect", width=66, help="On new rows, of a gap beyond noise."),
+        "gap": number("gap, points", width=86 if phone else 78, help="Mean score minus observed."),
+        "expected": number("to expect", width=72, help="On new rows, of a gap beyond noise."),
         "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
     }
+    # A phone has room for the gap and what of it to expect: the scores name a bin, and the diagram shows what is observed.
+    return columns | dict.fromkeys(("bin", "observed", "interval")) if phone else columns

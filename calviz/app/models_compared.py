@@ -276,6 +276,7 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
     figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
         result = comparison[name].metrics[metric]
+        ends = written.interval(result.interval).removeprefix("95\u00a0% interval ")
         difference = comparison.difference(metric, name, reference) if name != reference else None
         rows.append(
             {
@@ -283,9 +284,7 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
                 "model": name,
                 "picture": picture,
                 METRICS[metric].label: written.of(result.value),
-                "95 % interval": written.interval(result.interval).removeprefix(
-                    "95\u00a0% interval "
-                ),
+                "95 % interval": ends,
                 "difference": "reference" if difference is None else figure.text(difference),
                 "beyond noise": "" if difference is None else difference.verdict,
                 "best in": 100 * comparison[name].best_share[metric],
@@ -380,11 +379,10 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     names = [m.name for m in comparison if m.ok]
     shown = distinct(tuple(names), 40)
     # Two or three models share a wide page.
-    width = SMALL + 90 * (screen.width_class() == "wide" and len(names) <= 3)
+    width = max(SMALL, screen.WIDE // len(names) - 8) if screen.width_class() == "wide" else SMALL
     with st.container(horizontal=True, gap="small"):
         for at, name in enumerate(names):
-            figure_key = (*key, *settings.key)
-            figure = _reliability(figure_key, name, comparison, settings)
+            figure = _reliability((*key, *settings.key), name, comparison, settings)
             with st.container(width=width):
                 st.markdown(f"**{md(shown[name])}**")
                 file = f"reliability-{at + 1}"

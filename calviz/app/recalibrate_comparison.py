@@ -7,6 +7,7 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,13 @@ from calviz.app import fitting_choices, open_files, session
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, choose_one, md
+from calviz.comparison.advice import guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
-from calviz.comparison.comparison_results import Comparison, MethodResult
+from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
 from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
-from calviz.core.errors import NotAvailable, OptionError, Reading
+from calviz.core.errors import CalvizError, NotAvailable, OptionError, Reading
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size, seconds_text
@@ -92,6 +94,13 @@ def choose_plan(
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
     return PlanChoice(settings, chosen_rows, rows, chosen_rows.plan(methods, refits))
+
+
+def rule_for(data: Dataset, rows: Rows | None = None) -> Guideline | None:
+    """Return what wins on data like these, None if too few can be fitted on; `rows` are by default divided as the arena divides them."""
+    with suppress(CalvizError):
+        return guideline(data, (rows or Division().rows(data)).fit.rows)
+    return None
 
 
 def _draw_rows(rows: Rows) -> None:

@@ -31,7 +31,7 @@ from calviz.sample.sample import predicted_classes
 
 NO_TEST_NOTE = (
     "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
-    "is that of these rows alone."
+    "is that of these rows alone (Clopper-Pearson; the table of groups has the normal approximation)."
 )
 NO_INTERVAL_NOTE = (
     "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "

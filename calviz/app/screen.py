@@ -30,8 +30,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 #: Pixels of a figure on a phone.
 PHONE = 350
-#: Pixels added in both directions on a wide page.
-WIDER = 150
 
 
 def theme() -> Theme:
@@ -52,6 +50,11 @@ def width_class() -> str:
     first = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "wide"
     state = st.session_state.get(_LINK_KEY)
     return (state and state.get("size")) or first
+
+
+def wider() -> int:
+    """Return the pixels by which a square figure is larger, in both directions, on a wide page."""
+    return 150 * (width_class() == "wide")
 
 
 def host() -> str | None:
@@ -143,8 +146,7 @@ def draw_diagram(
     drawing = plotted(figure, selected=selected, marks=marks(), beside=beside)
     if page_width() is None:
         # The square of the diagram is as large as the height allows.
-        extra = WIDER * (width_class() == "wide")
-        drawing.update_layout(height=height or (drawing.layout.height or 0) + extra)
+        drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
     mode: SelectionMode = "box" if drag else "points"

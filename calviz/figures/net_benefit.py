@@ -187,7 +187,7 @@ class NetBenefit(ScoreFigure):
     def describe(self) -> str:
         """Say in plain words what the curve shows."""
         text = (
-            f"Net benefit against the cutoff, {self._subject}, {percent(self.share)} of them hits. "
+            f"Net benefit against the cutoff, {self._subject}, {percent(self.share)} of them positive. "
             f"{self.reading()}"
         )
         if "net-benefit" in self.bands:
@@ -342,7 +342,7 @@ def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:
 _MARGINS = (70, 28, 26, 54)
 _TITLES: dict[Shown, str] = {
     "net-benefit": "Net benefit",
-    "standardised": "Net benefit / share of hits",
+    "standardised": "Net benefit / share of positives",
     "avoided": "Actions avoided per 100 rows",
 }
 

@@ -508,6 +508,8 @@ class Diagram:
             xanchor=anchor[0],
             yanchor=anchor[1],
             align=anchor[0],
+            # On a grey range, or on marks, it keeps a ground of its own.
+            bgcolor=p.glaze(p.paper, 0.8),
         ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}
 
     def _covered(self, left: bool) -> int:

@@ -110,12 +110,12 @@ class CutoffCounts:
         """Say which costs the cutoff implies, and what decisions at it then cost."""
         at = float(self.params["cutoff"])
         odds = (1 - at) / at
-        weigh = "a missed hit is as bad as a false alarm"
+        weigh = "a false negative is as bad as a false positive"
         if at != 0.5:
             weigh = (
-                f"a missed hit is as bad as {odds:.3g} false alarms"
+                f"a false negative is as bad as {odds:.3g} false positives"
                 if odds >= 1
-                else f"a false alarm is as bad as {1 / odds:.3g} missed hits"
+                else f"a false positive is as bad as {1 / odds:.3g} false negatives"
             )
         n, hits = float(self.n), float(self.tp + self.fn)
         costs = [
@@ -126,7 +126,7 @@ class CutoffCounts:
             f"{cost:,.0f}" if cost >= 10 else f"{cost:,.1f}" for cost in costs
         )
         return (
-            f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} missed hits; acting on "
+            f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} false negatives; acting on "
             f"everybody would cost {everybody}, on nobody {nobody}."
         )
 

@@ -16,10 +16,10 @@ from tests.app.pages import GOOD, open_page, plain, quiet, text_of, unfold, uplo
 def test_the_cutoff_decides_what_is_shown():
     app = quiet(open_page("data=breast_cancer&cutoff=0.300", "decisions"))
     assert app.slider(key="cutoff").value == 0.3
-    assert "a missed hit is as bad as 2.33 false alarms" in text_of(app)
+    assert "a false negative is as bad as 2.33 false positives" in text_of(app)
     before = [d.value for d in app.dataframe]
     app.slider(key="cutoff").set_value(0.8).run()
-    assert "a false alarm is as bad as 4 missed hits" in text_of(quiet(app))
+    assert "a false positive is as bad as 4 false negatives" in text_of(quiet(app))
     after = [d.value for d in app.dataframe]
     assert not all(one.equals(other) for one, other in zip(before, after, strict=True))
     app.selectbox(key="recalibrated").set_value("temperature").run()

@@ -62,6 +62,10 @@ def test_a_link_restores_both_curves_and_is_copied_with_both():
 def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     app = quiet(open_page("data=digits&model=MLP&bin=13-15", "reliability"))
     assert "Bins 13 to 15 (0.80, 1.00]" in text_of(app)
+    # The title has the gap, the line below it the rest.
+    assert "points too high" in app.title[0].value
+    assert "Mean confidence" in text_of(app)
+    assert "Worst between 0.87 and 0.93 (" not in text_of(app)
     # The rows of a range are those of its bins, spread over classes and slices that add up to them.
     assert [tab.label for tab in app.tabs][:4] == [
         "Rows",

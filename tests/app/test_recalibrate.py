@@ -449,6 +449,8 @@ def test_other_files_are_refused_in_one_sentence():
 @pytest.mark.slow
 def test_open_models_compete():
     app = open_page("data=breast_cancer", "arena")
+    # Before anything is fitted: what won in published experiments.
+    assert "wins most often" in app.title[0].value
     press(app, "Start the arena")
     app = wait(app)
     words = text_of(app)

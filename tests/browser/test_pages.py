@@ -376,6 +376,9 @@ def test_each_tap_selects_the_bin_that_it_points_at(view):
     page.locator(".st-key-calviz-bar button", has_text="Settings").wait_for()
     tab.settle()
     bins = page.locator(".js-plotly-plot .bars .point path")
+    # No column of their table is cut.
+    hidden = "t => t.scrollWidth - t.clientWidth"
+    assert page.locator(".dvn-scroller").first.evaluate(hidden) <= 0
     for place, number in ((9, 14), (5, 10)):
         box = waiting.at_rest(page, bins.nth(place).bounding_box)
         page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
@@ -411,6 +414,16 @@ def test_each_section_of_the_costs_opens_and_says_its_title(view):
         page.get_by_role("tab", name=name).click()
         page.get_by_role("heading", level=1, name=re.compile(title)).wait_for()
         assert page.get_by_text("Something went wrong").count() == 0
+    # ROC and precision-recall: beside each other, but one above the other on a phone, as wide as it.
+    for width, least, beside in ((1440, 450, True), (390, 340, False)):
+        page.set_viewport_size({"width": width, "height": 900})
+
+        def as_wanted(least=least, beside=beside):
+            one, other = (page.locator(".js-plotly-plot").nth(n).bounding_box() for n in (0, 1))
+            level = abs(one["y"] - other["y"]) < 5
+            return level == beside and min(one["width"], other["width"]) > least
+
+        assert waiting.in_the_end(page, as_wanted, bool), width
 
 
 def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
@@ -469,6 +482,9 @@ def test_settings_survive_a_page_switch_and_a_step_back(view):
     tab.go("Diagnose").expect("Bins 20")
     assert "/reliability" in page.url
     _has_a_diagram_with_its_words(tab)
+    # The first screen holds the diagram and its legend.
+    legend = waiting.at_rest(page, page.locator(".js-plotly-plot .legend").first.bounding_box)
+    assert legend["y"] + legend["height"] <= 900
     tab.go("Diagnose", "Classes (MCS)").expect("Bins 20")
     tab.back().at("Diagnose", "Reliability").expect("Bins 20")
     # A room opens at the tab where it was left.
@@ -562,6 +578,10 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     tab.expect("By NLL, 'honest' is best")
     tab.expect("The identifiers of all 400 rows are the same.")
     assert page.locator("[data-testid=stTable] strong").first.inner_text()
+    # The diagrams of two models fill the page.
+    ends = "plots => Math.max(...plots.map(p => p.getBoundingClientRect().right))"
+    plots = page.locator(".js-plotly-plot")
+    assert waiting.in_the_end(page, lambda: plots.evaluate_all(ends), lambda x: x > 1_200) > 1_200
     page.get_by_text("Differences in the other metrics").click()
     tab.expect("Difference in Brier score")
     assert page.locator(".js-plotly-plot").count() >= 7
@@ -591,3 +611,13 @@ def test_from_a_link_to_a_calibrated_file(view):
     written = read(path.read_bytes(), name=download.value.suggested_filename).first
     assert written.n == 6_000
     assert written.n_classes == 10
+    # On a phone, what to take comes before the choices.
+    page.set_viewport_size({"width": 390, "height": 844})
+    parts = page.get_by_role("heading", name="What to take"), page.get_by_text("Split to fit on")
+
+    def tops():
+        boxes = [part.first.bounding_box() for part in parts if part.count()]
+        return [box["y"] for box in boxes if box is not None]
+
+    first = waiting.in_the_end(page, tops, lambda at: len(at) == 2 and at[0] < at[1])
+    assert first[0] < first[1]
