@@ -32,7 +32,7 @@ POINTS = 400
 @figure(
     key="roc",
     label="ROC and precision-recall",
-    summary="Sensitivity against the false alarm rate, and precision against sensitivity, for every cutoff, with the areas below "
+    summary="Sensitivity against the false positive rate, and precision against sensitivity, for every cutoff, with the areas below "
     "and their intervals.",
     reference="Hanley & McNeil 1982; Davis & Goadrich 2006",
 )
@@ -164,7 +164,7 @@ class Roc(ResampledFigure):
         sheet, roc = self.sheet(**page), panel == "roc"
         titles = ("Sensitivity (recall)", "Precision")
         if roc:
-            titles = ("False alarms (1 − specificity)", "Sensitivity")
+            titles = ("False positive rate (1 − specificity)", "Sensitivity")
         picture = marks.square(_traces(self, sheet, roc, at, beside), sheet, _HEIGHT, *titles)
         layout = picture["layout"]
         above = _ABOVE + LINE * len(beside)

@@ -66,7 +66,7 @@ def make_decisions(subject: Subject) -> Iterator[Block]:
     intervals = share_intervals(sample.view(at_cutoff, cutoff=CUTOFFS[0]).alike)
     yield Note(
         f"Shares in % with 95 % intervals: {intervals}; PPV and NPV: positive and negative predictive value. A cutoff of t "
-        "means that a missed hit is as bad as (1 - t) / t false alarms; net benefit weighs them accordingly."
+        "means that a false negative is as bad as (1 - t) / t false positives; net benefit weighs them accordingly."
     )
     yield Heading("What validations report")
     # The areas are given above.
@@ -83,7 +83,7 @@ def _trade_offs(subject: Subject, sample: Sample) -> Iterator[Block]:
     if subject.cutoff is not None:
         cells = sample.view(at_cutoff, cutoff=subject.cutoff)
         yield Text(cells.meaning())
-    share = {"sensitivity": "sensitivity", "false_alarms": "false alarms", "precision": "precision"}
+    share = {"sensitivity": "sensitivity", "false_alarms": "FPR", "precision": "precision"}
     for panel, title in (("roc", "ROC curve"), ("precision-recall", "Precision and recall")):
         yield chart(
             roc,
