@@ -33,8 +33,7 @@ from calviz.core.errors import (
 )
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data import read
-from calviz.data.format import FORMATS, Source, Table, format_of
-from calviz.data.loaded import ReadingOptions
+from calviz.data.format import FORMATS, ReadingOptions, Source, Table, format_of
 
 #: Benchmark of files that do not name one.
 FILES = "files"

@@ -53,7 +53,7 @@ from calviz.data.any_size.sampling import (
     sample_rows,
     why_refused,
 )
-from calviz.data.loaded import ReadingOptions
+from calviz.data.format import ReadingOptions
 from calviz.data.reading import options_of
 from calviz.recalibrators.base import load_map
 
