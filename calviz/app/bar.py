@@ -37,12 +37,12 @@ def draw_bar(page: str) -> None:
     """Draw the bar of a page; while a link waits for its file, or a file for how to read it, there are no settings yet."""
     screen.draw_page_style()
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="calviz.bar"):
-        if open_files.waiting_link() is not None:
-            st.caption("Waiting for the file of a link.")
+        link = open_files.waiting_link()
+        if link or open_files.nothing_but_unreadable():
+            words = "Waiting for the file of a link." if link else "No file of yours is open yet."
+            st.caption(words)
+            # The browser may know of files from before a reload.
             screen.draw_browser()
-            return
-        if open_files.nothing_but_unreadable():
-            st.caption("No file of yours is open yet.")
             return
         _data_set()
         # A phone has room for one chip with all settings.

@@ -316,6 +316,18 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
     assert app.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
 
 
+@pytest.mark.slow
+def test_where_the_first_file_cannot_be_read_the_browser_may_know_of_others(tmp_path, monkeypatch):
+    file = tmp_path / "broken.csv"
+    file.write_text("a,b\n1,2\n")
+    monkeypatch.setenv("CALVIZ_OPEN", str(file))
+    app = whole_app().run()
+    assert "No file of yours is open yet." in [c.value for c in app.caption]
+    # After a reload it tells the secret of the session before.
+    names = [component.proto.component_name for component in app.get("bidi_component")]
+    assert "calviz.browser" in names
+
+
 def test_the_page_over_time_names_columns_that_are_recognised():
     page = (ROOT / "pages/diagnose.py").read_text(encoding="utf-8")
     names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
