@@ -39,8 +39,7 @@ def draw_bar(page: str) -> None:
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="calviz.bar"):
         link = open_files.waiting_link()
         if link or open_files.nothing_but_unreadable():
-            words = "Waiting for the file of a link." if link else "No file of yours is open yet."
-            st.caption(words)
+            st.caption("Waiting for a link's file." if link else "No file of yours is open yet.")
             # The browser may know of files from before a reload.
             screen.draw_browser()
             return
@@ -544,7 +543,7 @@ _SHORTCUTS_HTML = """
 """
 _OTHERS = (
     ("c", "copy the figure that is pointed at"),
-    ("Tab", "to the next control; tables beside figures do what a click on the figure does"),
+    ("Tab", "to the next control; in a table, Shift + Space ticks a row, as a click on the figure"),
     ("?", "this list"),
 )
 

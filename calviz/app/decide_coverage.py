@@ -127,9 +127,8 @@ def _slider(
                     key="allowed",
                     bind="query-params",
                 )
-                # What other rows promise is the answer where it is about these scores and these rows, as of `calviz threshold`.
-                no_splits = settings.whole.splits is None
-                judged = (settings.split is not None or no_splits) and not settings.where
+                # What another split promises is the answer where it is about these scores and these rows.
+                judged = settings.split is not None and not settings.where
                 plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
                 promised = _promised(settings, allowed / 100) if judged and plain else None
                 if promised is not None and promised.threshold is not None:
@@ -145,9 +144,9 @@ def _slider(
 
 
 def _promised(settings: Settings, risk: float) -> ThresholdChoice | None:
-    """Return the confidence that another split, or half of the rows, guarantees, with what the others show; None without such a split."""
+    """Return the confidence that another split guarantees, with what the other rows show; None if there is no such split."""
     split = fit_split_for(settings.whole, settings.split)
-    if risk and (split is not None or settings.whole.splits is None):
+    if split is not None and risk:
         with suppress(CalvizError):
             return threshold(settings.whole, risk, choose_split=split)
     return None

@@ -495,7 +495,7 @@ class Diagram:
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
         yield label(
             f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>"
-            f"{points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}",
+            f"to expect; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}",
             p,
             xref="x",
             yref="y",

@@ -586,8 +586,10 @@ class _RiskCoverageCurves:
         return name if len({c.ranking for c in every}) == 1 else f"{name}, {by}"
 
     def _marked(self, at: float) -> tuple[float, float]:
-        risk = np.interp(at, self.figure.coverage, self.figure.risk)
-        return float(self._across(np.array(at))), float(self._up(np.asarray(risk)))
+        # Of the rows themselves, as in the sentence: the curve is drawn through some of its points.
+        kept = np.array([at * float(self.figure.steps.n)])
+        risk = errors_along(self.figure.steps, kept) / np.maximum(kept, 1e-9)
+        return float(self._across(np.array(at))), float(self._up(risk)[0])
 
     def mark(self, at: float | None) -> Iterator[Trace]:
         """Mark the chosen coverage with a vertical line and a point on the curve."""

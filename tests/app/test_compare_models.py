@@ -7,8 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
-from calviz.app import recalibrate_learning_curve
+from calviz.app import models_compared, recalibrate_learning_curve
 from calviz.app.jobs import Job
+from calviz.core.predictions import Predictions
 from tests.app.pages import app_of, drop, helps_of, open_page, press, quiet, text_of, unfold, wait
 
 # The quick lane opens every page once (test_pages.py); what these tests click takes long.
@@ -257,3 +258,13 @@ def test_several_answers_to_each_question_become_models_at_a_click():
     assert any("AUROC of failure detection" in name for name in table.columns)
     assert app.title[0].value.startswith("By ECE")
     assert "Compare signals of confidence" not in [b.label for b in app.button]
+
+
+def test_models_of_another_file_are_chosen_only_if_it_has_some_of_the_same_rows():
+    def of(*ids):
+        n = len(ids)
+        return Predictions(probs=np.full((n, 2), 0.5), labels=np.arange(n) % 2, ids=np.array(ids))
+
+    one = of(*(f"C{i}" for i in range(40)))
+    assert models_compared._may_have_same_rows(one, of(*(f"C{i}" for i in range(20, 90))))
+    assert not models_compared._may_have_same_rows(one, of(*(f"D{i}" for i in range(40))))

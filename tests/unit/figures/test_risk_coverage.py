@@ -282,6 +282,19 @@ def test_drawing(x, y):
     assert {"a model", "&lt;b&gt;another&lt;/b&gt;"} <= set(names)
 
 
+def test_the_marked_point_has_the_accuracy_of_the_rows_and_not_of_the_line():
+    rng = np.random.default_rng(3)
+    score = rng.uniform(0.5, 1, 3_000)
+    right = rng.random(3_000) < score
+    curve = RiskCoverage.compute(
+        calviz.ConfidencePredictions(confidence=score, correct=right), band=False
+    )
+    along = np.cumsum(right[np.argsort(-score)])
+    for kept in range(211, 3_000, 137):
+        labels = [a.text for a in curve.plot(at=kept / 3_000).layout.annotations if a.text]
+        assert f"<b>{percent(along[kept - 1] / kept)}</b> right" in " ".join(labels)
+
+
 def test_what_is_refused():
     with pytest.raises(NotAvailable):
         RiskCoverage.compute(confidence([0.5], [True]), ranking="entropy")
