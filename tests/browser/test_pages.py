@@ -419,9 +419,12 @@ def test_each_section_of_the_costs_opens_and_says_its_title(view):
         page.set_viewport_size({"width": width, "height": 900})
 
         def as_wanted(least=least, beside=beside):
-            one, other = (page.locator(".js-plotly-plot").nth(n).bounding_box() for n in (0, 1))
-            level = abs(one["y"] - other["y"]) < 5
-            return level == beside and min(one["width"], other["width"]) > least
+            # None while a figure is exchanged for one of the new width.
+            boxes = [page.locator(".js-plotly-plot").nth(n).bounding_box() for n in (0, 1)]
+            if None in boxes:
+                return False
+            level = abs(boxes[0]["y"] - boxes[1]["y"]) < 5
+            return level == beside and min(box["width"] for box in boxes) > least
 
         assert waiting.in_the_end(page, as_wanted, bool), width
 
