@@ -22,7 +22,7 @@ from calviz.app import (
     screen,
     session,
 )
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.jobs import Job, LongWork
 from calviz.app.session import NOT_RECALIBRATED, Settings, md
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
@@ -74,20 +74,18 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
         settings.key,
         "Making the report",
         lambda: _work(settings, inputs, keys, requested),
+        "Make the report",
+        ":material/description:",
+        "calviz.report.make",
         answers=lambda part: part[1] >= requested,
+        stopped=lambda _: "Stopped before the report was made.",
+        out_of_date="The report that was made does not hold all of these sections as they are now.",
     )
-    status = jobs.draw_long_work(
-        work,
-        Button("Make the report", ":material/description:", "calviz.report.make"),
-        StateWords(
-            stopped=lambda _: "Stopped before the report was made.",
-            out_of_date="The report that was made does not hold all of these sections as they are now.",
-        ),
-    )
-    if status.result is None or not work.answers(status.result):
+    result = work.draw().result
+    if result is None or not work.answers(result):
         return
     say(f"The {about} is ready")
-    part: Part = status.result[0]
+    part: Part = result[0]
     chosen = replace(
         part,
         sections=tuple(w for w in part.sections if w.section.key in keys),

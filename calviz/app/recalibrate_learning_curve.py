@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.app import fitting_choices, jobs, screen, session, tables_and_cards
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app import fitting_choices, screen, session, tables_and_cards
+from calviz.app.jobs import Job, LongWork
 from calviz.app.session import Settings, md
 from calviz.comparison.learning_curves import LearningCurve, learning_curve
 from calviz.core.entry_specs import METRICS, QUOTED
@@ -61,17 +61,13 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
         key,
         f"Fitting {counted(len(names), 'method')} to few and many labels",
         lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
+        "Draw the curves",
+        ":material/show_chart:",
+        idle=f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.",
+        stopped=stopped_words,
     )
     cells = data.n * max(1, data.n_classes) * len(names)
-    status = jobs.draw_long_work(
-        work,
-        Button("Draw the curves", ":material/show_chart:"),
-        StateWords(
-            f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.",
-            stopped_words,
-        ),
-        at_once=cells <= AT_ONCE and work.is_first,
-    )
+    status = work.draw(at_once=cells <= AT_ONCE and work.is_first)
     curve: LearningCurve | None = status.result
     if curve is not None and curve.methods:
         _show(curve, settings, say)
