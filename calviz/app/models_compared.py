@@ -195,11 +195,9 @@ def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison
     return compare_models(
         aligned,
         where=settings.where,
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
         progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
         stop=job.stopping,
+        **settings.how,
     )
 
 

@@ -16,7 +16,7 @@ import streamlit as st
 from calviz.app import navigation, reading_panel, screen, session, upload
 from calviz.app.jobs import Job, LongWork
 from calviz.app.open_files import OpenFile, all_models
-from calviz.app.session import Settings, md
+from calviz.app.session import Settings, md, offer_file
 from calviz.comparison import leaderboards
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules, play_all
@@ -476,13 +476,5 @@ def _downloads(arena: Arena, problems: tuple[str, ...]) -> None:
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, make, end, mime, help in files:
-            st.download_button(
-                label,
-                make,
-                f"arena.{end}",
-                mime,
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"calviz.arena.{label}",
-                help=help,
-            )
+            key = f"calviz.arena.{label}"
+            offer_file(label, make, f"arena.{end}", mime, key=key, help=help)
