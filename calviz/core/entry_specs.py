@@ -218,7 +218,10 @@ class Parameter:
 
 @lru_cache(maxsize=512)
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """Return the keyword-only parameters of a function that a user may still set (those bound by ``partial`` are left out)."""
+    """Return the keyword-only parameters of a function or of the fields of a class that a user may still set.
+
+    Those bound by ``partial`` are left out.
+    """
     plain, bound = _plain(function)
     hints = typing.get_type_hints(plain)
     return tuple(
@@ -728,11 +731,9 @@ class RecalibratorSpec(RecalibratorFacts):
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters that a user may set."""
-        plain, preset = _plain(self.make)
-        # The annotations of a class are those of its constructor.
-        function = plain.__init__ if inspect.isclass(plain) else plain
-        return parameters_of(partial(function, **{**preset, "input": None}))
+        """The parameters that a user may set; the last are the zero floor, which bases declare, and the cap."""
+        own = parameters_of(partial(self.make, input=None))
+        return tuple(sorted(own, key=lambda p: p.name in ("floor", "cap")))
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise OptionError if the method has no such parameters, or if one has a value that is not allowed."""

@@ -11,18 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, row_weights
-from calviz.core.entry_specs import (
-    RECALIBRATORS,
-    UNCALIBRATED,
-    FloorChoice,
-    Input,
-    RecalibratorSpec,
-    recalibrator,
-)
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec, recalibrator
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.probabilities import LOG_FLOOR, Scores, automatic_floor
 from calviz.recalibrators import maps
-from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
+from calviz.recalibrators.base import BaseRecalibrator, FlooredRecalibrator, check_part, rebuilt
 from calviz.recalibrators.maps import DamagedField, Numbers, Program, Sizes, damaged, learned, plain
 
 #: Held-out gains, in standard errors, from which the mixture is used in part, and in full. They may be slightly below 0, because
@@ -55,7 +48,7 @@ SEED = 0
     "losses as in stacking (Wolpert 1992)",
     formula=r"(1 - \lambda)\, p + \lambda \sum_m w_m\, T_m(p)",
 )
-class AutomaticRecalibrator(BaseRecalibrator):
+class AutomaticRecalibrator(FlooredRecalibrator):
     """A mixture of several methods, weighted by how often each is best on held-out rows; no change where the gain is noise.
 
     Each method, including no calibration, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap
@@ -100,8 +93,6 @@ class AutomaticRecalibrator(BaseRecalibrator):
     combine: Literal["mixture", "one"] = "mixture"
     caution: float = 0.0
     folds: int = 5
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     weights_: FloatArray = learned()
     parts_: list[BaseRecalibrator] = learned()
     evidence_: dict[str, Any] = learned()

@@ -392,7 +392,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             float | None: (lambda v: v is None or is_number(v), "a finite number"),
             str: (lambda v: isinstance(v, str), "text"),
         }
-        for parameter in entry_specs.parameters_of(type(self).__init__):
+        own: Callable[..., Any] = type(self)
+        for parameter in entry_specs.parameters_of(own):
             value = getattr(self, parameter.name)
             if parameter.choices and value not in parameter.choices:
                 allowed = ", ".join(str(choice) for choice in parameter.choices)
@@ -752,6 +753,13 @@ def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) ->
 
 
 # ---- The uncalibrated model
+
+
+class FlooredRecalibrator(BaseRecalibrator):
+    """Base of the methods that take logarithms of probabilities, or whose parts do."""
+
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
 
 @recalibrator(

@@ -11,8 +11,6 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray, row_blocks
 from calviz.core.entry_specs import (
     RECALIBRATORS,
-    FloorChoice,
-    Input,
     LeftOut,
     RecalibratorSpec,
     always,
@@ -23,7 +21,7 @@ from calviz.core.entry_specs import (
 )
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
-from calviz.recalibrators.base import BaseRecalibrator, check_part
+from calviz.recalibrators.base import FlooredRecalibrator, check_part
 from calviz.recalibrators.histogram import BinMeans
 from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
 from calviz.recalibrators.maps import Program, check_map, damaged, earlier_values
@@ -33,7 +31,7 @@ from calviz.recalibrators.temperature_scaling import EnsembleTemperatureScaling,
 _BLOCK_BYTES = 1 << 24
 
 
-class Chain(BaseRecalibrator):
+class Chain(FlooredRecalibrator):
     """Base of the methods with two parts, which `_make` returns: the second maps the probabilities of the first.
 
     Attributes
@@ -113,9 +111,7 @@ class Composition(Chain):
 
     first: str = "temperature"
     second: str = "isotonic"
-    floor: FloorChoice = "auto"
     cap: bool = True
-    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
     @property
@@ -239,8 +235,6 @@ class ScalingBinning(Chain):
 
     base: str = "platt"
     bins: int = 15
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
 
     def _make(self) -> tuple[Any, Any]:
         spec = RECALIBRATORS[self.base]

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from calviz.core import blocks
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.entry_specs import FloorChoice, Input, always, recalibrator
+from calviz.core.entry_specs import always, recalibrator
 from calviz.core.probabilities import Scores, fit_temperature, softmax
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.temperature_scaling import Tempered
@@ -51,8 +51,6 @@ class GaussianProcess(Tempered):
 
     inducing: int = 10
     max_pairs: int = 500_000
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     scale_: float = learned(Numbers(above=0))
     grid_: FloatArray = learned(Numbers(("M",), ascending=True))
     latent_: FloatArray = learned(Numbers(("M",)))

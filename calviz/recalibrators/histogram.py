@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core import blocks
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, effective_number, quotient
-from calviz.core.entry_specs import FitFacts, Input, always, recalibrator
+from calviz.core.entry_specs import FitFacts, always, recalibrator
 from calviz.core.events import equal_mass_edges, equal_width_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import maps
@@ -61,7 +61,6 @@ class HistogramBinning(OneVsRest):
     bins: int = 15
     scheme: Literal["equal-width", "equal-mass"] = "equal-width"
     cap: bool = True
-    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
@@ -158,7 +157,6 @@ class BinMeans(OneVsRest):
     epsilon = 0.0
     rows_needed = 0
     bins: int = 15
-    input: Input = "probabilities"
 
     def _fit_column(self, column: OneClass) -> Piecewise:
         edges, inner = mass_edges(column, self.bins)
@@ -190,8 +188,6 @@ class BayesianBinning(OneVsRest):
     The paper counts rows. With row weights, calviz uses bins of equal total weight, and replaces rows and hits by sums of weights, scaled
     so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
     """
-
-    input: Input = "probabilities"
 
     def _fit_column(self, column: OneClass) -> Piecewise:
         ordered, weights = column.in_order()

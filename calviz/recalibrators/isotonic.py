@@ -12,7 +12,6 @@ from scipy.optimize import isotonic_regression
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, run_totals, runs
 from calviz.core.entry_specs import (
-    Input,
     always,
     close_to_simpler,
     each_class_alone,
@@ -71,7 +70,6 @@ class IsotonicRecalibrator(OneVsRest):
     """
 
     cap: bool = True
-    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
     def _fit_column(self, column: OneClass) -> Piecewise:
@@ -108,7 +106,6 @@ class CenteredIsotonicRecalibrator(OneVsRest):
     """
 
     smooth: bool = True
-    input: Input = "probabilities"
 
     def _fit_column(self, column: OneClass) -> Piecewise:
         pieces, score, weights = pieces_of(column), column.score, column.weights
@@ -155,7 +152,6 @@ class MulticlassIsotonic(OneMap):
 
     epsilon: float = EPSILON
     cap: bool = True
-    input: Input = "probabilities"
     map_: Piecewise = learned(ProbabilityMap(rising=True))
     added_later = earlier_values(cap=False)
 
@@ -480,7 +476,6 @@ class VennAbers(OneVsRest):
     differs from a calibration score by rounding only counts as equal to it.
     """
 
-    input: Input = "probabilities"
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
     lower_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))

@@ -11,7 +11,7 @@ from scipy.special import expit
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, for_columns, runs
 from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic, softplus
-from calviz.core.entry_specs import FloorChoice, Input, each_class_alone, recalibrator
+from calviz.core.entry_specs import each_class_alone, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, learned
@@ -59,8 +59,6 @@ class LogisticSpline(LogOddsMaps):
     folds: int = 5
     own_rows: float = 5.0
     strength: float | None = None
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     knots_: list[FloatArray] = learned(OnePerMap(Numbers(("M",), ascending=True)))
     values_: list[FloatArray] = learned(OnePerMap(Numbers(("M",))))
     bends_: list[FloatArray] = learned(OnePerMap(Numbers(("M",))))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Input, Needs, parameters_of
@@ -197,7 +196,7 @@ def check_map(record: Any) -> None:
         raise damaged(key, "'floor_clips' must be true or false")
 
 
-def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
+def saved_parameters(cls: Callable[..., Any], record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a saved map; those in `cls.added_later` may be missing, and have the values given there.
 
     Raises
@@ -205,7 +204,7 @@ def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dic
     InputError
         If others are missing, or some are unknown.
     """
-    names = {p.name for p in parameters_of(cls.__init__)}
+    names = {p.name for p in parameters_of(cls)}
     added = {name: v for name, v in getattr(cls, "added_later", {}).items() if name in names}
     parameters = record["parameters"]
     if not isinstance(parameters, Mapping) or not names - set(added) <= set(parameters) <= names:

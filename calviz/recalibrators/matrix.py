@@ -9,19 +9,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, row_blocks
-from calviz.core.entry_specs import (
-    ANY_CLASSES,
-    FitFacts,
-    FloorChoice,
-    Input,
-    LeftOut,
-    follows_noise,
-    recalibrator,
-)
+from calviz.core.entry_specs import ANY_CLASSES, FitFacts, LeftOut, follows_noise, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, Temperature, fit_temperature, softmax, tempered
 from calviz.recalibrators import softmax_fits
-from calviz.recalibrators.base import BaseRecalibrator, is_number
+from calviz.recalibrators.base import FlooredRecalibrator, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.softmax_fits import GRID, Minimum, StrengthSearch, fit_linear
 from calviz.recalibrators.softmax_losses import (
@@ -45,7 +37,7 @@ _parametric = partial(recalibrator, family="Parametric")
     left_out=follows_noise,
     mixed_up_to=ANY_CLASSES,
 )
-class VectorScaling(BaseRecalibrator):
+class VectorScaling(FlooredRecalibrator):
     """A factor and an offset for the logit of every class, fitted by maximum likelihood.
 
     Where the rows are separable, or a parameter is 100 times that of temperature scaling, the squares of the changes from temperature scaling, divided by n, are added to the mean loss
@@ -67,8 +59,6 @@ class VectorScaling(BaseRecalibrator):
     is multiplied by a different factor in each class.
     """
 
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     weights_: FloatArray = learned(Numbers(("K",)))
     intercepts_: FloatArray = learned(Numbers(("K",)))
 
@@ -143,7 +133,7 @@ def _odir(*, for_logits: bool) -> LeftOut:
     return left_out
 
 
-class LinearMaps(BaseRecalibrator):
+class LinearMaps(FlooredRecalibrator):
     """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``.
 
     Where the n rows are separable, or a parameter is 100 times that of temperature scaling, the penalty of every parameter is at least 1 / n, and holds it near temperature scaling.
@@ -155,8 +145,6 @@ class LinearMaps(BaseRecalibrator):
     intercept: float | None = None
     folds: int = 3
     max_seconds: float = 60.0
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     #: W, shape (K, K): row k holds the weights of all scores for class k.
     weights_: FloatArray = learned(Numbers(("K", "K")))
     #: b, shape (K,).
@@ -359,7 +347,7 @@ FOLDS = 5
 LOG_REACH = 16.0
 
 
-class StructuredMaps(BaseRecalibrator):
+class StructuredMaps(FlooredRecalibrator):
     """Base of structured vector and matrix scaling (Berta et al. 2026): a map of M, shape (n, K), near the identity.
 
     M holds the logarithms of the probabilities after temperature scaling, mixed with the uniform distribution
@@ -557,9 +545,6 @@ class StructuredVectorScaling(StructuredMaps):
     log-probabilities give the same map.
     """
 
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
-
     _product = "{w} * {logs}"
 
     def _problem(
@@ -630,8 +615,6 @@ class StructuredMatrixScaling(StructuredMaps):
 
     weights_: FloatArray = learned(Numbers(("K", "K")))
     max_seconds: float = 60.0
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
 
     _product = "{logs} @ {w}.T"
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, for_row_blocks
+from calviz.core.entry_specs import Input
 from calviz.core.events import Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
-from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.base import BaseRecalibrator, FlooredRecalibrator
 from calviz.recalibrators.maps import (
     UNCHANGED,
     OnePerMap,
@@ -79,6 +80,7 @@ class OneVsRest(BaseRecalibrator):
     epsilon: ClassVar[float] = EPSILON
     #: With fewer calibration rows of a class a warning says so; 0 for no warning.
     rows_needed: ClassVar[int] = 10
+    input: Input = "probabilities"
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
 
@@ -182,6 +184,7 @@ def {name}_of(p):
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
+    input: Input = "probabilities"
     map_: Piecewise = learned(ProbabilityMap())
 
     def _described(self) -> dict[str, Any]:
@@ -203,7 +206,7 @@ FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
 _LEAST = 1e-30
 
 
-class LogOddsMaps(BaseRecalibrator):
+class LogOddsMaps(FlooredRecalibrator):
     """Base of the methods with one margin per class, a function of log p and log(1 - p), whose sigmoid is the probability.
 
     With two classes only class 1 has a map, and class 0 gets the remaining probability.

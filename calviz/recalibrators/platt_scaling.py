@@ -11,14 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, sum_over_blocks
-from calviz.core.entry_specs import (
-    FitFacts,
-    FloorChoice,
-    Input,
-    always,
-    each_class_alone,
-    recalibrator,
-)
+from calviz.core.entry_specs import FitFacts, always, each_class_alone, recalibrator
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.maps import Numbers, Sizes, array_source, learned
 from calviz.recalibrators.per_class import LogOddsMaps, log_parts, sigmoid
@@ -34,8 +27,6 @@ class LogisticMaps(LogOddsMaps):
 
     #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
     coefficients_: FloatArray = learned(Numbers(("D", "C")))
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     names: ClassVar[tuple[str, ...]]
     start: ClassVar[tuple[float, ...]]
     non_negative: ClassVar[int] = 0

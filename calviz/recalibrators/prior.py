@@ -13,12 +13,12 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.entry_specs import FloorChoice, Input, always, recalibrator
+from calviz.core.entry_specs import always, recalibrator
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim, shortened
 from calviz.core.predictions import Dataset, Predictions, checked_rates
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.words import counted, percent, shorten
-from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.base import FlooredRecalibrator
 from calviz.recalibrators.maps import Numbers, array_source, learned
 
 #: Largest deviation of a mean from its target.
@@ -40,7 +40,7 @@ CHANGED = 0.005
         "it is for rows with another base rate; without one it only corrects the mean."
     ),
 )
-class PriorShift(BaseRecalibrator):
+class PriorShift(FlooredRecalibrator):
     """Gives the classes another base rate: an offset of the log-odds, the same for every row.
 
     It is right if the rows of each class stay as they are, and only the shares of the classes change. Scores that are not calibrated
@@ -66,8 +66,6 @@ class PriorShift(BaseRecalibrator):
 
     base_rate: Any = None
     mean: Any = None
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     offsets_: FloatArray = learned(Numbers(("K",)))
 
     def _check_parameters(self) -> None:

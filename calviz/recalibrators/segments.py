@@ -20,13 +20,13 @@ from calviz.core.blocks import (
     row_blocks,
     row_weights,
 )
-from calviz.core.entry_specs import RECALIBRATORS, FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
 from calviz.core.predictions import NO_IDENTIFIER, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.words import counted
-from calviz.recalibrators.base import BaseRecalibrator, check_part, is_whole
+from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
 from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
 
@@ -118,7 +118,7 @@ def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, 
     formula=r"\sigma\left(z + \textstyle\sum_c u_{c, s_c} + v_{c, s_c} (z - m)\right),\ u_c \sim N(0, \tau_c^2)",
     takes_columns=True,
 )
-class SegmentOffsets(BaseRecalibrator):
+class SegmentOffsets(FlooredRecalibrator):
     """One map for all rows, then offsets and slopes of the log-odds for the segments of columns such as site or age, shrunk towards 0 as far as their rows are few.
 
     A column has offsets or slopes only if a test finds that its segments differ, and so have pairs of columns; without any it is
@@ -163,8 +163,6 @@ class SegmentOffsets(BaseRecalibrator):
     columns: Any = None
     base: Any = None
     pairs: bool = True
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     base_: Any
     columns_: tuple[SegmentedColumn, ...]
     effects_: tuple[SegmentEffects, ...]

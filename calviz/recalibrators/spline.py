@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import nnls
 
 from calviz.core.blocks import RUN, BoolArray, FloatArray, IntArray, ends_of_ties, for_row_blocks
-from calviz.core.entry_specs import FloorChoice, Input, each_class_alone, recalibrator
+from calviz.core.entry_specs import FloorChoice, each_class_alone, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered, ordered_rows
 from calviz.core.probabilities import Scores, row_sums, smallest_normal
@@ -65,7 +65,6 @@ class SplineRecalibrator(OneMap):
     bounded: bool = False
     cap: bool = True
     floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
     @property
@@ -220,7 +219,6 @@ class ClasswiseSpline(OneVsRest):
     run_out: RunOut = "natural"
     bounded: bool = False
     cap: bool = True
-    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
     def _fit_column(self, column: OneClass) -> Piecewise:

@@ -12,23 +12,16 @@ from scipy.optimize import minimize_scalar
 
 from calviz.core import blocks
 from calviz.core.blocks import FloatArray, IntArray, quotient, row_weights, sum_over_blocks
-from calviz.core.entry_specs import (
-    ANY_CLASSES,
-    FloorChoice,
-    Input,
-    always,
-    close_to_simpler,
-    recalibrator,
-)
+from calviz.core.entry_specs import ANY_CLASSES, always, close_to_simpler, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import RANGE, Scores, Temperature, fit_temperature, softmax, tempered
-from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.base import FlooredRecalibrator
 from calviz.recalibrators.maps import Numbers, array_source, learned
 
 _of_logits = partial(recalibrator, family="Parametric", needs="logits")
 
 
-class Tempered(BaseRecalibrator):
+class Tempered(FlooredRecalibrator):
     """Base of the methods that begin with temperature scaling."""
 
     def _warn_of_bound(self, optimum: Temperature) -> None:
@@ -86,8 +79,6 @@ class TemperatureScaling(Tempered):
     """
 
     loss: Literal["nll", "mse"] = "nll"
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     temperature_: float = learned(Numbers(above=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
@@ -149,8 +140,6 @@ class EnsembleTemperatureScaling(Tempered):
 
     loss: Literal["mse", "nll"] = "mse"
     joint: bool = False
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     temperature_: float = learned(Numbers(above=0))
     weights_: FloatArray = learned(Numbers((3,), least=-1e-12, total=1))
 
@@ -367,8 +356,6 @@ class ClasswiseTemperature(Tempered):
 
     normalize: Literal["max", "iqr-max"] = "max"
     temperature: float | None = None
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     temperature_: float = learned(Numbers(above=0))
     gamma_: float = learned(Numbers(least=-1, most=1))
     temperatures_: FloatArray = learned(Numbers(("K",), above=0))
