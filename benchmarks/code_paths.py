@@ -88,7 +88,7 @@ def way(flow: Callable[[], object], package: Path, goal: tuple[str, str]) -> lis
 QUESTIONS = {
     "the ECE of `calviz audit`": ("`audit --html`", ("metrics/binned.py", "ece")),
     "its sums per bin": ("`audit --html`", ("sample/binning.py", "bin_events")),
-    "the diagram of the report": ("`audit --html`", ("figures/reliability.py", "draw")),
+    "the diagram of the report": ("`audit --html`", ("figures/reliability_traces.py", "picture")),
     "what a finding of `calviz audit` checks": (
         "`audit --html`",
         ("verdicts/data_checks.py", "few_rows"),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import streamlit as st
 
 from calviz.app import (
-    jobs,
     navigation,
     recalibrate_arena,
     recalibrate_comparison,
@@ -15,7 +14,7 @@ from calviz.app import (
     recalibrate_results,
     rows_shown,
 )
-from calviz.app.jobs import Button, LongWork, StateWords
+from calviz.app.jobs import LongWork
 from calviz.app.recalibrate_comparison import ComparisonOutcome
 from calviz.app.session import Settings, md
 from calviz.core.words import counted, keep_units_together
@@ -40,21 +39,18 @@ def methods(chosen: Settings) -> None:
                 choice.key,
                 "Fitting and judging",
                 lambda: recalibrate_comparison.comparison_work(choice),
+                f"Compare {counted(len(choice.plan.methods), 'method')}",
+                ":material/play_arrow:",
+                "calviz.compare",
                 about=choice.content,
+                always=True,
+                possible=bool(choice.plan.methods),
+                stopped=recalibrate_comparison.stopped_words,
+                out_of_date=OUT_OF_DATE,
             )
-            status = jobs.draw_long_work(
-                work,
-                Button(
-                    f"Compare {counted(len(choice.plan.methods), 'method')}",
-                    ":material/play_arrow:",
-                    "calviz.compare",
-                    always=True,
-                    possible=bool(choice.plan.methods),
-                ),
-                StateWords(stopped=recalibrate_comparison.stopped_words, out_of_date=OUT_OF_DATE),
-                # A link that was made after a comparison shows a comparison.
-                at_once=work.is_first and recalibrate_comparison.starts_at_once(choice),
-            )
+            # A link that was made after a comparison shows a comparison.
+            at_once = work.is_first and recalibrate_comparison.starts_at_once(choice)
+            status = work.draw(at_once=at_once)
             if status.state != "idle":
                 recalibrate_comparison.mark_link()
             rule = recalibrate_comparison.rule_for(choice.fit_rows.data, choice.rows)

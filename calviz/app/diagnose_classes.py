@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
-from calviz.app import jobs, navigation, pinning, screen, selection, session, tables_and_cards
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
+from calviz.app.jobs import Job, LongWork
 from calviz.app.selection import Labelled, Predicted, predicted_classes_of
 from calviz.app.session import Settings, look_at_class, md
 from calviz.core.blocks import FloatArray
@@ -62,15 +62,12 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
         settings.rows_key,
         f"Resampling {counted(data.rows, 'row')}, class by class",
         lambda: _work(sample),
+        "Compute them",
+        ":material/play_arrow:",
+        "calviz.classes.again",
+        stopped=lambda _: "Stopped before the errors of the classes were known.",
     )
-    status = jobs.draw_long_work(
-        work,
-        Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
-        StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
-        at_once=True,
-        patience=PATIENCE,
-    )
-    class_errors: AllowedClassViews | None = status.result
+    class_errors: AllowedClassViews | None = work.draw(at_once=True, patience=PATIENCE).result
     return class_errors
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import jobs, navigation, screen, selection, session, tables_and_cards
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app import navigation, screen, selection, session, tables_and_cards
+from calviz.app.jobs import LongWork
 from calviz.app.session import Settings, cached_results, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.over_time import EVERY, MIN_ROWS, Every, OverTime, over_time, values_of
@@ -126,23 +126,28 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             help="Before each period the method is fitted on all rows until then.",
         )
     length: Every | None = None if every == _AUTOMATIC else every  # type: ignore[assignment]
-    recalibrator = None if method == _NONE else method
     sample, waiting = settings.sample, settings.waiting
     work = LongWork(
         PLACE,
         (*settings.key, metric, every, method),
         f"Measuring {settings.row_count} over time",
-        lambda: lambda job: _measure_periods(job, sample, metric, length, recalibrator, waiting),
+        lambda: (
+            lambda job: over_time(
+                sample,
+                metric,
+                every=length,
+                method=None if method == _NONE else method,
+                waiting=waiting,
+                progress=lambda words, done, total: job.progress(done, total, words),
+            )
+        ),
+        "Measure each period",
+        ":material/timeline:",
         about=settings.rows_key,
+        idle="Each period, changes, and what recalibration on the past would have given.",
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
-    status = jobs.draw_long_work(
-        work,
-        Button("Measure each period", ":material/timeline:"),
-        StateWords("Each period, changes, and what recalibration on the past would have given."),
-        at_once=cells <= AT_ONCE,
-        patience=2.0,
-    )
+    status = work.draw(at_once=cells <= AT_ONCE, patience=2.0)
     state = _watched((*settings.rows_key, settings.reduction.key), sample)
     if status.result is not None:
         answer = _draw_periods(status.result, settings, state is not None and state.alarm)
@@ -174,24 +179,6 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Watching …")
 def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState | None:
     return watched(_sample)
-
-
-def _measure_periods(
-    job: Job,
-    sample: Sample,
-    metric: str,
-    every: Every | None,
-    method: str | None,
-    waiting: Dataset | None,
-) -> OverTime:
-    return over_time(
-        sample,
-        metric,
-        every=every,
-        method=method,
-        waiting=waiting,
-        progress=lambda words, done, total: job.progress(done, total, words),
-    )
 
 
 def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:

@@ -22,8 +22,8 @@ from calviz.app import (
     screen,
     session,
 )
-from calviz.app.jobs import Button, Job, LongWork, StateWords
-from calviz.app.session import NOT_RECALIBRATED, Settings, md
+from calviz.app.jobs import Job, LongWork
+from calviz.app.session import NOT_RECALIBRATED, Settings, md, offer_file
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.words import counted, file_size, keep_units_together
@@ -74,20 +74,18 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
         settings.key,
         "Making the report",
         lambda: _work(settings, inputs, keys, requested),
+        "Make the report",
+        ":material/description:",
+        "calviz.report.make",
         answers=lambda part: part[1] >= requested,
+        stopped=lambda _: "Stopped before the report was made.",
+        out_of_date="The report that was made does not hold all of these sections as they are now.",
     )
-    status = jobs.draw_long_work(
-        work,
-        Button("Make the report", ":material/description:", "calviz.report.make"),
-        StateWords(
-            stopped=lambda _: "Stopped before the report was made.",
-            out_of_date="The report that was made does not hold all of these sections as they are now.",
-        ),
-    )
-    if status.result is None or not work.answers(status.result):
+    result = work.draw().result
+    if result is None or not work.answers(result):
         return
     say(f"The {about} is ready")
-    part: Part = status.result[0]
+    part: Part = result[0]
     chosen = replace(
         part,
         sections=tuple(w for w in part.sections if w.section.key in keys),
@@ -334,14 +332,12 @@ def _downloads(report: Report, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, content, name, mime, help in files:
             length = len(content if isinstance(content, bytes) else content.encode())
-            st.download_button(
+            offer_file(
                 f"{label} ({file_size(length)})",
                 content,
                 name,
                 mime,
                 type="primary" if label == "HTML" else "secondary",
-                icon=":material/download:",
-                on_click="ignore",
                 key=f"calviz.report.{label}",
                 help=help,
             )
@@ -382,15 +378,8 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
         with st.spinner("Printing …", show_time=True):
             printed = digest, to_pdf(html)
         st.session_state[state_key] = printed
-    st.download_button(
-        f"PDF ({file_size(len(printed[1]))})",
-        printed[1],
-        filename,
-        "application/pdf",
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"{key}.PDF",
-    )
+    label = f"PDF ({file_size(len(printed[1]))})"
+    offer_file(label, printed[1], filename, "application/pdf", key=f"{key}.PDF")
 
 
 # ---- Figures

@@ -59,11 +59,9 @@ class FitRows:
             methods=choice.methods,
             division=self.division,
             metrics=METRICS.in_table("fits"),
-            reduction=self.settings.reduction,
-            bins=self.settings.bins,
-            scheme=self.settings.scheme,
             options=choice.options,
             refits=refits,
+            **self.settings.how,
         )
 
 

@@ -318,9 +318,19 @@ JOB_QUEUE = JobQueue(lambda: MAX_JOBS.value)
 # ---- On a page
 
 
+WorkState = Literal["idle", "running", "stopped", "failed", "finished"]
+
+
+class WorkStatus(NamedTuple):
+    """The state of the work, and its result: None if there is none (yet); stopped work may have one."""
+
+    state: WorkState
+    result: Any = None
+
+
 @dataclass(frozen=True, eq=False)
 class LongWork:
-    """A piece of long work that a page can start.
+    """A piece of long work that a page can start, with its button and what the page says in each state.
 
     Parameters
     ----------
@@ -333,66 +343,37 @@ class LongWork:
     prepare : callable
         ``prepare()`` is called on the page when the work starts, and may use streamlit. It returns ``work(job)``, which runs
         beside the page and may not use it.
+    button : str
+        Label of the button that starts the work, or starts it again.
+    icon, button_key : str, optional
     about : tuple of str
         The beginning of the key, which identifies the data. If there is no job for the key, the latest result for the same data
         is shown and marked as out of date.
     answers : callable
         Whether a result answers what is asked for now; if not, the work is offered again.
+    always : bool
+        Whether the button is shown even when there is a result; it is then drawn above it.
+    possible : bool
+        Whether there is anything to do.
+    idle : str
+        What the page says before the work is started.
+    stopped : callable
+        ``stopped(job)``: what stopped work has led to.
+    out_of_date : str
+        What the page says when the result belongs to earlier choices, or lacks something.
     """
 
     place: str
     key: tuple[str, ...]
     title: str
     prepare: Callable[[], Work]
+    button: str = "Compute again"
+    icon: str | None = None
+    button_key: str | None = None
     about: tuple[str, ...] = ()
     answers: Callable[[Any], bool] = lambda result: True
-
-    def start(self) -> Job:
-        """Start the work, and stop the job that still runs in this place."""
-        return start(self.place, self.key, self.title, self.prepare())
-
-    @property
-    def is_first(self) -> bool:
-        """Whether nothing has been started in this place yet."""
-        return latest(self.place) is None
-
-
-@dataclass(frozen=True)
-class Button:
-    """The button that starts the work, or starts it again.
-
-    Attributes
-    ----------
-    label : str
-    icon : str, optional
-    key : str, optional
-    always : bool
-        Whether it is shown even when there is a result; it is then drawn above it.
-    possible : bool
-        Whether there is anything to do.
-    """
-
-    label: str
-    icon: str | None = None
-    key: str | None = None
     always: bool = False
     possible: bool = True
-
-
-@dataclass(frozen=True)
-class StateWords:
-    """What a page says in each state of its work.
-
-    Attributes
-    ----------
-    idle : str
-        Before the work is started.
-    stopped : callable
-        ``stopped(job)``: what stopped work has led to.
-    out_of_date : str
-        When the result belongs to earlier choices, or lacks something.
-    """
-
     idle: str = ""
     stopped: Callable[[Job], str] = lambda job: (
         "Stopped: what was finished by then is shown."
@@ -403,87 +384,70 @@ class StateWords:
         "The results below belong to other choices. Start again to bring them up to date."
     )
 
+    def start(self) -> Job:
+        """Start the work, and stop the job that still runs in this place."""
+        return start(self.place, self.key, self.title, self.prepare())
 
-WorkState = Literal["idle", "running", "stopped", "failed", "finished"]
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing has been started in this place yet."""
+        return latest(self.place) is None
 
+    def draw(self, *, at_once: bool = False, patience: float = 0.0) -> WorkStatus:
+        """Draw the state of the work, with buttons to start and stop it, and return its state and result.
 
-class WorkStatus(NamedTuple):
-    """The state of the work, and its result: None if there is none (yet); stopped work may have one."""
+        Parameters
+        ----------
+        at_once : bool
+            Whether the work starts by itself.
+        patience : float
+            Seconds to wait for work that started by itself before its progress is shown.
+        """
+        job = find(self.place, self.key)
+        if job is None and at_once:
+            job = self.start()
+            if patience:
+                with st.spinner(f"{md(self.title)} …"):
+                    job.wait(patience)
+        is_out_of_date = job is None
+        if job is None and self.about:
+            job = latest(self.place, self.about)
+        state = "idle" if job is None else job.state  # once: a job may end at any time
+        running = state == "running"
+        status = WorkStatus(state, None if job is None or running else job.result)
+        if self.always:
+            self._button(
+                possible=self.possible and (is_out_of_date or not running),
+                primary=is_out_of_date or status.result is None,
+            )
+        if job is None:
+            if self.idle:
+                st.caption(self.idle)
+        elif running or status.state == "failed":
+            draw_job(job)
+        elif is_out_of_date:
+            st.info(self.out_of_date, icon=":material/update:")
+        elif status.result is not None and not self.answers(status.result):
+            st.caption(self.out_of_date)
+            is_out_of_date = True
+        elif status.state == "stopped":
+            show = st.info if status.result is None else st.warning
+            show(self.stopped(job), icon=":material/stop:")
+        is_offered = is_out_of_date or status.state in ("idle", "stopped", "failed")
+        if is_offered and not self.always:
+            self._button(possible=self.possible)
+        return status
 
-    state: WorkState
-    result: Any = None
-
-
-def draw_long_work(
-    work: LongWork,
-    button: Button,
-    words: StateWords = StateWords(),
-    *,
-    at_once: bool = False,
-    patience: float = 0.0,
-) -> WorkStatus:
-    """Draw the state of the work, with buttons to start and stop it, and return its state and result.
-
-    Parameters
-    ----------
-    work : LongWork
-    button : Button
-    words : StateWords
-    at_once : bool
-        Whether the work starts by itself.
-    patience : float
-        Seconds to wait for work that started by itself before its progress is shown.
-    """
-    job = find(work.place, work.key)
-    if job is None and at_once:
-        job = work.start()
-        if patience:
-            with st.spinner(f"{md(work.title)} …"):
-                job.wait(patience)
-    is_out_of_date = job is None
-    if job is None and work.about:
-        job = latest(work.place, work.about)
-    state = "idle" if job is None else job.state  # once: a job may end at any time
-    running = state == "running"
-    status = WorkStatus(state, None if job is None or running else job.result)
-    if button.always:
-        _button(
-            work,
-            button,
-            disabled=running and not is_out_of_date,
-            primary=is_out_of_date or status.result is None,
-        )
-    if job is None:
-        if words.idle:
-            st.caption(words.idle)
-    elif running or status.state == "failed":
-        draw_job(job)
-    elif is_out_of_date:
-        st.info(words.out_of_date, icon=":material/update:")
-    elif status.result is not None and not work.answers(status.result):
-        st.caption(words.out_of_date)
-        is_out_of_date = True
-    elif status.state == "stopped":
-        show = st.info if status.result is None else st.warning
-        show(words.stopped(job), icon=":material/stop:")
-    is_offered = is_out_of_date or status.state in ("idle", "stopped", "failed")
-    if is_offered and not button.always:
-        _button(work, button)
-    return status
-
-
-def _button(
-    work: LongWork, button: Button, *, disabled: bool = False, primary: bool = True
-) -> None:
-    if st.button(
-        button.label,
-        type="primary" if primary else "secondary",
-        icon=button.icon,
-        key=button.key,
-        disabled=disabled or not button.possible,
-    ):
-        work.start()
-        st.rerun()
+    def _button(self, *, possible: bool, primary: bool = True) -> None:
+        if st.button(
+            self.button,
+            type="primary" if primary else "secondary",
+            icon=self.icon,
+            key=self.button_key,
+            disabled=not possible,
+        ):
+            self.start()
+            st.rerun()
 
 
 #: Seconds between two updates of the view.

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import fitting_choices, navigation, reading_panel, screen, tables_and_cards, upload
-from calviz.app.jobs import Button, Job, LongWork, StateWords, Work, draw_long_work
+from calviz.app.jobs import Job, LongWork, Work
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, choose_one, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
@@ -184,8 +184,7 @@ def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison
         f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
         lambda: lambda job: compare(job, aligned, settings),
     )
-    status = draw_long_work(work, Button("Compute again"), at_once=True, patience=PATIENCE)
-    result: ModelComparison | None = status.result
+    result: ModelComparison | None = work.draw(at_once=True, patience=PATIENCE).result
     return result
 
 
@@ -199,11 +198,9 @@ def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison
     return compare_models(
         aligned,
         where=settings.where,
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
         progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
         stop=job.stopping,
+        **settings.how,
     )
 
 
@@ -433,16 +430,13 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         key,
         f"Fitting {counted(len(choice.methods), 'method')} to {len(chosen.models)} models",
         make_work,
+        "Fit them",
+        always=True,
+        possible=bool(choice.methods),
+        idle="The methods are fitted on the same rows for all models, and judged on the same other rows.",
     )
-    status = draw_long_work(
-        work,
-        Button("Fit them", always=True, possible=bool(choice.methods)),
-        StateWords(
-            "The methods are fitted on the same rows for all models, and judged on the same other rows."
-        ),
-    )
-    if status.result is not None:
-        _draw_methods(status.result)
+    if (comparisons := work.draw().result) is not None:
+        _draw_methods(comparisons)
 
 
 @st.fragment

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import jobs, navigation, reading_panel, screen, session, upload
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app import navigation, reading_panel, screen, session, upload
+from calviz.app.jobs import Job, LongWork
 from calviz.app.open_files import OpenFile, all_models
-from calviz.app.session import Settings, md
+from calviz.app.session import Settings, md, offer_file
 from calviz.comparison import leaderboards
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules, play_all
@@ -78,8 +78,9 @@ def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
             ("kept", saved.key),
             f"Judging {counted(len(saved.table), 'experiment')}",
             lambda: lambda job: ArenaOutcome(judge(saved.table)),
+            "Judge again",
         )
-        status = jobs.draw_long_work(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+        status = work.draw(at_once=True, patience=PATIENCE)
     else:
         contest = choose_contest(settings.entry)
         if contest is None:
@@ -89,16 +90,14 @@ def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
             contest.key,
             f"{counted(len(contest.methods), 'recalibrator')} on {counted(len(contest.sources), 'model')}",
             lambda: lambda job: _play(job, contest),
+            "Start the arena",
+            ":material/trophy:",
             about=("open",),
+            always=True,
+            idle="Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
+            stopped=_stopped,
         )
-        status = jobs.draw_long_work(
-            work,
-            Button("Start the arena", ":material/trophy:", always=True),
-            StateWords(
-                "Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
-                stopped=_stopped,
-            ),
-        )
+        status = work.draw()
     if isinstance(status.result, ArenaOutcome):
         draw_arena(status.result.arena, status.result.problems, say)
 
@@ -477,13 +476,5 @@ def _downloads(arena: Arena, problems: tuple[str, ...]) -> None:
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, make, end, mime, help in files:
-            st.download_button(
-                label,
-                make,
-                f"arena.{end}",
-                mime,
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"calviz.arena.{label}",
-                help=help,
-            )
+            key = f"calviz.arena.{label}"
+            offer_file(label, make, f"arena.{end}", mime, key=key, help=help)

@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from calviz.app import fitting_choices, open_files, session
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
-from calviz.app.session import Settings, choose_one, md
+from calviz.app.session import Settings, choose_one, md, offer_file
 from calviz.comparison.advice import guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
@@ -588,16 +588,9 @@ def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
     with st.container(horizontal=True, gap="small"):
         for key, label, content, end, mime in offered:
             if content is not None:
-                st.download_button(
-                    label,
-                    content,
-                    f"{stem}{end}",
-                    mime,
-                    icon=":material/download:",
-                    type="primary" if key == "file" else "secondary",
-                    on_click="ignore",
-                    key=f"calviz.take-home.{key}",
-                )
+                kind = "primary" if key == "file" else "secondary"
+                key = f"calviz.take-home.{key}"
+                offer_file(label, content, f"{stem}{end}", mime, type=kind, key=key)
     for reason in dict.fromkeys((files.no_map, files.no_snippet)):
         if reason:
             st.caption(md(capitalised(reason), 500))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
-from calviz.app import fitting_choices, jobs, screen, session, tables_and_cards
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app import fitting_choices, screen, session, tables_and_cards
+from calviz.app.jobs import Job, LongWork
 from calviz.app.session import Settings, md
 from calviz.comparison.learning_curves import LearningCurve, learning_curve
 from calviz.core.entry_specs import METRICS, QUOTED
@@ -60,48 +59,32 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
         PLACE,
         key,
         f"Fitting {counted(len(names), 'method')} to few and many labels",
-        lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
+        lambda: (
+            lambda job: learning_curve(
+                rows.data,
+                names,
+                repeats=int(repeats),
+                seed=int(seed),
+                metrics=METRICS.in_table("fits"),
+                options=options,
+                progress=job.progress,
+                stop=job.stopping,
+                **settings.how,
+                **rows.division.given,
+            )
+        ),
+        "Draw the curves",
+        ":material/show_chart:",
+        idle=f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.",
+        stopped=stopped_words,
     )
     cells = data.n * max(1, data.n_classes) * len(names)
-    status = jobs.draw_long_work(
-        work,
-        Button("Draw the curves", ":material/show_chart:"),
-        StateWords(
-            f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.",
-            stopped_words,
-        ),
-        at_once=cells <= AT_ONCE and work.is_first,
-    )
+    status = work.draw(at_once=cells <= AT_ONCE and work.is_first)
     curve: LearningCurve | None = status.result
     if curve is not None and curve.methods:
         _show(curve, settings, say)
     elif curve is not None and status.state != "stopped":
         st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
-
-
-def _work(
-    job: Job,
-    settings: Settings,
-    rows: fitting_choices.FitRows,
-    methods: tuple[str, ...],
-    options: dict[str, dict[str, Any]],
-    repeats: int,
-    seed: int,
-) -> LearningCurve:
-    return learning_curve(
-        rows.data,
-        methods,
-        repeats=repeats,
-        seed=seed,
-        metrics=METRICS.in_table("fits"),
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        options=options,
-        progress=lambda done, total: job.progress(done, total),
-        stop=job.stopping,
-        **rows.division.given,
-    )
 
 
 def stopped_words(job: Job) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
 from threading import RLock
-from typing import NamedTuple, ParamSpec, TypeVar, cast, get_args
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, get_args
 from weakref import WeakSet
 
 import numpy as np
@@ -143,6 +143,11 @@ class Settings:
         return (self.entry.content_key, *(repr(part) for part in parts))
 
     @property
+    def how(self) -> dict[str, Any]:
+        """Reduction and bins, as options of what measures rows."""
+        return {"reduction": self.reduction, "bins": self.bins, "scheme": self.scheme}
+
+    @property
     def reduction_and_bins_key(self) -> tuple[str, ...]:
         """Identifies reduction and bins, for caches and jobs."""
         return self.reduction.key, str(self.bins), self.scheme
@@ -166,7 +171,7 @@ class Settings:
     @property
     def sample(self) -> Sample:
         """The rows with reduction and bins; what is computed for them is kept with it."""
-        return self._rows.sample.but(reduction=self.reduction, bins=self.bins, scheme=self.scheme)
+        return self._rows.sample.but(**self.how)
 
     @property
     def row_numbers(self) -> IntArray | None:
@@ -449,6 +454,21 @@ def choose_one(
         format_func=lambda value: words.get(value, str(value)),
         help=help,
     )
+
+
+def offer_file(label: str, content: Any, name: str, mime: str, **options: Any) -> None:
+    """Draw a button that downloads a file without running the page again; further options as in `st.download_button`.
+
+    Parameters
+    ----------
+    label : str
+    content : str, bytes or callable
+        The content, or a function that makes it on a click.
+    name, mime : str
+        Name of the file, and its media type.
+    """
+    icon = ":material/download:"
+    st.download_button(label, content, name, mime, icon=icon, on_click="ignore", **options)
 
 
 #: The option that fits nothing.

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation
-from calviz.app.session import choose_one, current, md
+from calviz.app.session import choose_one, current, md, offer_file
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS, MetricResult
@@ -400,14 +400,12 @@ def download_button(
     quiet : bool, default False
         Whether to draw it without a border, below a table or a figure that is the main content.
     """
-    st.download_button(
+    offer_file(
         label,
         lambda: csv_bytes(table() if callable(table) else table),
         f"{current().file_stem}-{name}.csv",
         "text/csv",
-        icon=":material/download:",
         type="tertiary" if quiet else "secondary",
-        on_click="ignore",
         key=f"calviz.{name}.download",
     )
 
@@ -455,16 +453,8 @@ def draw_export(content_in: Callable[[str], str], name: str) -> None:
         key=f"calviz.{name}.format",
     )
     suffix, mime = EXPORT_FORMATS[form]
-    content = content_in(form)
-    st.download_button(
-        f"Download as {form}",
-        content,
-        f"{current().file_stem}-{name}.{suffix}",
-        mime,
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"calviz.{name}.download",
-    )
+    content, file = content_in(form), f"{current().file_stem}-{name}.{suffix}"
+    offer_file(f"Download as {form}", content, file, mime, key=f"calviz.{name}.download")
     st.code(content, language=None, height=260)
 
 

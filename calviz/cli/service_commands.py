@@ -157,17 +157,14 @@ def _free_port(host: str, port: int | None) -> int:
 
 def _check_free(host: str, port: int) -> None:
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        socket.create_server((host, port), family=family).close()
+    except socket.gaierror:
         raise OptionError(f"there is no address {host!r}; leave --host out, or name one.") from None
-    with socket.socket(family, kind) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(address)
-        except OSError:
-            raise OptionError(
-                f"port {port} of {host} is not free, or not of this machine; choose another one."
-            ) from None
+    except OSError:
+        raise OptionError(
+            f"port {port} of {host} is not free, or not of this machine; choose another one."
+        ) from None
 
 
 # ---- Profiles

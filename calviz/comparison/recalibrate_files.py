@@ -53,8 +53,7 @@ from calviz.data.any_size.sampling import (
     sample_rows,
     why_refused,
 )
-from calviz.data.format import ReadingOptions
-from calviz.data.reading import options_of
+from calviz.data.format import ReadingOptions, options_of
 from calviz.recalibrators.base import load_map
 
 

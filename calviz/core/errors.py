@@ -11,7 +11,7 @@ import os
 import secrets
 import shlex
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -107,8 +107,6 @@ class InputError(CalvizError):
         Changes that would make the data usable, on request.
     placed : bool
         Whether `what` already names the row and the column, which are then not prepended.
-    columns : sequence of str, optional
-        Names of the columns of the file, for a choice of another way to read it.
     readings : iterable of Reading, optional
         The ways in which the data can be read, if that is the question.
     """
@@ -124,19 +122,12 @@ class InputError(CalvizError):
         remedy: str | None = None,
         repairs: Iterable[Repair] = (),
         placed: bool = False,
-        columns: Sequence[str] = (),
         readings: Iterable[Reading] = (),
     ) -> None:
-        self.what = what
-        self.columns = tuple(columns)
-        self.file = file
-        self.row = row
-        self.line = line
-        self.column = column
-        self.remedy = remedy
-        self.repairs = tuple(repairs)
+        self.what, self.remedy = what, remedy
+        self.file, self.row, self.line, self.column = file, row, line, column
         self.placed = placed
-        self.readings = tuple(readings)
+        self.repairs, self.readings = tuple(repairs), tuple(readings)
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 from html import escape
 from itertools import compress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,6 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_
 from calviz.core.errors import InputError, shortened, visible
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, cut_of_numbers
 from calviz.core.probabilities import LOG_FLOOR, as_float
-
-if TYPE_CHECKING:
-    pass
 
 
 def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray | None:

@@ -25,11 +25,6 @@ from calviz.data.format import NAMED, Source, join_places, place, short
 #: Separators in order of preference: the rarer a character is within cells, the earlier.
 SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
 NAMES = {"\t": "tabs", " ": "spaces", "\x01": "control-A"}
-#: Cells that mean a missing number.
-MISSING_WORDS = (
-    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "?", ".", "#N/A",
-)  # fmt: skip
-
 _NUMBER = re.compile(
     r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A
 )

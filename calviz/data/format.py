@@ -39,6 +39,7 @@ from calviz.core.errors import (
     Repair,
     Severity,
     check_expansion,
+    known_names,
     needs,
     size_text,
 )
@@ -183,6 +184,16 @@ class ReadingOptions:
     def kind_of_scores(self) -> Literal["probabilities", "logits"] | None:
         """What the scores are, if they are not the confidence of the prediction."""
         return None if self.kind == "confidence" else self.kind
+
+
+def options_of(options: Mapping[str, Any]) -> ReadingOptions:
+    """Make reading options from keyword arguments; raise OptionError for an unknown one."""
+    names = set(ReadingOptions.__dataclass_fields__)
+    if wrong := sorted(set(options) - names):
+        raise OptionError(
+            f"there is no reading option '{wrong[0]}'; {known_names(wrong[0], sorted(names))}."
+        )
+    return ReadingOptions(**options)
 
 
 # ---- Notices
@@ -537,6 +548,10 @@ ElementType = Literal["number", "integer", "boolean", "text", "other"]
 
 #: Number of first rows that recognition inspects.
 SAMPLE_ROWS = 1_000
+#: Cells that mean a missing number.
+MISSING_WORDS = (
+    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "?", ".", "#N/A",
+)  # fmt: skip
 #: Missing value in a column of text.
 MISSING = ""
 

@@ -19,8 +19,8 @@ from calviz.core.errors import (
 )
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data import column_names
-from calviz.data.format import check_distinct
-from calviz.data.reading import of_table, one_model, options_of
+from calviz.data.format import check_distinct, options_of
+from calviz.data.reading import of_table, one_model
 from calviz.data.rows_in_memory import arrow_rows, flattened, reshaped
 
 # ---- Arrays

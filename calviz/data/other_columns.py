@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -242,11 +243,9 @@ class OtherColumns:
         """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
         shown = self._shown(name)
         if self.table[name].type == "number":
-            try:
+            with suppress(InputError):
                 columns["numbers"][shown] = as_numbers(values, name)
                 return
-            except InputError:
-                pass
         columns["texts"][shown] = Factor.of(values)
 
     def _shown(self, name: str) -> str:

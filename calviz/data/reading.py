@@ -6,7 +6,7 @@ import copy
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -47,6 +47,7 @@ from calviz.data.format import (
     Source,
     Table,
     format_of,
+    options_of,
     short,
 )
 from calviz.data.joining import LabelFile, in_label_file, join
@@ -408,7 +409,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
             try:
                 loaded = of_table(table, options, name=_stem(opened.name))
             except InputError as error:
-                raise in_label_file(table, error).but(columns=table.names) from None
+                raise in_label_file(table, error) from None
     except InputError as error:
         raise error.in_file(opened.name) from None
     except MemoryError:
@@ -558,16 +559,6 @@ def load(
         return one_model(read(path, options=options_of(options), labels=other), model)
     except InputError as error:
         raise error.in_code() from error.__cause__
-
-
-def options_of(options: Mapping[str, Any]) -> ReadingOptions:
-    """Make reading options from keyword arguments; raise OptionError for an unknown one."""
-    names = set(ReadingOptions.__dataclass_fields__)
-    if wrong := sorted(set(options) - names):
-        raise OptionError(
-            f"there is no reading option '{wrong[0]}'; {known_names(wrong[0], sorted(names))}."
-        )
-    return ReadingOptions(**options)
 
 
 def one_model(loaded: Loaded, model: str | None) -> Dataset:

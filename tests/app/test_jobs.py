@@ -176,8 +176,7 @@ def test_stopped_is_a_sentence():
 def script_of_long_work():
     import streamlit as st
 
-    from calviz.app import jobs
-    from calviz.app.jobs import Button, LongWork, StateWords
+    from calviz.app.jobs import LongWork
 
     choice = st.selectbox("Choice", ["one", "two"], key="choice")
     given = st.session_state["given"]
@@ -187,13 +186,18 @@ def script_of_long_work():
         st.session_state["prepared"] += 1
         return st.session_state["work"]
 
-    work = LongWork("test", ("data", choice), "Counting <b>", prepare, **given.get("asked", {}))
-    standing = jobs.draw_long_work(
-        work,
-        Button("Count", key="count", **given.get("button", {})),
-        StateWords("Not counted yet.", out_of_date="Of other choices."),
-        **given.get("draw", {}),
+    work = LongWork(
+        "test",
+        ("data", choice),
+        "Counting <b>",
+        prepare,
+        "Count",
+        button_key="count",
+        idle="Not counted yet.",
+        out_of_date="Of other choices.",
+        **given.get("asked", {}),
     )
+    standing = work.draw(**given.get("draw", {}))
     st.text(f"{standing.state} {standing.result}")
 
 
@@ -279,7 +283,7 @@ def test_what_failed_says_why_and_may_be_tried_again():
 
 
 def test_a_result_of_other_choices_is_shown_as_such_where_it_is_about_the_same_data():
-    app = page(lambda job: 7, asked={"about": ("data",)}, button={"always": True})
+    app = page(lambda job: 7, asked={"about": ("data",), "always": True})
     app.button(key="count").click().run()
     ended_of_long_work(app)
     assert keys(app) == ["count"]
@@ -294,12 +298,12 @@ def test_a_result_of_other_choices_is_shown_as_such_where_it_is_about_the_same_d
 
 def test_the_button_that_stays_cannot_start_what_runs():
     over = threading.Event()
-    app = page(lambda job: over.wait(PATIENCE), button={"always": True})
+    app = page(lambda job: over.wait(PATIENCE), asked={"always": True})
     app.button(key="count").click().run()
     assert app.button(key="count").disabled
     over.set()
     assert not ended_of_long_work(app).button(key="count").disabled
-    app.session_state["given"] = {"button": {"always": True, "possible": False}}
+    app.session_state["given"] = {"asked": {"always": True, "possible": False}}
     assert app.run().button(key="count").disabled
 
 

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -503,12 +503,10 @@ def _classes_if_any(
     """Return the same as `_classes`, also if there are no labels or they cannot be read."""
     named = options.class_names or scores.class_names
     if label:
-        try:
+        with suppress(InputError):
             classes, names = _classes(table, label, scores, k, options)
             if not options.labels_rename(named, names):
                 return classes, names
-        except InputError:
-            pass
     return tuple(range(k)), options.names_of_classes(named, k)
 
 

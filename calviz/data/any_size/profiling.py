@@ -56,8 +56,8 @@ from calviz.data.any_size.sums import (
     unusable,
     with_probabilities,
 )
-from calviz.data.format import ReadingOptions
-from calviz.data.reading import options_of, read_profile
+from calviz.data.format import ReadingOptions, options_of
+from calviz.data.reading import read_profile
 
 #: From `WIDE` columns on, polars streams chunks of about `ENTRIES` entries: 1,000 columns take 0.65 instead of 1.07 GB, 100 columns
 #: of logits 0.45 instead of 0.89 GB.

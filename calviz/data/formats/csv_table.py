@@ -26,7 +26,6 @@ from calviz.core.errors import (
 from calviz.core.words import FORMULA, counted
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
-    MISSING_WORDS,
     Dialect,
     OtherEncoding,
     ProblemCells,
@@ -46,6 +45,7 @@ from calviz.data.format import (
     AS_ASKED,
     DROP_HEADERS,
     HEAD_BYTES,
+    MISSING_WORDS,
     NAMED,
     Column,
     Fetched,

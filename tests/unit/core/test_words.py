@@ -204,7 +204,6 @@ def test_a_copy_keeps_every_argument():
         "remedy": "normalise",
         "repairs": (repair,),
         "placed": True,
-        "columns": ("p", "q"),
         "readings": (),
     }
     error = InputError("sums to 1.2", **given)
