@@ -12,24 +12,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.comparison.fitting import (
-    apply_map,
-    assign_parts,
-    check_fitting_rows,
-    columns_to_fit,
-    make,
-    scores_of,
-)
+from calviz.comparison import fitting
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
-from calviz.core.errors import (
-    InputError,
-    NotAvailable,
-    OptionError,
-    check_level,
-    check_whole,
-    claim,
-)
+from calviz.core.errors import InputError, NotAvailable, OptionError, claim
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
@@ -384,23 +371,25 @@ class Judged(Displayed):
         """
         every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
         spec, looked = RECALIBRATORS[method], np.flatnonzero(self.looked)
-        check_fitting_rows(make(spec, every, {}), self.predictions, every.labels[looked])
+        fitting.check_fitting_rows(
+            fitting.make(spec, every, {}), self.predictions, every.labels[looked]
+        )
         rarer = int(np.bincount(every.labels[looked]).min())
         if rarer < 2:
             raise NotAvailable("recalibrating the judge needs two human labels of each class.")
         folds = min(folds, rarer)
         rng = np.random.default_rng(0)
         if self.cluster is None:
-            part = assign_parts(every.labels[looked], folds, rng)
+            part = fitting.assign_parts(every.labels[looked], folds, rng)
         else:  # all rows of a question lie in one fold
             code = np.unique(self.cluster[looked], return_inverse=True)[1]
             part = rng.permutation(np.arange(code.max() + 1) % folds)[code]
         total, own = np.zeros(self.rows), np.empty(looked.size)
         for fold in range(folds):
-            scores, labels = scores_of(every.take(looked[part != fold]))
-            made = make(spec, every, {})
-            fitted = made.fit(scores, labels, **columns_to_fit(made, every))
-            mapped = apply_map(every, fitted.to_dict())
+            scores, labels = fitting.scores_of(every.take(looked[part != fold]))
+            made = fitting.make(spec, every, {})
+            fitted = made.fit(scores, labels, **fitting.columns_to_fit(made, every))
+            mapped = fitting.apply_map(every, fitted.to_dict())
             assert isinstance(mapped, Predictions)
             score = np.asarray(mapped.probs)[:, 1]
             total += score / folds
@@ -442,7 +431,7 @@ class Judged(Displayed):
 
     def needed(self, width: float) -> int | None:
         """Number of labels for an interval of this width; None if labels of all rows give a wider one."""
-        check_level(width, "width")
+        errors.check_level(width, "width")
         low, high = 1, self.rows
         if self.width(high) > width:
             return None
@@ -462,7 +451,7 @@ class Judged(Displayed):
         Neyman 1934; Zrnic & Candes 2024 (active statistical inference), with uniform sampling mixed in.
         """
         free = np.flatnonzero(~self.looked)
-        check_whole("rows", rows, least=1)
+        errors.check_whole("rows", rows, least=1)
         if rows > free.size:
             raise OptionError(
                 f"'rows' must be at most the {free.size:,} rows without a label, got {rows:,}."
@@ -682,7 +671,7 @@ def judge(
 
 def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
     """`judge` for columns that were read."""
-    check_level(confidence, "confidence")
+    errors.check_level(confidence, "confidence")
     score, human, event = columns.aligned()
     said = ~np.isnan(score)
     by = {name: as_groups(column) for name, column in columns.by.items()}

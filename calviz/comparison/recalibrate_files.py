@@ -18,22 +18,14 @@ from calviz.comparison.fitting import (
     reading_for_map,
     scores_of,
 )
+from calviz.core import errors
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import (
-    DEFAULT_SAMPLE_ROWS,
-    InputError,
-    NotAvailable,
-    OptionError,
-    folder_for,
-    needs,
-    real_path,
-    replacing,
-    shortened,
-)
+from calviz.core.errors import DEFAULT_SAMPLE_ROWS, InputError, NotAvailable, OptionError, real_path
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.core.words import counted
+from calviz.data.any_size import sampling
 from calviz.data.any_size.file_sources import (
     TableFiles,
     check_columns,
@@ -43,16 +35,7 @@ from calviz.data.any_size.file_sources import (
     profile_layout,
     scan,
 )
-from calviz.data.any_size.sampling import (
-    FIT,
-    JUDGED,
-    RowSample,
-    SampledBlock,
-    predictions_of,
-    rehashed,
-    sample_rows,
-    why_refused,
-)
+from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, SampledBlock
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of
 from calviz.recalibrators.base import load_map
@@ -145,7 +128,9 @@ def recalibrate_files(
     target_names(paths, folder)
     if rows < LEAST_ROWS:
         raise OptionError(f"a recalibrator needs at least {LEAST_ROWS} rows, got {rows!r}.")
-    sample = sample_rows(paths, rows, fit_split=fit_split, seed=seed, model=model, **options)
+    sample = sampling.sample_rows(
+        paths, rows, fit_split=fit_split, seed=seed, model=model, **options
+    )
     if not sample.counts[1].any() and sample.splits == (None, None):
         raise InputError(
             f"there are {sample.data.n:,} rows, and {rows:,} are to be drawn: none are left to judge on",
@@ -185,7 +170,7 @@ class _Marks:
         # The split may be in the name of a folder, and is not needed here.
         block = SampledBlock.of(table, replace(layout, split=None))
         copies = block.copies
-        fits, _ = self._taken(rehashed(block.hashes, 0), copies)
+        fits, _ = self._taken(sampling.rehashed(block.hashes, 0), copies)
         divided = (fits > 0) & (fits < copies)
         rows = np.repeat(np.arange(copies.size), 1 + divided)
         second = np.diff(rows, prepend=-1) == 0
@@ -243,7 +228,7 @@ def apply_to_files(
     InputError, OptionError
         If the map does not fit the data or a row cannot be used; the sentence names the file.
     """
-    needs("pyarrow")
+    errors.needs("pyarrow")
     import narwhals as nw
 
     files, target = find(sources), Path(folder)
@@ -262,7 +247,7 @@ def apply_to_files(
             layout = profile_layout(nw.from_native(scan(first, "polars")), options, model=model)
     except Exception as error:
         raise error_of_path(error, first.paths[0], options) from None
-    with folder_for(target):
+    with errors.folder_for(target):
         for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
             checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
             _apply_to_file(TableFiles((path,), files.kind), layout, record, target / name, marks)
@@ -282,7 +267,7 @@ def _apply_to_file(
                 raise
             _apply(file, layout, record, out, marks, careful=True)
     except _BlockRefused as refused:
-        raise why_refused(file, layout, refused.reason).in_file(path.name) from None
+        raise sampling.why_refused(file, layout, refused.reason).in_file(path.name) from None
     except InputError as error:
         raise error.in_file(path.name) from None
 
@@ -332,7 +317,7 @@ def _apply(
     import pyarrow.parquet as pq
 
     writer, needed = None, load_map(record).needed_columns
-    with replacing(out) as temporary_path:
+    with errors.replacing(out) as temporary_path:
         try:
             for block, predictions in _blocks(file, layout, careful):
                 checkpoint()
@@ -400,7 +385,7 @@ def _blocks(
             for block in frame.collect_batches(chunk_size=rows, maintain_order=True):
                 scores = block.select(layout.columns).to_numpy()
                 labels = np.zeros(len(scores), dtype=np.int32)
-                yield block, predictions_of(scores, labels, layout)
+                yield block, sampling.predictions_of(scores, labels, layout)
     except (InputError, pl.exceptions.PolarsError, RuntimeError) as error:
         raise _BlockRefused(error) from None
 
@@ -431,7 +416,7 @@ def _with_scores(block: Any, calibrated: Dataset, layout: ProfileColumns) -> Any
         for name in names:
             if name in block.columns:
                 raise InputError(
-                    f"the column '{shortened(name)}' exists already, and the probabilities of the logits need its name",
+                    f"the column '{errors.shortened(name)}' exists already, and the probabilities of the logits need its name",
                     remedy="rename it",
                 )
     return block.with_columns(pl.Series(name, scores[:, k]) for k, name in enumerate(names))

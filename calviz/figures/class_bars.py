@@ -9,19 +9,11 @@ from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level
-from calviz.core.words import (
-    counted,
-    decimals_for,
-    level_text,
-    listed,
-    outside_range,
-    plotly_text,
-    points,
-    told_apart,
-)
+from calviz.core.words import counted, listed, plotly_text
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns
 from calviz.figures.marks import UNFADED, Drawing, Overlay, Page, Sheet, Trace, drawn, line, packed
@@ -282,7 +274,9 @@ class ClassBars(SampleFigure):
         beyond = self.beyond
         if self.band is not None and beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
-            value, low, high = outside_range(*(float(v[worst]) for v in (self.value, *self.band)))
+            value, low, high = words.outside_range(
+                *(float(v[worst]) for v in (self.value, *self.band))
+            )
             way = _WORDS[self.mode][0 if beyond[worst] > 0 else 1]
             text += (
                 f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
@@ -462,7 +456,7 @@ class _Bars:
     @cached_property
     def names(self) -> list[str]:
         """Short names of the drawn classes."""
-        return told_apart((self.figure.class_name[i] for i in self.shown), _NAME)
+        return words.told_apart((self.figure.class_name[i] for i in self.shown), _NAME)
 
     @property
     def cut(self) -> bool:
@@ -524,7 +518,7 @@ class _Bars:
                 thickness=1.5,
                 width=3,
             ),
-            name=f"{level_text(f.level)} interval",
+            name=f"{words.level_text(f.level)} interval",
             showlegend=bool(has.any()),
             hover=[_hover(f, int(i)) for i in at],
             legendrank=4,
@@ -662,18 +656,18 @@ def _curve_axes(sheet: Sheet, count: int, across: list[float], down: list[float]
 
 def _hover(f: ClassBars, i: int) -> str:
     value, beyond = float(f.value[i]), float(f.beyond[i])
-    decimals = decimals_for(100 * value, most=3)
+    decimals = words.decimals_for(100 * value, most=3)
 
     def ends(pair: tuple[FloatArray, FloatArray]) -> str:
-        return " to ".join(points(float(end[i]), decimals) for end in pair)
+        return " to ".join(words.points(float(end[i]), decimals) for end in pair)
 
     lines = [
         f"<b>{plotly_text(f.class_name[i], 40)}</b>",
         f"{counted(int(f.rows[i]), 'row')} {'predicted as this' if f.mode == 'predicted-class' else 'with this label'}",
-        f"{points(value, decimals)} points",
+        f"{words.points(value, decimals)} points",
     ]
     if np.isfinite(f.interval[0][i]):
-        lines.append(f"{level_text(f.level)} interval {ends(f.interval)}")
+        lines.append(f"{words.level_text(f.level)} interval {ends(f.interval)}")
     if f.mode == "one-vs-rest":
         expected = f.n * value + float(f.rows[i])
         lines.append(f"Expected {expected:,.1f} rows, seen {int(f.rows[i]):,}")

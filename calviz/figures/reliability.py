@@ -23,17 +23,10 @@ from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_te
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
+from calviz.sample import step_views
 from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
 from calviz.sample.error_bars import Redrawing, resampled
 from calviz.sample.sample import Sample, chosen_bins, dataset_of
-from calviz.sample.step_views import (
-    NARROWEST,
-    grid_size,
-    smooth,
-    spread_parts,
-    steps,
-    triweight_response,
-)
 from calviz.sample.steps import Steps
 from calviz.verdicts.joint_tests import collect_evidence
 
@@ -470,7 +463,7 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
     curves: dict[CurveKind, Curve] = {}
     for kind in kinds:
         check_choice("curves", kind, get_args(CurveKind))
-        view = sample.view(steps)
+        view = sample.view(step_views.steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
             some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
@@ -516,12 +509,12 @@ def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
     Zhang et al. 2020, section 4.1 and appendices B and C.
     """
     n, width = float(view.n), _half_width(view)
-    if width < NARROWEST:
+    if width < step_views.NARROWEST:
         return view.score[:1], np.array([float(view.hits.sum()) / n])
-    size = grid_size(width, nodes=32)
-    response = triweight_response(width, size)
+    size = step_views.grid_size(width, nodes=32)
+    response = step_views.triweight_response(width, size)
     rows, hits = (
-        np.maximum(smooth(spread_parts(view, mass, size), response), 0)
+        np.maximum(step_views.smooth(step_views.spread_parts(view, mass, size), response), 0)
         for mass in (lambda part: part.count, lambda part: part.hits)
     )
     nodes = np.linspace(0, 1, size)

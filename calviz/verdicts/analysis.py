@@ -10,26 +10,10 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 import numpy.typing as npt
 
+from calviz.core import entry_specs, errors
 from calviz.core.blocks import Factor
-from calviz.core.entry_specs import (
-    CHECKS,
-    METRICS,
-    Check,
-    Conventions,
-    Metric,
-    Parameter,
-    badness,
-    takes_weights,
-)
-from calviz.core.errors import (
-    Finding,
-    InputError,
-    NotAvailable,
-    OptionError,
-    check_choice,
-    check_whole,
-    known_names,
-)
+from calviz.core.entry_specs import CHECKS, METRICS, Check, Conventions, Metric, Parameter
+from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
@@ -123,7 +107,7 @@ def _sample(data: Dataset | Sample | Profile, options: Mapping[str, Any]) -> Sam
     known = SampleOptions.__annotations__
     for name in options:
         if name not in known:
-            raise OptionError(f"there is no option '{name}'; {known_names(name, known)}.")
+            raise OptionError(f"there is no option '{name}'; {errors.known_names(name, known)}.")
     named = {"weights" if name == "sample_weight" else name: v for name, v in options.items()}
     return Sample.of(data, **named)
 
@@ -209,7 +193,7 @@ def evaluate(
     sample = _sample(data, of_sample)  # arrays are refused first
     specs = _specs(metrics)
     _check_options(of_metrics)
-    check_choice("interval", interval, get_args(IntervalChoice))
+    errors.check_choice("interval", interval, get_args(IntervalChoice))
     noise_floor = ci if noise_floor is None else noise_floor
     resampling = Resampling(ci, noise_floor, level, interval, sample.resamples, sample.seed)
     everything = metrics is None
@@ -302,7 +286,7 @@ def conventions(
     return sample.once(measured_conventions, noise=noise)
 
 
-@takes_weights
+@entry_specs.takes_weights
 def findings_of(sample: Sample) -> tuple[Finding, ...]:
     """Run every check that applies to these rows, in the order of their codes (and of `Check.before`)."""
     checks = sorted(CHECKS, key=lambda check: (check.before or check.key, not check.before))
@@ -344,19 +328,19 @@ def _check_options(options: Mapping[str, Any]) -> None:
         if name not in parameters:
             own = inspect.signature(evaluate).parameters.values()
             keywords = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
-            known = known_names(name, sorted({*keywords, *parameters}))
+            known = errors.known_names(name, sorted({*keywords, *parameters}))
             raise OptionError(f"no metric has an option '{name}'; {known}.")
         _check_option(parameters[name], value)
 
 
 def _check_option(parameter: Parameter, value: Any) -> None:
     if parameter.choices:
-        check_choice(parameter.name, value, parameter.choices)
+        errors.check_choice(parameter.name, value, parameter.choices)
     elif parameter.annotation is int:
-        check_whole(parameter.name, value)
+        errors.check_whole(parameter.name, value)
 
 
-@takes_weights
+@entry_specs.takes_weights
 def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     data = sample.data
     if data.labels is None:
@@ -450,7 +434,7 @@ class Scorer:
     """A scorer for scikit-learn: ``scorer(estimator, X, y)`` returns a number, greater is better (see `scorer`)."""
 
     def __init__(self, metric: str, options: Mapping[str, Any], pos_label: Any) -> None:
-        worse = badness(METRICS[metric].direction)
+        worse = entry_specs.badness(METRICS[metric].direction)
         if worse is None:
             raise OptionError(
                 f"'{metric}' only describes the data: neither more nor less of it is better, so it is not a score."
