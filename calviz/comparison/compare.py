@@ -315,17 +315,12 @@ class _Judging:
             spec.key,
             spec.label,
             True,
-            fit_seconds=fitted.fit_seconds,
-            apply_seconds=fitted.apply_seconds,
             params=fitted.recalibrator.describe() if fitted.recalibrator is not None else {},
             accuracy_preserving=spec.accuracy_preserving,
             predictions_changed=_changed(before, after),
             metrics=evaluation.metrics,
             calibration_gain=_gain(before, after),
-            warnings=fitted.warnings,
-            numbers=fitted.numbers,
-            calibrated=fitted.calibrated,
-            recalibrator=fitted.recalibrator,
+            **vars(fitted),
         )
 
     def _refitted(

@@ -402,21 +402,18 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     return widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
 
 
-def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
-    """Both quantiles per class over the resamples in which the class has rows: from (B, K) to (K,) each."""
+def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> FloatArray:
+    """Both quantiles per class over the resamples in which the class has rows: from (B, K) to (2, K)."""
     # Resamples without rows of the class are set to inf, so that they are sorted behind the others.
     ordered = np.sort(np.where(rows > 0, values, np.inf), axis=0)
     some = np.count_nonzero(rows > 0, axis=0)
-    ends = []
-    for q in ((1 - level) / 2, (1 + level) / 2):
-        place = q * np.maximum(some - 1, 0)
-        left = place.astype(np.intp)
-        right = np.minimum(left + 1, np.maximum(some - 1, 0))
-        low, high = (np.take_along_axis(ordered, at[None], axis=0)[0] for at in (left, right))
-        filled = some > 0
-        low, high = (np.where(filled, end, np.nan) for end in (low, high))
-        ends.append(low + (place - left) * (high - low))
-    return ends[0], ends[1]
+    ordered[:, some == 0] = np.nan
+    last = np.maximum(some - 1, 0)
+    place = np.outer([(1 - level) / 2, (1 + level) / 2], last)
+    left = place.astype(np.intp)
+    ends = left, np.minimum(left + 1, last)
+    low, high = (np.take_along_axis(ordered, at, axis=0) for at in ends)
+    return np.asarray(low + (place - left) * (high - low))
 
 
 # ---- Drawing
