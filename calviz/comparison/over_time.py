@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,6 @@ from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Periods with fewer rows are only counted.
 MIN_ROWS = 30
@@ -822,7 +819,7 @@ class OverTime:
         changed = [p for p in self.periods if p.adjusted <= self.level]
         return tuple(sorted(changed, key=lambda p: (p.adjusted, p.p_value)))
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> errors.DataFrame:
         """Return a table with one row per period."""
 
         def row(p: Period) -> dict[str, object]:

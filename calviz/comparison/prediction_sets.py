@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import betainc, ndtri
@@ -23,10 +23,6 @@ from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
 from calviz.sample.sample import Sample, dataset_of, rows_where
 from calviz.sample.slices import counts_as, slice_sums
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: How sets are formed.
 SetMethod = Literal["lac", "aps"]
@@ -136,7 +132,7 @@ class PredictionSets:
             "p_value": [s.p_value for s in every],
         }
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> errors.DataFrame:
         """Return `columns` as a data frame."""
         return errors.data_frame(dict(self.columns()))
 

@@ -7,23 +7,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval
-from calviz.core.errors import OptionError, check_level, data_frame, known_names, visible
+from calviz.core.errors import DataFrame, OptionError, check_level, data_frame, known_names, visible
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
 from calviz.sample.error_bars import Redrawing, interval, resampled, widened
 from calviz.sample.sample import Sample
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 V = TypeVar("V", bound=Any)
 #: Maximum length of the name of the data, in characters.
@@ -168,7 +164,7 @@ class Figure(ABC):
         """Return the drawn values by column name."""
         raise NotImplementedError
 
-    def frame(self, *args: Any, **options: Any) -> pd.DataFrame:
+    def frame(self, *args: Any, **options: Any) -> DataFrame:
         """Return exactly the drawn values as a table; arguments are those of `columns`."""
         return data_frame(dict(self.columns(*args, **options)))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 from scipy.ndimage import convolve1d
@@ -16,7 +16,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Interval, Theme, figure
-from calviz.core.errors import OptionError, check_choice, check_level, data_frame
+from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
@@ -29,10 +29,6 @@ from calviz.sample.error_bars import Redrawing, resampled
 from calviz.sample.sample import Sample, chosen_bins, dataset_of
 from calviz.sample.steps import Steps
 from calviz.verdicts.joint_tests import collect_evidence
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
@@ -307,7 +303,7 @@ class Reliability(ScoreFigure):
             **end_columns("band", self.band, self.bin),
         }
 
-    def curves_frame(self) -> pd.DataFrame:
+    def curves_frame(self) -> DataFrame:
         """Return the points of the curves as a table, one row each; empty without curves."""
         names = [kind for kind, curve in self.curves.items() for _ in curve.score]
         columns = [np.concatenate([[], *part]) for part in zip(*self.curves.values(), strict=True)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame
+from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
@@ -22,9 +22,6 @@ from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, where_words
 from calviz.sample.slices import RowTerms
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
@@ -176,7 +173,7 @@ class Multicalibration(Displayed):
             notes=self.skipped,
         )
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per segment, the largest error first."""
         return data_frame(
             {
