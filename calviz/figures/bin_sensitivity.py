@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from calviz.figures.marks import UNFADED, Picture, Sheet, Trace, area, line, mar
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
-from calviz.sample.sample import Sample
+from calviz.sample.sample import BinOptions, Sample, shows_options
 
 Placed = Literal["equal-width", "equal-mass"]
 
@@ -66,19 +66,15 @@ class BinSensitivity(ScoreFigure):
     floor: dict[Placed, tuple[FloatArray, FloatArray]]
 
     @classmethod
+    @shows_options
     def compute(
         cls,
         data: Data,
         *,
-        reduction: Reduction | str | None = None,
-        bins: BinNumber | None = None,
-        scheme: Scheme | None = None,
         most: int = 100,
         level: float = 0.95,
         band: bool = True,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
+        **options: Unpack[BinOptions],
     ) -> Self:
         """Compute the ECE for every number of bins, and its noise floor from redrawn hits.
 
@@ -105,15 +101,7 @@ class BinSensitivity(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(
-            data,
-            split=split,
-            reduction=reduction,
-            bins=bins,
-            scheme=scheme,
-            seed=seed,
-            resamples=resamples,
-        )
+        sample = Sample.of(data, **options)
         redrawing = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
         schemes: tuple[Placed, ...] = get_args(Placed)
         floors = {"most": most, "level": level, **redrawing}

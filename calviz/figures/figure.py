@@ -19,7 +19,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
 from calviz.sample.error_bars import Redrawing, interval, resampled, widened
-from calviz.sample.sample import Sample
+from calviz.sample.sample import EventOptions, Sample, shows_options
 
 V = TypeVar("V", bound=Any)
 #: Maximum length of the name of the data, in characters.
@@ -327,16 +327,8 @@ class ResampledFigure(ScoreFigure):
     """A score figure that has no options of its own."""
 
     @classmethod
-    def compute(
-        cls,
-        data: Data,
-        *,
-        reduction: Reduction | str | None = None,
-        level: float = 0.95,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
-    ) -> Self:
+    @shows_options
+    def compute(cls, data: Data, *, level: float = 0.95, **options: Unpack[EventOptions]) -> Self:
         """Compute the figure.
 
         Parameters
@@ -354,7 +346,7 @@ class ResampledFigure(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
+        sample = Sample.of(data, **options)
         return cls._from_sample(sample, level, cls._fields(sample, level=level))
 
     @classmethod

@@ -17,7 +17,7 @@ from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Interval, Theme, figure
 from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame
-from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
+from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
@@ -26,7 +26,7 @@ from calviz.figures.reliability_traces import Diagram
 from calviz.sample import step_views
 from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
 from calviz.sample.error_bars import Redrawing, resampled
-from calviz.sample.sample import Sample, chosen_bins, dataset_of
+from calviz.sample.sample import BinOptions, Sample, chosen_bins, dataset_of, shows_options
 from calviz.sample.steps import Steps
 from calviz.verdicts.joint_tests import collect_evidence
 
@@ -138,19 +138,15 @@ class Reliability(ScoreFigure):
         return ReliabilityOverlay(name, role, self.mean_score, self.observed, count)
 
     @classmethod
+    @shows_options
     def compute(
         cls,
         data: Data,
         *,
-        reduction: Reduction | str | None = None,
-        bins: BinNumber | None = None,
-        scheme: Scheme | None = None,
         level: float = 0.95,
         band: bool = True,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
         curves: tuple[CurveKind, ...] = (),
+        **options: Unpack[BinOptions],
     ) -> Self:
         """Bin the rows and compute the intervals and the band.
 
@@ -177,18 +173,10 @@ class Reliability(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(
-            data,
-            split=split,
-            reduction=reduction,
-            bins=bins,
-            scheme=scheme,
-            seed=seed,
-            resamples=resamples,
-        )
+        sample = Sample.of(data, **options)
         whole = data.data if isinstance(data, Sample) else dataset_of(data)
         selected: IntArray | None = None
-        if split is not None:
+        if (split := options.get("split")) is not None:
             assert whole.splits is not None
             selected = np.flatnonzero(whole.splits.mask(split))
             if whole.weights is not None:

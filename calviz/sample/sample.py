@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
 from calviz.sample.error_bars import RESAMPLES, Redrawing
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 #: Columns and their values; all conditions hold in the rows of a slice.
 Where = tuple[tuple[str, str], ...]
 #: Rows times classes above which resampling every metric takes minutes.
@@ -42,6 +44,45 @@ QUICK_RESAMPLES = 200
 #: Cached values of up to this many bytes are results and stay; larger ones can be dropped and computed again.
 SMALL = 1 << 16
 _MISSING = object()
+
+
+class EventOptions(TypedDict, total=False):
+    """Which rows are judged, for which event, and how they are redrawn, as `evaluate` describes; each is None if left out."""
+
+    reduction: Reduction | str | None
+    split: str | None
+    seed: int | None
+    resamples: int | None
+
+
+class BinOptions(EventOptions, total=False):
+    """The same, and the bins."""
+
+    bins: BinNumber | None
+    scheme: Scheme | None
+
+
+class SampleOptions(BinOptions, total=False):
+    """The same, and which rows belong together or count more."""
+
+    clusters: str | Factor | npt.ArrayLike | None
+    sample_weight: npt.ArrayLike | None
+
+
+_KINDS = {f"Unpack[{kind.__name__}]": kind for kind in (EventOptions, BinOptions, SampleOptions)}
+
+
+def shows_options(function: F) -> F:
+    """Show the options of a sample, which the function takes as ``**options``, in its signature and its help."""
+    own = inspect.signature(function)
+    *named, options = own.parameters.values()
+    for name, hint in _KINDS.get(options.annotation, SampleOptions).__annotations__.items():
+        kind = options.KEYWORD_ONLY
+        named.append(inspect.Parameter(name, kind, default=None, annotation=hint.__forward_arg__))
+    if options.annotation not in _KINDS:
+        named.append(options)
+    vars(function)["__signature__"] = own.replace(parameters=named)
+    return function
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,21 +6,17 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, get_args
-
-import numpy.typing as npt
+from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 from calviz.core import entry_specs, errors
-from calviz.core.blocks import Factor
 from calviz.core.entry_specs import CHECKS, METRICS, Check, Conventions, Metric, Parameter
 from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
-from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, SampleOptions, shows_options
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.data_checks import SINGLE_ROWS, not_asked
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
@@ -44,19 +40,6 @@ VALIDATION_METRICS = (
     "calibration_slope",
     "ici",
 )
-
-
-class SampleOptions(TypedDict, total=False):
-    """What is judged, and how: options that `evaluate` describes; each is None if left out."""
-
-    reduction: Reduction | str | None
-    split: str | None
-    bins: BinNumber | None
-    scheme: Scheme | None
-    seed: int | None
-    resamples: int | None
-    clusters: str | Factor | npt.ArrayLike | None
-    sample_weight: npt.ArrayLike | None
 
 
 class _MetricOptions(SampleOptions, total=False):
@@ -89,19 +72,6 @@ class AuditOptions(_MetricOptions, total=False):
     findings: bool | None
 
 
-def _shown(function: F) -> F:
-    """Show the options of a sample, which the function takes as ``**options``, in its signature and its help."""
-    own = inspect.signature(function)
-    *named, options = own.parameters.values()
-    for name, hint in SampleOptions.__annotations__.items():
-        kind = options.KEYWORD_ONLY
-        named.append(inspect.Parameter(name, kind, default=None, annotation=hint.__forward_arg__))
-    if options.annotation != "Unpack[SampleOptions]":
-        named.append(options)
-    vars(function)["__signature__"] = own.replace(parameters=named)
-    return function
-
-
 def _sample(data: Dataset | Sample | Profile, options: Mapping[str, Any]) -> Sample:
     """Return the sample that these options choose; raise OptionError if one of them is unknown."""
     known = SampleOptions.__annotations__
@@ -118,7 +88,7 @@ def _divided(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return of_sample, {k: v for k, v in options.items() if k not in of_sample}
 
 
-@_shown
+@shows_options
 def evaluate(
     data: Dataset | Sample | Profile,
     metrics: Iterable[str] | None = None,
@@ -217,7 +187,7 @@ def evaluate(
     return evaluation
 
 
-@_shown
+@shows_options
 def verdict(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> Verdict:
     """Say in one sentence whether these probabilities can be trusted.
 
@@ -235,7 +205,7 @@ def verdict(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
     return _with_enough_resamples(_sample(data, options)).once(judged)
 
 
-@_shown
+@shows_options
 def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> tuple[str, ...]:
     """Explain the verdict in five sentences, for readers who do not know the terms.
 
@@ -253,7 +223,7 @@ def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
     return explained(sample, sample.once(judged))
 
 
-@_shown
+@shows_options
 def conventions(
     data: Dataset | Sample, *, noise: bool = True, **options: Unpack[SampleOptions]
 ) -> Conventions:
