@@ -21,21 +21,8 @@ from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
-from calviz.sample.corrected_rates import (
-    CUTOFF,
-    HALF,
-    LabelledRows,
-    RateEstimate,
-    chances_with_sum,
-    correlation,
-    design_of,
-    difference,
-    hits_by_group,
-    naive_rate,
-    p_of_errors,
-    p_of_tables,
-    rogan_gladen,
-)
+from calviz.sample import corrected_rates
+from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstimate
 from calviz.sample.metric_results import Displayed, Summary
 
 #: Level of the tests, and false discovery rate over the groups.
@@ -213,16 +200,16 @@ class Judged(Displayed):
     @cached_property
     def naive(self) -> RateEstimate:
         """Mean of what the judge says."""
-        return naive_rate(self.score, self.confidence, self.cluster)
+        return corrected_rates.naive_rate(self.score, self.confidence, self.cluster)
 
     @cached_property
     def corrected(self) -> dict[str, RateEstimate]:
         """The rate by Rogan and Gladen, by PPI++, and by the labels alone."""
         sums, level = self._sums, self.confidence
         says = (self.score >= CUTOFF).astype(np.float64)
-        design = design_of(says, self.cluster)
+        design = corrected_rates.design_of(says, self.cluster)
         return {
-            "rogan-gladen": rogan_gladen(sums, float(says.mean()), level, design),
+            "rogan-gladen": corrected_rates.rogan_gladen(sums, float(says.mean()), level, design),
             "ppi": sums.tuned(level),
             "human": sums.plain(level),
         }
@@ -292,7 +279,7 @@ class Judged(Displayed):
         return JudgedGroup(
             rows=at.size,
             labelled=sums.n,
-            naive=naive_rate(self.score[at], self.confidence, cluster),
+            naive=corrected_rates.naive_rate(self.score[at], self.confidence, cluster),
             corrected=sums.tuned(self.confidence) if enough else None,
             sensitivity=told["sensitivity"] if enough and tp + fn else None,
             specificity=told["specificity"] if enough and fp + tn else None,
@@ -321,11 +308,14 @@ class Judged(Displayed):
         is_yes, group = self.human[at] == 1, by.codes[at]
         wrong = (self.score[at] >= CUTOFF) != is_yes
         if self.cluster is not None:
-            return p_of_errors(wrong, is_yes, group, len(by.levels), self.cluster[at])
+            return corrected_rates.p_of_errors(
+                wrong, is_yes, group, len(by.levels), self.cluster[at]
+            )
         parts = [
-            hits_by_group(wrong[rows], group[rows], len(by.levels)) for rows in (is_yes, ~is_yes)
+            corrected_rates.hits_by_group(wrong[rows], group[rows], len(by.levels))
+            for rows in (is_yes, ~is_yes)
         ]
-        return p_of_tables([part for part in parts if part is not None])
+        return corrected_rates.p_of_tables([part for part in parts if part is not None])
 
     @cached_property
     def differences(self) -> tuple[RateDifference, ...]:
@@ -349,7 +339,11 @@ class Judged(Displayed):
                 self.groups[a].naive.value - self.groups[b].naive.value,
                 rates[0][a].value - rates[0][b].value,
                 *(
-                    difference(of[a], of[b], correlation(self._sums_of[a], self._sums_of[b]))
+                    corrected_rates.difference(
+                        of[a],
+                        of[b],
+                        corrected_rates.correlation(self._sums_of[a], self._sums_of[b]),
+                    )
                     for of in rates
                 ),
             )
@@ -462,7 +456,9 @@ class Judged(Displayed):
         n = np.bincount(stratum[at], minlength=k)
         share = (np.bincount(stratum[at], self.human[at], minlength=k) + HALF) / (n + 2 * HALF)
         spread = np.sqrt(share * (1 - share))
-        chances = chances_with_sum(spread, np.bincount(stratum[free], minlength=k), rows)
+        chances = corrected_rates.chances_with_sum(
+            spread, np.bincount(stratum[free], minlength=k), rows
+        )
         chance = ((1 - ALIKE) * chances + ALIKE * rows / free.size)[stratum]
         # Systematic sampling in random order: exactly so many rows, each with its chance.
         rng = np.random.default_rng(seed)
@@ -570,8 +566,8 @@ class Judged(Displayed):
         """P-value that the labelled rows are drawn alike from all: by the judge's score, and by group (Bonferroni)."""
         p_values = [self._sums.p_of_choice]
         for factor in self.by.values() if self.chance is None and self.cluster is None else ():
-            table = hits_by_group(self.looked, factor.codes, len(factor.levels))
-            p_values += [p_of_tables([table])] if table is not None else []
+            table = corrected_rates.hits_by_group(self.looked, factor.codes, len(factor.levels))
+            p_values += [corrected_rates.p_of_tables([table])] if table is not None else []
         return min(1.0, len(p_values) * min(p_values))
 
     def summary(self) -> Summary:

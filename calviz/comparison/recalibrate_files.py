@@ -25,16 +25,8 @@ from calviz.core.errors import DEFAULT_SAMPLE_ROWS, InputError, NotAvailable, Op
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.core.words import counted
-from calviz.data.any_size import sampling
-from calviz.data.any_size.file_sources import (
-    TableFiles,
-    check_columns,
-    error_of_path,
-    find,
-    no_panic,
-    profile_layout,
-    scan,
-)
+from calviz.data.any_size import file_sources, sampling
+from calviz.data.any_size.file_sources import TableFiles
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, SampledBlock
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of
@@ -231,7 +223,7 @@ def apply_to_files(
     errors.needs("pyarrow")
     import narwhals as nw
 
-    files, target = find(sources), Path(folder)
+    files, target = file_sources.find(sources), Path(folder)
     names = target_names(sources, folder)
     options = options or ReadingOptions()
     if marks is None:
@@ -243,10 +235,12 @@ def apply_to_files(
         )
     first = TableFiles(files.paths[:1], files.kind, files.hive)
     try:
-        with no_panic():
-            layout = profile_layout(nw.from_native(scan(first, "polars")), options, model=model)
+        with file_sources.no_panic():
+            layout = file_sources.profile_layout(
+                nw.from_native(file_sources.scan(first, "polars")), options, model=model
+            )
     except Exception as error:
-        raise error_of_path(error, first.paths[0], options) from None
+        raise file_sources.error_of_path(error, first.paths[0], options) from None
     with errors.folder_for(target):
         for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
             checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
@@ -276,7 +270,7 @@ def target_names(
     sources: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str]
 ) -> list[str]:
     """Return the names of the output files; raises OptionError if two are equal, or if the folder is that of the sources."""
-    paths = find(sources).paths
+    paths = file_sources.find(sources).paths
     names = [f"{path.stem}.parquet" for path in paths]
     if len(set(names)) < len(names):
         raise OptionError(
@@ -379,9 +373,11 @@ def _blocks(
     import polars as pl
 
     try:
-        with no_panic():
-            frame = scan(file, "polars", floats=layout.columns, careful=careful)
-            check_columns(frame.collect_schema().names(), layout.columns, file.paths[0].name)
+        with file_sources.no_panic():
+            frame = file_sources.scan(file, "polars", floats=layout.columns, careful=careful)
+            file_sources.check_columns(
+                frame.collect_schema().names(), layout.columns, file.paths[0].name
+            )
             for block in frame.collect_batches(chunk_size=rows, maintain_order=True):
                 scores = block.select(layout.columns).to_numpy()
                 labels = np.zeros(len(scores), dtype=np.int32)
