@@ -257,7 +257,7 @@ def apply(
     from calviz.comparison.fitting import apply_map, reading_for_map
     from calviz.comparison.recalibrate_files import apply_to_files
     from calviz.core.words import counted
-    from calviz.data.loaded import span
+    from calviz.data.format import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
     from calviz.recalibrators.base import load_map
 
@@ -346,7 +346,8 @@ def expected(
     """
     from calviz import expected
     from calviz.comparison.fitting import reading_for_map
-    from calviz.data.loaded import DROP_MISSING, ReadingForMap
+    from calviz.data.format import DROP_MISSING
+    from calviz.data.loaded import ReadingForMap
 
     if map is not None and labelled_split is not None:
         raise OptionError("--map and --labelled-split exclude each other.")

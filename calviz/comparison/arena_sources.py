@@ -22,8 +22,7 @@ from calviz.core.entry_specs import UNCALIBRATED
 from calviz.core.errors import InputError, OptionError, OutputError, shortened
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data import read
-from calviz.data.format import FORMATS, Source, Table, format_of
-from calviz.data.loaded import ReadingOptions
+from calviz.data.format import FORMATS, ReadingOptions, Source, Table, format_of
 
 #: Benchmark of files that do not name one.
 FILES = "files"

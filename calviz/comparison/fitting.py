@@ -19,7 +19,8 @@ from calviz.core.profile import Profile
 from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, percent
 from calviz.data import loaded
-from calviz.data.loaded import EVAL_SPLITS, ReadingForMap, ReadingOptions
+from calviz.data.format import ReadingOptions
+from calviz.data.loaded import EVAL_SPLITS, ReadingForMap
 from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, squared_error

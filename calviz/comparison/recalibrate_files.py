@@ -28,7 +28,7 @@ from calviz.core.words import counted
 from calviz.data.any_size import file_sources, sampling
 from calviz.data.any_size.file_sources import TableFiles
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, SampledBlock
-from calviz.data.loaded import ReadingOptions
+from calviz.data.format import ReadingOptions
 from calviz.data.reading import options_of
 from calviz.recalibrators.base import load_map
 

@@ -7,9 +7,9 @@ used; `formats/` is what the registry imports.
 from __future__ import annotations
 
 from calviz.data.first_rows import FirstRows, first_rows
-from calviz.data.format import FORMATS
+from calviz.data.format import FORMATS, REPAIRS, ReadingOptions
 from calviz.data.joining import LabelFile
-from calviz.data.loaded import REPAIRS, Loaded, ReadingOptions, Recognition
+from calviz.data.loaded import Loaded, Recognition
 from calviz.data.reading import Together, are_logs, load, read
 
 __all__ = [

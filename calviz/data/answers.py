@@ -18,9 +18,17 @@ from calviz.core.words import counted, percent, percent_range
 from calviz.data import column_names
 from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.column_names import is_missing, plain
-from calviz.data.format import Column, Table
+from calviz.data.format import (
+    Column,
+    Notice,
+    ReadingOptions,
+    Table,
+    join_places,
+    known_columns,
+    place,
+    short,
+)
 from calviz.data.judge_columns import yes_or_score
-from calviz.data.loaded import Notice, ReadingOptions, join_places, known_columns, place, short
 from calviz.data.rows_in_memory import arrow_rows
 
 #: Names of the columns that logs of language models are read into.

@@ -34,8 +34,10 @@ from calviz.data.format import (
     Source,
     Table,
     allocate,
+    damaged,
+    no_rows,
+    stored_in_half_precision,
 )
-from calviz.data.loaded import damaged, no_rows, stored_in_half_precision
 
 # ---- Columns
 

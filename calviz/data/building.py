@@ -15,12 +15,22 @@ from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
 from calviz.core.probabilities import softmax_probabilities as softmax
-from calviz.data import labels, loaded, roles
+from calviz.data import labels, roles
 from calviz.data.column_names import is_missing
-from calviz.data.format import Fetched, Table
+from calviz.data.format import (
+    AS_ASKED,
+    DROP_MISSING,
+    Fetched,
+    Notice,
+    ReadingOptions,
+    Table,
+    no_rows,
+    short,
+    span,
+)
 from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
-from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
+from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
@@ -264,7 +274,7 @@ class _Builder:
         self, scores: ScoreColumns, array: FloatArray, logits: FloatArray
     ) -> dict[str, FloatArray]:
         """Return the logits that the file holds beside the probabilities, if the two agree."""
-        probs, others = loaded.span(scores.columns), loaded.span(scores.logits)
+        probs, others = span(scores.columns), span(scores.logits)
         problem, text = "", f"'{probs}' holds the scores, read as logits; not used: {others}"
         if scores.kind != "logits":
             problem = disagreement(array, logits)
@@ -334,7 +344,7 @@ class _Builder:
         """Class 0 for all rows, in no form, unless all have a label that can be read; other labels are kept as they are."""
         n = fetched.scores[0].shape[0]
         if not n:
-            raise loaded.no_rows()
+            raise no_rows()
         given = options.class_names or self.table.class_names
         self._check_class_names(given, k)
         # Columns without names are named by their numbers.
@@ -342,13 +352,11 @@ class _Builder:
         names = options.names_of_classes(named, k)
         if self.layout.label is not None or self.layout.one_hot:
             notices = len(self.notices)
-            try:
+            with suppress(InputError):
                 decoded = self._labels(fetched, first, k)
                 renamed = options.labels_rename(named, decoded.class_names)
                 if not (renamed or decoded.missing.any()):
                     return decoded
-            except InputError:
-                pass
             del self.notices[notices:]
             self._keep_labels(fetched, names)
         return labels.Labels(np.zeros(n, dtype=np.int32), "", names)
@@ -429,7 +437,7 @@ class _Builder:
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
         if not n:
-            raise loaded.no_rows()
+            raise no_rows()
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(
@@ -477,7 +485,7 @@ class _Builder:
                     line=self.table.line(row),
                     column=self.layout.label or self.layout.correct,
                     remedy="fill in the labels, or ask to leave out the rows",
-                    repairs=(loaded.DROP_MISSING,),
+                    repairs=(DROP_MISSING,),
                 )
             return None
         incomplete = np.zeros_like(no_label)
@@ -577,11 +585,8 @@ class _Builder:
             )
             missing |= (truth < 0) | (predicted < 0)
         if layout.correct is not None:
-            values = fetched.columns[layout.correct]
-            decoded = labels.decode(
-                one_dimensional(values), 2, class_names=(), columns=(), base=None,
-                name=layout.correct, line=line,
-            )  # fmt: skip
+            values = one_dimensional(fetched.columns[layout.correct])
+            decoded = labels.decode(values, 2, name=layout.correct, line=line)
             correct = decoded.indices == 1
             form = f"'{short(layout.correct)}' says whether it was right"
             missing |= decoded.missing
@@ -596,12 +601,10 @@ class _Builder:
         kept = (*self.layout.kept, self.layout.label, layout.predicted)
         self.layout = replace(self.layout, kept=tuple(c for c in kept if c is not None))
         if layout.correct is not None or layout.predicted is not None:
-            try:
+            with suppress(InputError):
                 right = self._right(fetched, layout)
                 if not right.missing.any():
                     return right
-            except InputError:
-                pass
         if layout.correct is not None:
             self.layout = replace(self.layout, kept=(*self.layout.kept, layout.correct))
         none = np.zeros(len(fetched.scores[0]), dtype=bool)
@@ -622,9 +625,7 @@ class _Builder:
                 "keep them, but they neither fit nor judge"
             )
             self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
-        made = (
-            Notice.REPAIRED.finding("warning", f"{loaded.AS_ASKED}{what}") for what in self.repairs
-        )
+        made = (Notice.REPAIRED.finding("warning", f"{AS_ASKED}{what}") for what in self.repairs)
         notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
         asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
         types = dict(self.table.types)
@@ -636,7 +637,7 @@ class _Builder:
             recognition=self._recognition(first, tuple(models), form),
             notices=notices,
             repairs_offered=tuple(self.offered),
-            repairs_made=tuple(message.removeprefix(loaded.AS_ASKED) for message in asked),
+            repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
         )

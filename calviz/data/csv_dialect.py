@@ -17,8 +17,7 @@ import numpy as np
 
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, MAX_LINE, InputError
 from calviz.data.column_names import count_scores, is_missing, whole
-from calviz.data.format import Source
-from calviz.data.loaded import NAMED, join_places, place, short
+from calviz.data.format import NAMED, Source, join_places, place, short
 
 # ---- Detection
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from calviz.core.errors import CalvizError, InputError
 from calviz.data import recognition
-from calviz.data.format import Column, Source, Table, format_of
+from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
-from calviz.data.loaded import ReadingOptions, no_rows, short
 from calviz.data.questions import by_choices
 from calviz.data.reading import facts_in
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView

@@ -1,9 +1,8 @@
-"""What a file format is: bytes in, a table of named columns out."""
+"""What a file format is: bytes in, a table of named columns out; the options and notices of reading."""
 
 from __future__ import annotations
 
 import codecs
-import copy
 import hashlib
 import io
 import os
@@ -14,9 +13,10 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from enum import Enum, unique
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
@@ -35,15 +35,269 @@ from calviz.core.errors import (
     CalvizError,
     Finding,
     InputError,
+    OptionError,
+    Repair,
+    Severity,
     check_expansion,
     needs,
     size_text,
 )
-from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
+from calviz.core.probabilities import RENORMALISE, SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing
-from calviz.data.loaded import ReadingOptions, damaged
+
+# ---- Options
+
+#: How notices of changes begin.
+AS_ASKED = "changed as asked: "
+
+DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
+DROP_HEADERS = Repair("drop-headers", "leave out the lines that repeat the header")
+PERCENT = Repair("percent", "divide the values by 100")
+SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
+SIGMOID = Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid")
+
+REPAIRS: Mapping[str, Repair] = {
+    r.key: r for r in (RENORMALISE, DROP_MISSING, DROP_HEADERS, PERCENT, SOFTMAX, SIGMOID)
+}
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """User settings for reading a file; everything left empty is recognised automatically.
+
+    Parameters
+    ----------
+    label : str, optional
+        The column or array that holds the true class.
+    scores : tuple of str, optional
+        The score columns; an entry that ends in ``*`` is a prefix. In NPZ files, the key of the array.
+    models : tuple of str, optional
+        The score columns, or prefixes, of which each is a model of its own: its probability of the event.
+    model_column : str, optional
+        The column that names the model of each row, where each identifier has a row for each model; "" means none.
+    kind : {"probabilities", "logits", "confidence"}, optional
+        What the scores are: of the classes or the event, or of the prediction being right.
+    split_column : str, optional
+        The column that holds the split; "" means none.
+    groups : tuple of str, optional
+        The columns to slice by; () means none.
+    id_column : str, optional
+        The column that identifies the rows; "" means none.
+    class_names : tuple of str, optional
+        One name per class, in the order of the score columns.
+    label_base : {0, 1}, optional
+        Whether numeric labels count the classes from 0 or from 1.
+    cluster_column : str, optional
+        The column that groups rows which belong together, such as rows of one patient; never guessed.
+    weight_column : str, optional
+        The column with the weight of each row; never guessed.
+    weight_kind : {"importance", "frequency"}
+        Whether weights are importance weights on any scale, or counts of aggregated rows, which are then repeated.
+    time_column : str, optional
+        The column with the time of each row; "" means none.
+    prediction_column, correct_column : str, optional
+        Beside a confidence: the column with the predicted class, and the one that says whether it was right.
+    repair : tuple of str
+        Keys of the repairs to apply ("renormalise", "drop-missing", "percent", ...).
+    sheet : str, optional
+        The sheet of an Excel workbook; if left out, the only one that holds a table of numbers.
+    choices : str, optional
+        How questions with choices (logs of language models, rows with different numbers of scores) become rows: "top", the top
+        choice of each question; "each", one row per choice; or a number, only the questions with that many choices. If left out:
+        the scores of all choices if every question has the same number of choices, the top choice otherwise.
+    confidence_pattern : str, optional
+        A regular expression whose first group, or the one called ``confidence``, is the confidence that a text states, such as
+        ``"Sicherheit: ([0-9]+%)"``. If left out, the usual ways are looked for ("Confidence: 85%", "I am 0.85 sure") in logs of language
+        models, and in a text column that is named as the scores.
+    answers : str, optional
+        The column with the answers, where each question has several: one row per question is made of them, with a model for each
+        signal of confidence in the most frequent answer (``calviz.data.answers``). In logs of language models it is ``"answer"``. The
+        question is the cluster column, or a column with a usual name.
+    answer_pattern : str, optional
+        A regular expression whose first group, or the one called ``answer``, is the answer in its text. If left out: what follows the
+        last "Answer:", else the text without its statement of a confidence.
+    same_answers : {"normalised", "exact"}
+        Whether answers are the same without case, outer punctuation, repeated spaces and the form of numbers, or only letter by letter.
+    """
+
+    label: str | None = None
+    scores: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    model_column: str | None = None
+    kind: Literal["probabilities", "logits", "confidence"] | None = None
+    split_column: str | None = None
+    groups: tuple[str, ...] | None = None
+    id_column: str | None = None
+    class_names: tuple[str, ...] | None = None
+    label_base: Literal[0, 1] | None = None
+    cluster_column: str | None = None
+    weight_column: str | None = None
+    weight_kind: Literal["importance", "frequency"] = "importance"
+    time_column: str | None = None
+    prediction_column: str | None = None
+    correct_column: str | None = None
+    repair: tuple[str, ...] = ()
+    choices: str | None = None
+    sheet: str | None = None
+    confidence_pattern: str | None = None
+    answers: str | None = None
+    answer_pattern: str | None = None
+    same_answers: Literal["normalised", "exact"] = "normalised"
+
+    def __post_init__(self) -> None:
+        for key in ("scores", "models", "groups", "class_names", "repair"):
+            value = getattr(self, key)
+            if isinstance(value, str):
+                value = (value,)
+            if value is not None:
+                object.__setattr__(self, key, tuple(str(v) for v in value))
+        for key, what, known in (
+            ("kind", "kind", (None, "probabilities", "logits", "confidence")),
+            ("weight_kind", "kind of weights", ("importance", "frequency")),
+            ("label_base", "label base", (None, 0, 1)),
+            ("same_answers", "comparison of answers", ("normalised", "exact")),
+        ):
+            if (value := getattr(self, key)) not in known:
+                *others, last = (str(each) for each in known if each is not None)
+                allowed = f"{', '.join(others)} or {last}"
+                raise OptionError(f"the {what} must be {allowed}, got {value!r}.")
+        if self.scores is not None and self.models is not None:
+            raise OptionError("give the score columns of one model, or the models, not both.")
+        if self.answers is None and (self.answer_pattern or self.same_answers != "normalised"):
+            raise OptionError("'answer_pattern' and 'same_answers' go with 'answers'.")
+        if self.choices is not None:
+            choices = str(self.choices)
+            number = re.fullmatch("[1-9][0-9]{0,4}", choices, re.ASCII)
+            if choices not in ("top", "each") and not number:
+                raise OptionError(
+                    f"'choices' must be top, each, or the number of choices, got {self.choices!r:.40}."
+                )
+            object.__setattr__(self, "choices", choices)
+        for key in self.repair:
+            if key not in REPAIRS:
+                raise OptionError(f"there is no repair '{key}'; known: {', '.join(REPAIRS)}.")
+
+    @property
+    def kind_of_scores(self) -> Literal["probabilities", "logits"] | None:
+        """What the scores are, if they are not the confidence of the prediction."""
+        return None if self.kind == "confidence" else self.kind
+
+
+# ---- Notices
+
+# A new kind takes the number after the largest; codes are never reused. A notice that belongs to none of the kinds below needs a new one.
+
+
+@unique
+class Notice(Enum):
+    """Kinds of notices by what they are about; the value is the stable code.
+
+    Attributes
+    ----------
+    value : str
+        The code ("DATA001").
+    title : str
+        What its notices are about.
+    """
+
+    title: str
+
+    COMMENT_LINES = "DATA001", "Lines skipped at the top of a text file"
+    ENCODING = "DATA002", "Text that is not UTF-8"
+    SCORE_COLUMNS = "DATA003", "Columns that are taken as the scores, and similar ones that are not"
+    COMPLEMENT = "DATA004", "Two columns with complementary forecasts of one event"
+    LABEL_COLUMN = "DATA005", "A column that is taken as the label without being named like one"
+    ROW_SUMS = "DATA006", "Rows whose probabilities do not sum to 1"
+    LABEL_VALUES = "DATA007", "Values of the label that are not simply names or numbers of classes"
+    UNUSED_GROUPS = "DATA008", "Columns that are not used as groups"
+    HALF_PRECISION = "DATA009", "Scores stored in half precision"
+    REPAIRED = "DATA010", "Changes that were asked for"
+    CONVERTED = "DATA011", "Scores in percent, logarithms, grades, numbers kept in single precision"
+    LOGS_AND_HINTS = (
+        "DATA012",
+        "How logs of language models are read, and columns that may be clusters or weights",
+    )
+    UNUSED_VALUES = (
+        "DATA013",
+        "Labels without predictions, and columns that cannot be used as times",
+    )
+    WEIGHT_ZERO = "DATA014", "Rows of weight 0, which neither fit nor judge"
+    LEFT_OUT = "DATA015", "Columns and arrays that are left out"
+    MODELS = "DATA016", "A column that names the model of each row"
+
+    def __new__(cls, code: str, title: str) -> Notice:
+        """Make a kind whose value is its code."""
+        kind = object.__new__(cls)
+        kind._value_ = code
+        kind.title = title
+        return kind
+
+    def finding(self, severity: Severity, message: str) -> Finding:
+        """Return a notice of this kind: one sentence."""
+        return Finding(self.value, severity, message)
+
+
+def stored_in_half_precision(what: str) -> Finding:
+    """Return the notice about columns or an array; `what` ends with the verb ("2 columns are")."""
+    return Notice.HALF_PRECISION.finding(
+        "warning",
+        f"{what} stored in half precision (3 digits): calibration errors below 0.001 cannot be distinguished from rounding",
+    )
+
+
+# ---- Errors of several formats
+
+
+def damaged(how: str = "") -> InputError:
+    """Return the error about a file that cannot be read to its end; `how` says what is wrong with it, if that is known."""
+    detail = f": {how}" if how else ""
+    return InputError(f"the file is damaged or incomplete{detail}", remedy="save or copy it again")
+
+
+def no_rows(what: str = "there are no rows of data") -> InputError:
+    """Return the error about a file without rows; `what` is the beginning of its sentence."""
+    return InputError(what, remedy="save the file with at least one row of predictions")
+
+
+# ---- Columns, rows and lines in messages
+
+#: How many places a message names.
+NAMED = 5
+
+
+def place(row: int, line: Callable[[int], int | None]) -> str:
+    """Return "row 4 (line 5)", or "row 4" if there is no line number."""
+    at = line(row)
+    return f"row {row + 1:,}" + (f" (line {at:,})" if at is not None else "")
+
+
+def join_places(places: list[str], total: int) -> str:
+    """Join the places, and add how many more there are."""
+    more = total - len(places)
+    return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")
+
+
+def short(text: str, length: int = 40) -> str:
+    """Put text on one line and shorten it to `length` characters, for use inside a sentence."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def known_columns(columns: Iterable[str]) -> str:
+    """List the available columns, for the end of a sentence."""
+    names = [short(c) for c in columns]
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return f"there are {', '.join(names[:12])}{more}"
+
+
+def span(names: tuple[str, ...]) -> str:
+    """Names for use in a sentence; the first and the last if there are more than two."""
+    if len(names) <= 2:
+        return " and ".join(short(name) for name in names)
+    return f"{short(names[0])} … {short(names[-1])}"
+
 
 # ---- Bytes
 
@@ -503,47 +757,6 @@ class Table(ABC):
     def is_empty(self, row: int, name: str) -> bool:
         """Whether a missing number is an empty cell (rather than a written NaN)."""
         return False
-
-
-#: Tables with more columns than this are recognised by their first rows only.
-_MOST_READ_AGAIN = 512
-
-
-def with_rows_of_all(table: Table) -> Table | None:
-    """Return the table with rows from the whole file, evenly spaced, in place of the first ones.
-
-    None if the first rows are all rows, or if the table is very wide or cannot be read to its end.
-    """
-    single = [c for c in table.columns if c.width is None and c.type != "other"]
-    if len(table.columns) > _MOST_READ_AGAIN or not single or len(single[0].head) < SAMPLE_ROWS:
-        return None
-    numbers = [c.name for c in single if c.numeric]
-    try:
-        read = table.fetch([(name,) for name in numbers], [c.name for c in single if not c.numeric])
-    except InputError:
-        return None
-    fetched = {**read.columns, **{n: a[:, 0] for n, a in zip(numbers, read.scores, strict=True)}}
-    lengths = {len(values) for values in fetched.values()}
-    if len(lengths) != 1 or (rows := lengths.pop()) <= SAMPLE_ROWS:
-        return None
-    at = np.linspace(0, rows - 1, SAMPLE_ROWS).astype(np.int64)
-    other = copy.copy(table)
-    other.columns = tuple(
-        replace(c, sample=_as_in_head(fetched[c.name], at, c)) if c.name in fetched else c
-        for c in table.columns
-    )
-    other.__post_init__()
-    return other
-
-
-def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt.NDArray[Any]:
-    """Some rows of fetched values, in the form of the first rows of their column."""
-    if isinstance(values, Factor):
-        texts = np.array(values.levels, dtype=object)[values.codes[rows]]
-        if column.head.dtype == bool:
-            return np.array([text.casefold() in ("true", "1") for text in texts])
-        return texts
-    return np.asarray(values)[rows]
 
 
 # ---- Formats

@@ -15,8 +15,19 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
 from calviz.data.column_names import IDS, LABELS
-from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Source, Table, format_of
-from calviz.data.loaded import Notice, ReadingOptions, known_columns, short
+from calviz.data.format import (
+    MISSING,
+    SAMPLE_ROWS,
+    Column,
+    Fetched,
+    Notice,
+    ReadingOptions,
+    Source,
+    Table,
+    format_of,
+    known_columns,
+    short,
+)
 from calviz.data.roles import TableView
 
 

@@ -19,8 +19,8 @@ from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.core.predictions import Predictions
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
-from calviz.data.format import Source, Table, format_of
-from calviz.data.loaded import Loaded, Notice, Recognition, known_columns, short
+from calviz.data.format import Notice, Source, Table, format_of, known_columns, short
+from calviz.data.loaded import Loaded, Recognition
 
 JUDGES = (
     "judge", "llm_judge", "judge_score", "judge_label", "judge_verdict", "judged", "autorater",

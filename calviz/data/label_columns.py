@@ -14,8 +14,8 @@ import numpy.typing as npt
 from calviz.core.errors import InputError, Reading
 from calviz.data import column_names, roles
 from calviz.data.column_names import class_key, event_of, is_event_first, plain, whole
-from calviz.data.format import Column
-from calviz.data.loaded import Notice, ReadingForMap, short, span
+from calviz.data.format import Column, Notice, short, span
+from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import CLEAR, FEWEST_ROWS, ColumnRoles, ScoreColumns, TableView, share_equal
 from calviz.data.score_columns import by_known_words, is_named_after_another, named_by_labels
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calviz.core.blocks import BoolArray, Factor, IntArray
 from calviz.core.errors import InputError, Reading
 from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, number_of, whole
-from calviz.data.loaded import short
+from calviz.data.format import short
 
 # ---- Class indices
 
@@ -55,11 +55,11 @@ def decode(
     values: npt.NDArray[Any] | Factor,
     k: int,
     *,
-    class_names: tuple[str, ...],
-    columns: tuple[str, ...],
-    base: int | None,
     name: str,
     line: Callable[[int], int | None],
+    class_names: tuple[str, ...] = (),
+    columns: tuple[str, ...] = (),
+    base: int | None = None,
     class_labels: tuple[str, ...] = (),
 ) -> Labels:
     """Return the class indices of a label column, matched by class name first, by index second.
@@ -70,16 +70,16 @@ def decode(
         The column.
     k : int
         The number of classes.
+    name : str
+        Name of the label column, for messages.
+    line : callable
+        Returns the line number of a data row in a text file, or None.
     class_names : tuple of str
         Names of the classes; empty if unknown.
     columns : tuple of str
         Names of the score columns, which the labels may use as class names.
     base : {0, 1}, optional
         Whether numeric labels count from 0 or from 1; 0 if left out.
-    name : str
-        Name of the label column, for messages.
-    line : callable
-        Returns the line number of a data row in a text file, or None.
     class_labels : tuple of str
         The label of each class, if it is known to be neither its name nor its position.
 

@@ -18,9 +18,9 @@ from calviz.core.predictions import INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
 from calviz.data import column_names
 from calviz.data.column_names import plain
-from calviz.data.format import Column, Fetched, Table
+from calviz.data.format import Column, Fetched, Notice, ReadingOptions, Table, short
 from calviz.data.labels import as_numbers, one_dimensional
-from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, short
+from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import ColumnRoles, TableView
 
 # ---- Dates and times

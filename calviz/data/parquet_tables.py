@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import MAX_COLUMNS, MAX_ROWS, InputError, check_expansion
 from calviz.data import arrow_tables
-from calviz.data.format import SAMPLE_ROWS, Source, Table
-from calviz.data.loaded import no_rows
+from calviz.data.format import SAMPLE_ROWS, Source, Table, no_rows
 
 # ---- The footer
 #

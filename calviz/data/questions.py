@@ -26,8 +26,7 @@ from calviz.data.answers import (
     stated,
 )
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
-from calviz.data.format import Source, Table, reads, without_bom
-from calviz.data.loaded import Notice, ReadingOptions
+from calviz.data.format import Notice, ReadingOptions, Source, Table, reads, without_bom
 from calviz.data.rows_in_memory import arrow_rows
 
 

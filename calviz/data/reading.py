@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import (
@@ -35,10 +37,21 @@ from calviz.core.profile import (
 )
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
-from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
+from calviz.data.format import (
+    FORMATS,
+    SAMPLE_ROWS,
+    Column,
+    Format,
+    Notice,
+    ReadingOptions,
+    Source,
+    Table,
+    format_of,
+    short,
+)
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.judge_columns import loaded_judge
-from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
+from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
 from calviz.data.roles import ColumnRoles
@@ -448,7 +461,7 @@ def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
     try:
         layout = recognise(table, options)
     except InputError:
-        wider = with_rows_of_all(table)
+        wider = _with_rows_of_all(table)
         if wider is None:
             raise
         return recognise(wider, options)
@@ -459,8 +472,49 @@ def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
     seen, most = len(label.levels), max(2, width)
     if seen >= most or (seen > 1 and width > _FEW_CLASSES):
         return layout
-    wider = with_rows_of_all(table)
+    wider = _with_rows_of_all(table)
     return layout if wider is None else recognise(wider, options)
+
+
+#: Tables with more columns than this are recognised by their first rows only.
+_MOST_READ_AGAIN = 512
+
+
+def _with_rows_of_all(table: Table) -> Table | None:
+    """Return the table with rows from the whole file, evenly spaced, in place of the first ones.
+
+    None if the first rows are all rows, or if the table is very wide or cannot be read to its end.
+    """
+    single = [c for c in table.columns if c.width is None and c.type != "other"]
+    if len(table.columns) > _MOST_READ_AGAIN or not single or len(single[0].head) < SAMPLE_ROWS:
+        return None
+    numbers = [c.name for c in single if c.numeric]
+    try:
+        read = table.fetch([(name,) for name in numbers], [c.name for c in single if not c.numeric])
+    except InputError:
+        return None
+    fetched = {**read.columns, **{n: a[:, 0] for n, a in zip(numbers, read.scores, strict=True)}}
+    lengths = {len(values) for values in fetched.values()}
+    if len(lengths) != 1 or (rows := lengths.pop()) <= SAMPLE_ROWS:
+        return None
+    at = np.linspace(0, rows - 1, SAMPLE_ROWS).astype(np.int64)
+    other = copy.copy(table)
+    other.columns = tuple(
+        replace(c, sample=_as_in_head(fetched[c.name], at, c)) if c.name in fetched else c
+        for c in table.columns
+    )
+    other.__post_init__()
+    return other
+
+
+def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt.NDArray[Any]:
+    """Some rows of fetched values, in the form of the first rows of their column."""
+    if isinstance(values, Factor):
+        texts = np.array(values.levels, dtype=object)[values.codes[rows]]
+        if column.head.dtype == bool:
+            return np.array([text.casefold() in ("true", "1") for text in texts])
+        return texts
+    return np.asarray(values)[rows]
 
 
 def load(

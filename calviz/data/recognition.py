@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names, other_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
-from calviz.data.format import Column, Table
+from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
 from calviz.data.label_columns import (
     ask_if_predicted,
     event_column,
@@ -26,7 +26,7 @@ from calviz.data.label_columns import (
     with_labels_of_their_own,
     with_one_hot,
 )
-from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short, span
+from calviz.data.loaded import ReadingForMap
 from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
     BELOW_CHANCE,

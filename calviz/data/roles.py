@@ -14,15 +14,16 @@ from calviz.core.errors import Finding, InputError, Repair, Severity
 from calviz.core.probabilities import RENORMALISE
 from calviz.data import column_names
 from calviz.data.column_names import class_key, is_of_first_class
-from calviz.data.format import Column, Table
-from calviz.data.loaded import (
+from calviz.data.format import (
     DROP_MISSING,
     NAMED,
     PERCENT,
     SIGMOID,
     SOFTMAX,
+    Column,
     Notice,
     ReadingOptions,
+    Table,
     place,
     short,
 )

@@ -19,8 +19,7 @@ from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expan
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data.column_names import IDS, LABELS, PREDICTED, plain
 from calviz.data.csv_dialect import MISSING_WORDS
-from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Table, allocate
-from calviz.data.loaded import Notice, no_rows, short
+from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Notice, Table, allocate, no_rows, short
 
 # ---- Arrow tables
 

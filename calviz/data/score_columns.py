@@ -11,8 +11,7 @@ import numpy as np
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
-from calviz.data.format import Column
-from calviz.data.loaded import Notice, known_columns, span
+from calviz.data.format import Column, Notice, known_columns, span
 from calviz.data.roles import (
     CLEAR,
     FEWEST_ROWS,

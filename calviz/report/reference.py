@@ -15,7 +15,7 @@ from calviz.core import entry_specs
 from calviz.core.entry_specs import CHECKS, METRICS, Direction, Metric, Parameter, RecalibratorSpec
 from calviz.core.errors import OptionError
 from calviz.core.words import capitalised, range_end
-from calviz.data.loaded import Notice
+from calviz.data.format import Notice
 
 EntryKind = Literal["metric", "recalibrator", "finding"]
 

@@ -27,10 +27,10 @@ from calviz.core.errors import (
 )
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.data.column_names import class_key, is_score_name, whole
-from calviz.data.format import SAMPLE_ROWS, Source
+from calviz.data.format import SAMPLE_ROWS, ReadingOptions, Source, known_columns
 from calviz.data.formats.csv_table import CsvTable, open_csv
 from calviz.data.labels import decode, names_of_one
-from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
+from calviz.data.loaded import ReadingForMap
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
 from calviz.data.roles import ColumnRoles, Confidence, Problem, ScoreColumns

@@ -56,7 +56,7 @@ from calviz.data.any_size.sums import (
     unusable,
     with_probabilities,
 )
-from calviz.data.loaded import ReadingOptions
+from calviz.data.format import ReadingOptions
 from calviz.data.reading import options_of, read_profile
 
 #: From `WIDE` columns on, polars streams chunks of about `ENTRIES` entries: 1,000 columns take 0.65 instead of 1.07 GB, 100 columns

@@ -29,8 +29,8 @@ from calviz.data.any_size import file_sources
 from calviz.data.any_size.file_sources import Engine, TableFiles, no_panic, profile_layout, scan
 from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities
 from calviz.data.building import two_logits
-from calviz.data.format import Source, format_of
-from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
+from calviz.data.format import ReadingOptions, Source, format_of
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.data.reading import options_of
 from calviz.data.roles import Problem, ScoreColumns
 

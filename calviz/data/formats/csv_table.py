@@ -43,16 +43,22 @@ from calviz.data.csv_dialect import (
     sniff,
 )
 from calviz.data.format import (
+    AS_ASKED,
+    DROP_HEADERS,
     HEAD_BYTES,
+    NAMED,
     Column,
     Fetched,
+    Notice,
     Source,
     Table,
     allocate,
+    join_places,
+    no_rows,
     reads,
+    short,
     without_bom,
 )
-from calviz.data.loaded import AS_ASKED, DROP_HEADERS, NAMED, Notice, join_places, no_rows, short
 from calviz.data.rows_in_memory import reshaped
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ import numpy as np
 
 from calviz.core.errors import Finding, InputError, shortened
 from calviz.data.answers import TextRules, no_confidence, stated
-from calviz.data.format import Source, without_bom
+from calviz.data.format import Notice, Source, without_bom
 from calviz.data.formats.table_formats import parsed_object, whole_json
-from calviz.data.loaded import Notice
 from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 
 Answers = tuple[list[Answer], list[Finding]]

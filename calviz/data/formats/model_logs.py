@@ -17,9 +17,8 @@ from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, check_expansion, needs, shortened
 from calviz.data.answers import TextRules, share_right
 from calviz.data.building import PERCENT_WORDS, are_percentages
-from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged
+from calviz.data.format import ZIP_DAMAGE, Notice, Source, damaged, open_zip, undamaged
 from calviz.data.formats.table_formats import check_room, parsed_json, parsed_object, whole_json
-from calviz.data.loaded import Notice, damaged
 from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 
 # ---- lm-evaluation-harness

@@ -37,14 +37,17 @@ from calviz.data.format import (
     Column,
     ElementType,
     Fetched,
+    Notice,
     Source,
     Table,
     allocate,
+    damaged,
     open_zip,
     reads,
+    short,
+    stored_in_half_precision,
     undamaged,
 )
-from calviz.data.loaded import Notice, damaged, short, stored_in_half_precision
 
 # ---- Streams
 

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from calviz.core.errors import MAX_ARRAY, MAX_COLUMNS, MAX_JSON, MAX_ROWS, InputError
 from calviz.data.csv_dialect import decode, encoding_of, is_integer
-from calviz.data.format import Source, Table, reads, undamaged, without_bom
-from calviz.data.loaded import no_rows, short
+from calviz.data.format import Source, Table, no_rows, reads, short, undamaged, without_bom
 from calviz.data.rows_in_memory import ArrowRows, arrow_rows, reshaped
 
 # ---- R: a data frame, a matrix or a list of vectors

@@ -26,15 +26,17 @@ from calviz.core.errors import (
 )
 from calviz.data.format import (
     ZIP_DAMAGE,
+    Notice,
     Source,
     Table,
     check_distinct,
+    no_rows,
     open_zip,
     reads,
+    short,
     undamaged,
     without_bom,
 )
-from calviz.data.loaded import Notice, no_rows, short
 from calviz.data.questions import questions_of, table_of
 from calviz.data.rows_in_memory import arrow_rows, flat, flattened, reshaped
 

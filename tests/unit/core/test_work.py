@@ -17,7 +17,7 @@ from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import RowsInRange, checked_row_sums, row_sums
 from calviz.data import read
-from calviz.data.loaded import ReadingOptions
+from calviz.data.format import ReadingOptions
 from calviz.recalibrators.matrix import DirichletCalibration
 
 # ---- Sums of rows say nothing that is not so, whatever lies behind the arrays in memory

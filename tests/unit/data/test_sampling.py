@@ -18,7 +18,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.profile import Profile, ProfileColumns
 from calviz.data.any_size import profiling
 from calviz.data.any_size.sampling import content_hashes, draw
-from calviz.data.loaded import ReadingOptions
+from calviz.data.format import ReadingOptions
 from tests.inputs.command_line import outcome, run
 from tests.inputs.simulated import draw_labels, keep_few_scores, softmax
 
