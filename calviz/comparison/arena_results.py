@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, Interval
-from calviz.core.errors import InputError, OptionError, claim, data_frame
+from calviz.core.errors import DataFrame, InputError, OptionError, claim, data_frame
 from calviz.core.words import counted, listed, percent, shorten
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: Keys of the proper scores that an arena judges by; lower is better.
 SCORES = ("brier", "nll")
@@ -195,7 +191,7 @@ class ResultTable:
                 ),
             )
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per experiment and method."""
         rows: list[dict[str, Any]] = [
             {
@@ -386,7 +382,7 @@ class Leaderboard:
         """Return the standings from the best to the worst winrate by one score; ties are ordered by name."""
         return tuple(sorted(self, key=lambda s: (-s.winrate[score], s.method)))
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per method, the best by Brier score first."""
         return data_frame([_row(s) for s in self]).set_index("method")
 

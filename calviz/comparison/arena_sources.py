@@ -16,21 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
+from calviz.core import errors
 from calviz.core.blocks import Factor, FloatArray
 from calviz.core.entry_specs import UNCALIBRATED
-from calviz.core.errors import (
-    MAX_ARRAY,
-    MAX_ARRAYS,
-    MAX_FILE,
-    MAX_JSON,
-    InputError,
-    OptionError,
-    OutputError,
-    check_place,
-    real_path,
-    shortened,
-    size_text,
-)
+from calviz.core.errors import InputError, OptionError, OutputError, shortened
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data import read
 from calviz.data.format import FORMATS, ReadingOptions, Source, Table, format_of
@@ -136,7 +125,7 @@ def _files_but_state(
     return [
         (file, root)
         for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
-        if root is None or state is None or real_path(file) != real_path(state)
+        if root is None or state is None or errors.real_path(file) != errors.real_path(state)
     ]
 
 
@@ -381,8 +370,10 @@ def members_of(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
                     f"'{shortened(dataset)}' is not a folder of models",
                     remedy="the layout is DATASET/MODEL/probas_cal, labels_cal, probas_test, labels_test",
                 )
-            names += [(dataset, model) for model in itertools.islice(group, MAX_ARRAYS.value + 1)]
-            MAX_ARRAYS.check(len(names), f"it has {len(names):,} or more experiments")
+            names += [
+                (dataset, model) for model in itertools.islice(group, errors.MAX_ARRAYS.value + 1)
+            ]
+            errors.MAX_ARRAYS.check(len(names), f"it has {len(names):,} or more experiments")
         if not names:
             raise InputError("there are no experiments in it")
         parts = [_text(file.attrs.get(key)) for key in ("source", "problem_type")]
@@ -431,7 +422,9 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
             remedy="run: pip install 'calviz[hdf5]'",
         ) from None
     try:
-        MAX_FILE.check(path.stat().st_size, f"the file is {size_text(path.stat().st_size)}")
+        errors.MAX_FILE.check(
+            path.stat().st_size, f"the file is {errors.size_text(path.stat().st_size)}"
+        )
         with h5py.File(path, "r", locking=False) as file:
             yield h5py, file
     except InputError as error:
@@ -468,7 +461,7 @@ def _array(h5py: Any, group: Any, name: str, where: str) -> npt.NDArray[Any]:
             remedy="copy the data set into this file",
         )
     size = int(np.prod(data.shape, dtype=object)) * data.dtype.itemsize
-    MAX_ARRAY.check(size, f"'{name}' of {shortened(where)} has {size_text(size)}")
+    errors.MAX_ARRAY.check(size, f"'{name}' of {shortened(where)} has {errors.size_text(size)}")
     return np.asarray(data[()])
 
 
@@ -522,7 +515,7 @@ class ArenaState:
         target = Path(path)
         if str(path) in ("", "-"):
             raise OptionError(f"--state '{path}' is not a file that can be written.")
-        check_place(target, f"--state {path}")
+        errors.check_place(target, f"--state {path}")
         if not target.exists():
             return cls(target)
         try:
@@ -658,7 +651,7 @@ def _document(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]
 
 
 def _content(source: Source) -> str:
-    MAX_JSON.check(source.size, f"the file is {MAX_JSON.written(source.size)}")
+    errors.MAX_JSON.check(source.size, f"the file is {errors.MAX_JSON.written(source.size)}")
     with source.open() as stream:
         try:
             return stream.read().decode("utf-8-sig")

@@ -26,6 +26,7 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.comparison.fitting import Division, Fitted, Rows, fit_and_apply, with_probabilities
 from calviz.comparison.paired_differences import Paired, pair
+from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
 from calviz.core.entry_specs import (
     METRICS,
@@ -36,14 +37,7 @@ from calviz.core.entry_specs import (
     NoiseFloor,
     RecalibratorSpec,
 )
-from calviz.core.errors import (
-    CalvizError,
-    InputError,
-    NotAvailable,
-    OptionError,
-    reason_of,
-    replacing,
-)
+from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
@@ -301,7 +295,7 @@ class _Judging:
                 result = replace(result, fit_spread=spread)
             return result
         except Exception as error:
-            reason = reason_of(error)
+            reason = errors.reason_of(error)
             return MethodResult(
                 spec.key, spec.label, False, reason, accuracy_preserving=spec.accuracy_preserving
             )
@@ -321,17 +315,12 @@ class _Judging:
             spec.key,
             spec.label,
             True,
-            fit_seconds=fitted.fit_seconds,
-            apply_seconds=fitted.apply_seconds,
             params=fitted.recalibrator.describe() if fitted.recalibrator is not None else {},
             accuracy_preserving=spec.accuracy_preserving,
             predictions_changed=_changed(before, after),
             metrics=evaluation.metrics,
             calibration_gain=_gain(before, after),
-            warnings=fitted.warnings,
-            numbers=fitted.numbers,
-            calibrated=fitted.calibrated,
-            recalibrator=fitted.recalibrator,
+            **vars(fitted),
         )
 
     def _refitted(
@@ -548,7 +537,7 @@ class KeptComparisons:
                 arrays |= _rows(method.key, method.calibrated)
         with suppress(OSError, CalvizError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self._path(key)) as path, path.open("wb") as stream:
+            with errors.replacing(self._path(key)) as path, path.open("wb") as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
             self._make_room()
 

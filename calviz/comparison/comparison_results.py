@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from calviz.core.entry_specs import (
     METRICS,
@@ -19,15 +19,12 @@ from calviz.core.entry_specs import (
     badness,
     zero_words,
 )
-from calviz.core.errors import OptionError, claim, data_frame, known_names
+from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.evaluation import Written, value_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -428,7 +425,7 @@ class Comparison(Compared[MethodResult]):
             raise OptionError(f"no method has a value of '{metric}'.")
         return ranked[0]
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per method: metrics, changed predictions, gain, times, and the reason if it failed."""
         rows = []
         for m in self:
@@ -608,7 +605,7 @@ class ModelComparison(Compared[ModelResult]):
             if d is None or d.verdict != "better"
         )
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per model: its metrics, or the reason if it has none."""
         return data_frame(
             {
@@ -619,7 +616,7 @@ class ModelComparison(Compared[ModelResult]):
             for m in self
         ).set_index("model")
 
-    def differences(self, reference: str) -> pd.DataFrame:
+    def differences(self, reference: str) -> DataFrame:
         """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval."""
         rows = []
         for metric in self.pairs:

@@ -17,16 +17,10 @@ from scipy.stats import ks_2samp, kstwobign, t
 
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
+from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, sum_over_blocks
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval
-from calviz.core.errors import (
-    InputError,
-    NotAvailable,
-    OptionError,
-    check_level,
-    check_whole,
-    claim,
-)
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
@@ -121,7 +115,7 @@ class Expected(Displayed):
             "Holds if the probabilities are calibrated on these rows, which only labels can show."
         )
 
-    @claim("expected")
+    @errors.claim("expected")
     def remarks(self) -> tuple[str, ...]:
         """Return the assumption, and what can be tested of it."""
         found = [self.assumption]
@@ -160,7 +154,7 @@ def _label(key: str) -> str:
     return "F1" if key == "f1" else METRICS[key].label
 
 
-@claim(
+@errors.claim(
     "expected",
     says="Before labels come, accuracy is expected to be ... (95 % interval)",
     chosen="nothing: metrics are fixed beforehand",
@@ -218,8 +212,8 @@ def expected(
     >>> round(e.metrics["accuracy"].value, 3)
     0.767
     """
-    check_level(confidence, "confidence")
-    check_whole("draws", draws, least=2)
+    errors.check_level(confidence, "confidence")
+    errors.check_whole("draws", draws, least=2)
     if map is not None and labelled is not None:
         raise OptionError("give 'map' or 'labelled', not both.")
     keys = tuple(METRICS[key].key for key in dict.fromkeys(metrics))

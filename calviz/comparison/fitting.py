@@ -18,8 +18,9 @@ from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_datase
 from calviz.core.profile import Profile
 from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, percent
+from calviz.data import loaded
 from calviz.data.format import ReadingOptions
-from calviz.data.loaded import EVAL_SPLITS, ReadingForMap, classes_agree, fit_split_for, usual_split
+from calviz.data.loaded import EVAL_SPLITS, ReadingForMap
 from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, squared_error
@@ -143,8 +144,8 @@ class Division:
     @staticmethod
     def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
         """Return the splits to fit and to judge on: the usual one to judge, and the one that `fit_split_for` names; None for all other rows."""
-        judged = usual_split(data.split_names, EVAL_SPLITS)
-        return fit_split_for(data, judged), judged
+        judged = loaded.usual_split(data.split_names, EVAL_SPLITS)
+        return loaded.fit_split_for(data, judged), judged
 
     def _usual(self, data: Dataset) -> Rows:
         fit, judged = self._usual_splits(data)
@@ -161,7 +162,7 @@ class Division:
     @classmethod
     def with_other_split(cls, data: Dataset, eval_split: str | None, *, seed: int = 0) -> Division:
         """Choose fitting rows for a split to judge: the split that `fit_split_for` names, otherwise a stratified half of all rows."""
-        fit_split = fit_split_for(data, eval_split)
+        fit_split = loaded.fit_split_for(data, eval_split)
         if fit_split is None:
             return cls(fit_fraction=0.5, seed=seed)
         return cls(fit_split=fit_split, eval_split=eval_split)
@@ -713,7 +714,7 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
             remedy="apply it to scores of the classes that it was fitted on",
         )
     if isinstance(data, Predictions):
-        if not classes_agree(data.class_names, names):
+        if not loaded.classes_agree(data.class_names, names):
             raise InputError(
                 "the map is for other classes, or for another order of them: "
                 f"{_first_names(names)} against {_first_names(data.class_names)}",

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -16,14 +16,14 @@ from calviz.comparison.over_time import against_the_others
 from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import METRICS, Interval, MetricResult
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
-from calviz.core.events import BinNumber, Reduction
+from calviz.core.events import BinNumber
 from calviz.core.p_values import holm
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample
+from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.sample.slices import no_group_column, slice_sums, sliceable_columns
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import value_text
@@ -319,17 +319,15 @@ class FoldResults(_ByLevel):
     adjusted="the interval is of the mean of the models of these folds, not of a new model",
 )
 @one_blas_thread()
+@shows_options
 def folds(
     data: Dataset | Sample | Profile,
     by: str | Sequence[str] | None = None,
     metrics: Iterable[str] = FOLD_METRICS,
     *,
-    split: str | None = None,
-    reduction: Reduction | str | None = None,
     bins: BinNumber | None = None,
-    seed: int | None = None,
-    resamples: int | None = None,
     min_rows: int = MIN_ROWS,
+    **options: Unpack[EventOptions],
 ) -> FoldResults:
     """Evaluate each fold of a cross-validation by itself, and test which folds differ from the others.
 
@@ -360,9 +358,7 @@ def folds(
     estimate of that variance exists (Bengio & Grandvalet 2004). If models do not differ, rows are exchangeable between folds, so that
     permutations test each fold against the others, as in `calviz.over_time`.
     """
-    sample = Sample.of(
-        data, split=split, reduction=reduction, bins=bins, seed=seed, resamples=resamples
-    )
+    sample = Sample.of(data, bins=bins, **options)
     check_whole("min_rows", min_rows, least=2)
     columns = (
         fold_columns(sample.data) if by is None else (by,) if isinstance(by, str) else tuple(by)
@@ -667,16 +663,14 @@ class SiteResults(_ByLevel):
     adjusted="random effects over the confidence distribution of the variance between sites",
 )
 @one_blas_thread()
+@shows_options
 def sites(
     data: Dataset | Sample | Profile,
     by: str,
     *,
-    split: str | None = None,
-    reduction: Reduction | str | None = None,
-    seed: int | None = None,
-    resamples: int | None = None,
     min_rows: int = MIN_ROWS,
     min_events: int = MIN_EVENTS,
+    **options: Unpack[EventOptions],
 ) -> SiteResults:
     """Evaluate each site by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
 
@@ -700,7 +694,7 @@ def sites(
     The standard error at a site is the width of its 95 % interval on the scale of the summary, divided by 2 x 1.96; for the MCS that of
     a mean. The intercept is calibration in the large, with the slope fixed at 1. See `random_effects`.
     """
-    sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
+    sample = Sample.of(data, **options)
     check_whole("min_rows", min_rows, least=2)
     levels = RowsByLevel.of(sample, (by,), min_rows, min_events)
     cluster = sample.row_draws.cluster

@@ -12,43 +12,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.comparison.fitting import (
-    apply_map,
-    assign_parts,
-    check_fitting_rows,
-    columns_to_fit,
-    make,
-    scores_of,
-)
+from calviz.comparison import fitting
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
-from calviz.core.errors import (
-    InputError,
-    NotAvailable,
-    OptionError,
-    check_level,
-    check_whole,
-    claim,
-)
+from calviz.core.errors import InputError, NotAvailable, OptionError, claim
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
-from calviz.sample.corrected_rates import (
-    CUTOFF,
-    HALF,
-    LabelledRows,
-    RateEstimate,
-    chances_with_sum,
-    correlation,
-    design_of,
-    difference,
-    hits_by_group,
-    naive_rate,
-    p_of_errors,
-    p_of_tables,
-    rogan_gladen,
-)
+from calviz.sample import corrected_rates
+from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstimate
 from calviz.sample.metric_results import Displayed, Summary
 
 #: Level of the tests, and false discovery rate over the groups.
@@ -226,16 +200,16 @@ class Judged(Displayed):
     @cached_property
     def naive(self) -> RateEstimate:
         """Mean of what the judge says."""
-        return naive_rate(self.score, self.confidence, self.cluster)
+        return corrected_rates.naive_rate(self.score, self.confidence, self.cluster)
 
     @cached_property
     def corrected(self) -> dict[str, RateEstimate]:
         """The rate by Rogan and Gladen, by PPI++, and by the labels alone."""
         sums, level = self._sums, self.confidence
         says = (self.score >= CUTOFF).astype(np.float64)
-        design = design_of(says, self.cluster)
+        design = corrected_rates.design_of(says, self.cluster)
         return {
-            "rogan-gladen": rogan_gladen(sums, float(says.mean()), level, design),
+            "rogan-gladen": corrected_rates.rogan_gladen(sums, float(says.mean()), level, design),
             "ppi": sums.tuned(level),
             "human": sums.plain(level),
         }
@@ -305,7 +279,7 @@ class Judged(Displayed):
         return JudgedGroup(
             rows=at.size,
             labelled=sums.n,
-            naive=naive_rate(self.score[at], self.confidence, cluster),
+            naive=corrected_rates.naive_rate(self.score[at], self.confidence, cluster),
             corrected=sums.tuned(self.confidence) if enough else None,
             sensitivity=told["sensitivity"] if enough and tp + fn else None,
             specificity=told["specificity"] if enough and fp + tn else None,
@@ -334,11 +308,14 @@ class Judged(Displayed):
         is_yes, group = self.human[at] == 1, by.codes[at]
         wrong = (self.score[at] >= CUTOFF) != is_yes
         if self.cluster is not None:
-            return p_of_errors(wrong, is_yes, group, len(by.levels), self.cluster[at])
+            return corrected_rates.p_of_errors(
+                wrong, is_yes, group, len(by.levels), self.cluster[at]
+            )
         parts = [
-            hits_by_group(wrong[rows], group[rows], len(by.levels)) for rows in (is_yes, ~is_yes)
+            corrected_rates.hits_by_group(wrong[rows], group[rows], len(by.levels))
+            for rows in (is_yes, ~is_yes)
         ]
-        return p_of_tables([part for part in parts if part is not None])
+        return corrected_rates.p_of_tables([part for part in parts if part is not None])
 
     @cached_property
     def differences(self) -> tuple[RateDifference, ...]:
@@ -362,7 +339,11 @@ class Judged(Displayed):
                 self.groups[a].naive.value - self.groups[b].naive.value,
                 rates[0][a].value - rates[0][b].value,
                 *(
-                    difference(of[a], of[b], correlation(self._sums_of[a], self._sums_of[b]))
+                    corrected_rates.difference(
+                        of[a],
+                        of[b],
+                        corrected_rates.correlation(self._sums_of[a], self._sums_of[b]),
+                    )
                     for of in rates
                 ),
             )
@@ -384,23 +365,25 @@ class Judged(Displayed):
         """
         every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
         spec, looked = RECALIBRATORS[method], np.flatnonzero(self.looked)
-        check_fitting_rows(make(spec, every, {}), self.predictions, every.labels[looked])
+        fitting.check_fitting_rows(
+            fitting.make(spec, every, {}), self.predictions, every.labels[looked]
+        )
         rarer = int(np.bincount(every.labels[looked]).min())
         if rarer < 2:
             raise NotAvailable("recalibrating the judge needs two human labels of each class.")
         folds = min(folds, rarer)
         rng = np.random.default_rng(0)
         if self.cluster is None:
-            part = assign_parts(every.labels[looked], folds, rng)
+            part = fitting.assign_parts(every.labels[looked], folds, rng)
         else:  # all rows of a question lie in one fold
             code = np.unique(self.cluster[looked], return_inverse=True)[1]
             part = rng.permutation(np.arange(code.max() + 1) % folds)[code]
         total, own = np.zeros(self.rows), np.empty(looked.size)
         for fold in range(folds):
-            scores, labels = scores_of(every.take(looked[part != fold]))
-            made = make(spec, every, {})
-            fitted = made.fit(scores, labels, **columns_to_fit(made, every))
-            mapped = apply_map(every, fitted.to_dict())
+            scores, labels = fitting.scores_of(every.take(looked[part != fold]))
+            made = fitting.make(spec, every, {})
+            fitted = made.fit(scores, labels, **fitting.columns_to_fit(made, every))
+            mapped = fitting.apply_map(every, fitted.to_dict())
             assert isinstance(mapped, Predictions)
             score = np.asarray(mapped.probs)[:, 1]
             total += score / folds
@@ -442,7 +425,7 @@ class Judged(Displayed):
 
     def needed(self, width: float) -> int | None:
         """Number of labels for an interval of this width; None if labels of all rows give a wider one."""
-        check_level(width, "width")
+        errors.check_level(width, "width")
         low, high = 1, self.rows
         if self.width(high) > width:
             return None
@@ -462,7 +445,7 @@ class Judged(Displayed):
         Neyman 1934; Zrnic & Candes 2024 (active statistical inference), with uniform sampling mixed in.
         """
         free = np.flatnonzero(~self.looked)
-        check_whole("rows", rows, least=1)
+        errors.check_whole("rows", rows, least=1)
         if rows > free.size:
             raise OptionError(
                 f"'rows' must be at most the {free.size:,} rows without a label, got {rows:,}."
@@ -473,7 +456,9 @@ class Judged(Displayed):
         n = np.bincount(stratum[at], minlength=k)
         share = (np.bincount(stratum[at], self.human[at], minlength=k) + HALF) / (n + 2 * HALF)
         spread = np.sqrt(share * (1 - share))
-        chances = chances_with_sum(spread, np.bincount(stratum[free], minlength=k), rows)
+        chances = corrected_rates.chances_with_sum(
+            spread, np.bincount(stratum[free], minlength=k), rows
+        )
         chance = ((1 - ALIKE) * chances + ALIKE * rows / free.size)[stratum]
         # Systematic sampling in random order: exactly so many rows, each with its chance.
         rng = np.random.default_rng(seed)
@@ -581,8 +566,8 @@ class Judged(Displayed):
         """P-value that the labelled rows are drawn alike from all: by the judge's score, and by group (Bonferroni)."""
         p_values = [self._sums.p_of_choice]
         for factor in self.by.values() if self.chance is None and self.cluster is None else ():
-            table = hits_by_group(self.looked, factor.codes, len(factor.levels))
-            p_values += [p_of_tables([table])] if table is not None else []
+            table = corrected_rates.hits_by_group(self.looked, factor.codes, len(factor.levels))
+            p_values += [corrected_rates.p_of_tables([table])] if table is not None else []
         return min(1.0, len(p_values) * min(p_values))
 
     def summary(self) -> Summary:
@@ -682,7 +667,7 @@ def judge(
 
 def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
     """`judge` for columns that were read."""
-    check_level(confidence, "confidence")
+    errors.check_level(confidence, "confidence")
     score, human, event = columns.aligned()
     said = ~np.isnan(score)
     by = {name: as_groups(column) for name, column in columns.by.items()}

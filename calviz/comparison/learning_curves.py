@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from calviz.core.entry_specs import (
     RecalibratorSpec,
     badness,
 )
-from calviz.core.errors import NotAvailable, OptionError, claim, data_frame
+from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
@@ -31,9 +31,6 @@ from calviz.core.words import bins_words, counted, shorten
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import dataset_of
 from calviz.verdicts.analysis import evaluate
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Number of resamples of the evaluation rows for the verdict on one point.
 VERDICT_RESAMPLES = 300
@@ -487,7 +484,7 @@ class LearningCurve(Displayed):
                     best[p.rows] = p
         return tuple((rows, best[rows].method) for rows in sorted(best))
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per method, number of rows and metric."""
         return data_frame([vars(p) for p in self.points])
 

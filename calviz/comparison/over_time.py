@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,16 +29,13 @@ from calviz.core import blocks, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult, is_of_steps
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
-from calviz.core.events import BinNumber, Reduction
+from calviz.core.events import BinNumber
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
-from calviz.sample.sample import Sample
+from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.verdicts.analysis import evaluate
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Periods with fewer rows are only counted.
 MIN_ROWS = 30
@@ -73,6 +70,7 @@ EVERY: tuple[Every, ...] = get_args(Every)
 
 
 @one_blas_thread()
+@shows_options
 def over_time(
     data: Dataset | Sample | Profile,
     metric: str = RANKED_BY,
@@ -80,14 +78,11 @@ def over_time(
     every: Every | None = None,
     parts: int = PARTS,
     method: str | None = "temperature",
-    split: str | None = None,
-    reduction: Reduction | str | None = None,
     bins: BinNumber | None = None,
-    seed: int | None = None,
-    resamples: int | None = None,
     min_rows: int = MIN_ROWS,
     waiting: Dataset | None = None,
     progress: Callable[[str, int, int], object] | None = None,
+    **options: Unpack[EventOptions],
 ) -> OverTime:
     """Evaluate a metric in each period, test which periods differ from the others, and recalibrate on past rows.
 
@@ -129,9 +124,7 @@ def over_time(
     method (Westfall & Young 1993), which keeps the chance of any false change below 5 %. A change may be due to the model, to the
     labels, or to a different mix of rows.
     """
-    sample = Sample.of(
-        data, split=split, reduction=reduction, bins=bins, seed=seed, resamples=resamples
-    )
+    sample = Sample.of(data, bins=bins, **options)
     spec, progress = METRICS[metric], progress or (lambda *_: None)
     if sample.data.times is None:
         raise NotAvailable(
@@ -822,7 +815,7 @@ class OverTime:
         changed = [p for p in self.periods if p.adjusted <= self.level]
         return tuple(sorted(changed, key=lambda p: (p.adjusted, p.p_value)))
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> errors.DataFrame:
         """Return a table with one row per period."""
 
         def row(p: Period) -> dict[str, object]:

@@ -12,16 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from calviz.comparison import difference_intervals
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
-from calviz.comparison.difference_intervals import (
-    Spread,
-    Weighted,
-    Z,
-    critical,
-    difference,
-    from_single_intervals,
-    is_inverted,
-)
+from calviz.comparison.difference_intervals import Spread, Weighted, Z, difference
 from calviz.core.blocks import (
     FloatArray,
     IntArray,
@@ -187,7 +180,9 @@ class PairedMetric:
         else:
             correlation = float(off[0] @ off[1]) / scale * self.shrunk
         values = self.values[one], self.values[other]
-        return from_single_intervals(values, (single[0], single[1]), correlation)
+        return difference_intervals.from_single_intervals(
+            values, (single[0], single[1]), correlation
+        )
 
     @once_per_view
     def _closed_interval(self, name: str, z: float) -> Interval | None:
@@ -210,7 +205,7 @@ class PairedMetric:
 
     @once_per_view
     def _critical(self, pairs: Pairs) -> float:
-        z = critical(self.draws, pairs)
+        z = difference_intervals.critical(self.draws, pairs)
         # Far out in Student's tails, pairs are hardly correlated: all of them count (Bonferroni).
         return max(z, -float(ndtri(0.025 / len(pairs)))) if self.units <= FEW_UNITS else z
 
@@ -416,7 +411,9 @@ _POPULATIONS = "in simulated populations"
 
 def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, FloatArray]]:
     def metrics(weights: RowWeights, done: int) -> dict[str, FloatArray]:
-        out = weighted.values(weights, lambda m: not is_inverted(m) or m.direction == "zero")
+        out = weighted.values(
+            weights, lambda m: not difference_intervals.is_inverted(m) or m.direction == "zero"
+        )
         left = POPULATION_RESAMPLES - done
         if left > 0:
             scaled = weighted.scaled(weights[:, :left])

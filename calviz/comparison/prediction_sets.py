@@ -5,23 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import betainc, ndtri
 
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division, judged_within
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
 from calviz.core.entry_specs import Interval
-from calviz.core.errors import (
-    NotAvailable,
-    OptionError,
-    check_choice,
-    check_level,
-    claim,
-    data_frame,
-)
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, fisher_below, holm
 from calviz.core.predictions import Dataset, Predictions
@@ -29,10 +23,6 @@ from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
 from calviz.sample.sample import Sample, dataset_of, rows_where
 from calviz.sample.slices import counts_as, slice_sums
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: How sets are formed.
 SetMethod = Literal["lac", "aps"]
@@ -142,9 +132,9 @@ class PredictionSets:
             "p_value": [s.p_value for s in every],
         }
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> errors.DataFrame:
         """Return `columns` as a data frame."""
-        return data_frame(dict(self.columns()))
+        return errors.data_frame(dict(self.columns()))
 
     @property
     def what_is_chosen(self) -> str:
@@ -157,7 +147,7 @@ class PredictionSets:
         below = [c for c in self.classes if c.p_value <= 1 - self.level]
         return min(below, key=lambda c: c.coverage, default=None)
 
-    @claim(
+    @errors.claim(
         "set-coverage-by-class",
         says="valid on average, not for every class: of 'x' they hold 71.0 %",
         chosen="the class with the least coverage",
@@ -269,9 +259,9 @@ def prediction_sets(
     (a threshold for each class).
     """
     data = _checked_data(data)
-    check_choice("method", method, get_args(SetMethod))
-    check_level(level)
-    check_level(coverage, "coverage")
+    errors.check_choice("method", method, get_args(SetMethod))
+    errors.check_level(level)
+    errors.check_level(coverage, "coverage")
     division = division or Division(**rows)
     if division.cross_fit is not None or division.in_sample:
         raise OptionError(

@@ -18,41 +18,16 @@ from calviz.comparison.fitting import (
     reading_for_map,
     scores_of,
 )
+from calviz.core import errors
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import (
-    DEFAULT_SAMPLE_ROWS,
-    InputError,
-    NotAvailable,
-    OptionError,
-    folder_for,
-    needs,
-    real_path,
-    replacing,
-    shortened,
-)
+from calviz.core.errors import DEFAULT_SAMPLE_ROWS, InputError, NotAvailable, OptionError, real_path
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.core.words import counted
-from calviz.data.any_size.file_sources import (
-    TableFiles,
-    check_columns,
-    error_of_path,
-    find,
-    no_panic,
-    profile_layout,
-    scan,
-)
-from calviz.data.any_size.sampling import (
-    FIT,
-    JUDGED,
-    RowSample,
-    SampledBlock,
-    predictions_of,
-    rehashed,
-    sample_rows,
-    why_refused,
-)
+from calviz.data.any_size import file_sources, sampling
+from calviz.data.any_size.file_sources import TableFiles
+from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, SampledBlock
 from calviz.data.format import ReadingOptions, options_of
 from calviz.recalibrators.base import load_map
 
@@ -144,7 +119,9 @@ def recalibrate_files(
     target_names(paths, folder)
     if rows < LEAST_ROWS:
         raise OptionError(f"a recalibrator needs at least {LEAST_ROWS} rows, got {rows!r}.")
-    sample = sample_rows(paths, rows, fit_split=fit_split, seed=seed, model=model, **options)
+    sample = sampling.sample_rows(
+        paths, rows, fit_split=fit_split, seed=seed, model=model, **options
+    )
     if not sample.counts[1].any() and sample.splits == (None, None):
         raise InputError(
             f"there are {sample.data.n:,} rows, and {rows:,} are to be drawn: none are left to judge on",
@@ -184,7 +161,7 @@ class _Marks:
         # The split may be in the name of a folder, and is not needed here.
         block = SampledBlock.of(table, replace(layout, split=None))
         copies = block.copies
-        fits, _ = self._taken(rehashed(block.hashes, 0), copies)
+        fits, _ = self._taken(sampling.rehashed(block.hashes, 0), copies)
         divided = (fits > 0) & (fits < copies)
         rows = np.repeat(np.arange(copies.size), 1 + divided)
         second = np.diff(rows, prepend=-1) == 0
@@ -242,10 +219,10 @@ def apply_to_files(
     InputError, OptionError
         If the map does not fit the data or a row cannot be used; the sentence names the file.
     """
-    needs("pyarrow")
+    errors.needs("pyarrow")
     import narwhals as nw
 
-    files, target = find(sources), Path(folder)
+    files, target = file_sources.find(sources), Path(folder)
     names = target_names(sources, folder)
     options = options or ReadingOptions()
     if marks is None:
@@ -257,11 +234,13 @@ def apply_to_files(
         )
     first = TableFiles(files.paths[:1], files.kind, files.hive)
     try:
-        with no_panic():
-            layout = profile_layout(nw.from_native(scan(first, "polars")), options, model=model)
+        with file_sources.no_panic():
+            layout = file_sources.profile_layout(
+                nw.from_native(file_sources.scan(first, "polars")), options, model=model
+            )
     except Exception as error:
-        raise error_of_path(error, first.paths[0], options) from None
-    with folder_for(target):
+        raise file_sources.error_of_path(error, first.paths[0], options) from None
+    with errors.folder_for(target):
         for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
             checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
             _apply_to_file(TableFiles((path,), files.kind), layout, record, target / name, marks)
@@ -281,7 +260,7 @@ def _apply_to_file(
                 raise
             _apply(file, layout, record, out, marks, careful=True)
     except _BlockRefused as refused:
-        raise why_refused(file, layout, refused.reason).in_file(path.name) from None
+        raise sampling.why_refused(file, layout, refused.reason).in_file(path.name) from None
     except InputError as error:
         raise error.in_file(path.name) from None
 
@@ -290,7 +269,7 @@ def target_names(
     sources: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str]
 ) -> list[str]:
     """Return the names of the output files; raises OptionError if two are equal, or if the folder is that of the sources."""
-    paths = find(sources).paths
+    paths = file_sources.find(sources).paths
     names = [f"{path.stem}.parquet" for path in paths]
     if len(set(names)) < len(names):
         raise OptionError(
@@ -331,7 +310,7 @@ def _apply(
     import pyarrow.parquet as pq
 
     writer, needed = None, load_map(record).needed_columns
-    with replacing(out) as temporary_path:
+    with errors.replacing(out) as temporary_path:
         try:
             for block, predictions in _blocks(file, layout, careful):
                 checkpoint()
@@ -393,13 +372,15 @@ def _blocks(
     import polars as pl
 
     try:
-        with no_panic():
-            frame = scan(file, "polars", floats=layout.columns, careful=careful)
-            check_columns(frame.collect_schema().names(), layout.columns, file.paths[0].name)
+        with file_sources.no_panic():
+            frame = file_sources.scan(file, "polars", floats=layout.columns, careful=careful)
+            file_sources.check_columns(
+                frame.collect_schema().names(), layout.columns, file.paths[0].name
+            )
             for block in frame.collect_batches(chunk_size=rows, maintain_order=True):
                 scores = block.select(layout.columns).to_numpy()
                 labels = np.zeros(len(scores), dtype=np.int32)
-                yield block, predictions_of(scores, labels, layout)
+                yield block, sampling.predictions_of(scores, labels, layout)
     except (InputError, pl.exceptions.PolarsError, RuntimeError) as error:
         raise _BlockRefused(error) from None
 
@@ -430,7 +411,7 @@ def _with_scores(block: Any, calibrated: Dataset, layout: ProfileColumns) -> Any
         for name in names:
             if name in block.columns:
                 raise InputError(
-                    f"the column '{shortened(name)}' exists already, and the probabilities of the logits need its name",
+                    f"the column '{errors.shortened(name)}' exists already, and the probabilities of the logits need its name",
                     remedy="rename it",
                 )
     return block.with_columns(pl.Series(name, scores[:, k]) for k, name in enumerate(names))

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -360,7 +360,11 @@ def needs(*packages: str) -> None:
         raise MissingPackage(*missing)
 
 
-def data_frame(content: Any, **options: Any) -> pd.DataFrame:
+#: A data frame of pandas, which is not imported for its name.
+DataFrame: TypeAlias = "pd.DataFrame"
+
+
+def data_frame(content: Any, **options: Any) -> DataFrame:
     """Return a pandas data frame; it is imported here, as it takes half a second that most commands can save."""
     needs("pandas")
     import pandas as pd

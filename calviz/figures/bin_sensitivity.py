@@ -5,34 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Conventions, figure, takes_weights
 from calviz.core.errors import check_level
 from calviz.core.events import BinNumber, Reduction, Scheme, check_bins, make_edges
-from calviz.core.words import (
-    SINGLE_ROW,
-    counted,
-    decimal,
-    level_text,
-    percent,
-    plotly_text,
-    points,
-    points_decimals,
-    points_text,
-    shorten,
-    with_short_class,
-)
+from calviz.core.words import SINGLE_ROW, counted, points, points_decimals
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, facts, named
 from calviz.figures.marks import UNFADED, Picture, Sheet, Trace, area, line, markers, vertical_mark
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
-from calviz.sample.sample import Sample
+from calviz.sample.sample import BinOptions, Sample, shows_options
 
 Placed = Literal["equal-width", "equal-mass"]
 
@@ -77,19 +66,15 @@ class BinSensitivity(ScoreFigure):
     floor: dict[Placed, tuple[FloatArray, FloatArray]]
 
     @classmethod
+    @shows_options
     def compute(
         cls,
         data: Data,
         *,
-        reduction: Reduction | str | None = None,
-        bins: BinNumber | None = None,
-        scheme: Scheme | None = None,
         most: int = 100,
         level: float = 0.95,
         band: bool = True,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
+        **options: Unpack[BinOptions],
     ) -> Self:
         """Compute the ECE for every number of bins, and its noise floor from redrawn hits.
 
@@ -116,15 +101,7 @@ class BinSensitivity(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(
-            data,
-            split=split,
-            reduction=reduction,
-            bins=bins,
-            scheme=scheme,
-            seed=seed,
-            resamples=resamples,
-        )
+        sample = Sample.of(data, **options)
         redrawing = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
         schemes: tuple[Placed, ...] = get_args(Placed)
         floors = {"most": most, "level": level, **redrawing}
@@ -179,7 +156,7 @@ class BinSensitivity(ScoreFigure):
         ]
         if self.chosen is not None:
             kind = counted(self.bins, f"{self.scheme} bin")
-            parts.append(f"With {kind} it is {points_text(self.chosen)}.")
+            parts.append(f"With {kind} it is {words.points_text(self.chosen)}.")
         if self.floor:
             inside = np.concatenate([self.ece[s] <= high for s, (_, high) in self.floor.items()])
             parts.append(_verdict(float(inside.mean())))
@@ -215,9 +192,7 @@ def _verdict(inside: float) -> str:
         return "It lies above what noise explains for every number of bins."
     if inside > 0.9:
         return "For nearly every number of bins noise explains it."
-    return (
-        f"For {percent(inside, 0)} of these binnings noise explains it: the choice of bins decides."
-    )
+    return f"For {words.percent(inside, 0)} of these binnings noise explains it: the choice of bins decides."
 
 
 # ---- Sweep over the numbers of bins
@@ -304,7 +279,7 @@ def _traces(f: BinSensitivity, sheet: Sheet) -> Iterator[Trace]:
     p, x = sheet.palette, f.counts.astype(np.float64)
     if f.floor:
         mean, high = f.floor[f.scheme]
-        name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
+        name = f"{words.level_text(f.level)} range if calibrated ({f.scheme})"
         yield area(x, np.zeros(x.size), 100 * high, p.calibrated, name=name, legendrank=3)
         look: Trace = {"width": 1.5, "dash": "2px,3px", "name": "Mean if calibrated"}
         hover = "mean if calibrated %{y:.2f} points"
@@ -343,7 +318,7 @@ def _mark_label(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]
     right = f.bins < 0.6 * f.counts.size
     upper = 100 * f.chosen < 0.55 * room
     yield marks.label(
-        f"{counted(f.bins, 'bin')}: <b>{points_text(f.chosen)}</b>",
+        f"{counted(f.bins, 'bin')}: <b>{words.points_text(f.chosen)}</b>",
         sheet.palette,
         x=f.bins,
         y=0.97 * room if upper else 0.04 * room,
@@ -442,9 +417,9 @@ class EceByLibrary(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn: one line each."""
         c = self.conventions
-        reduction = with_short_class(Reduction.of(c.reduction)).label
+        reduction = words.with_short_class(Reduction.of(c.reduction)).label
         details = facts(c.split, counted(c.rows, "row"), reduction)
-        return shorten(c.name, NAME_LENGTH), details, "ECE by library"
+        return words.shorten(c.name, NAME_LENGTH), details, "ECE by library"
 
     def describe(self) -> str:
         """Say in plain words how far apart the conventions are."""
@@ -491,8 +466,8 @@ _FROM_EDGE = 0.25
 def _label(dot: LibraryEce, sheet: Sheet) -> str:
     if dot.library == "calviz":
         return "<b>calviz</b>"
-    call = f'<span style="color:{sheet.palette.muted}">{plotly_text(dot.call)}</span>'
-    return f"{plotly_text(dot.library)}<br>{call}"
+    call = f'<span style="color:{sheet.palette.muted}">{words.plotly_text(dot.call)}</span>'
+    return f"{words.plotly_text(dot.library)}<br>{call}"
 
 
 def _library_traces(figure: EceByLibrary, highest: float, sheet: Sheet) -> Iterator[Trace]:
@@ -529,7 +504,7 @@ def _library_traces(figure: EceByLibrary, highest: float, sheet: Sheet) -> Itera
             edge=p.paper,
             edge_width=1,
             mode="markers+text",
-            text=[decimal(v, points_decimals(figure.conventions.ece)) for v in values],
+            text=[words.decimal(v, points_decimals(figure.conventions.ece)) for v in values],
             textposition=["middle left" if is_left else "middle right" for is_left in left],
             textfont={"size": 12, "color": p.ink},
             cliponaxis=False,

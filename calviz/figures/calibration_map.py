@@ -8,20 +8,13 @@ from typing import Any, Self, Unpack, get_args
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
-from calviz.core.words import (
-    decimal,
-    level_text,
-    plotly_text,
-    points,
-    points_decimals,
-    shorten,
-    with_short_class,
-)
+from calviz.core.words import decimal, points
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, named, score_lines
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, Trace, area, circles, line, markers
@@ -171,7 +164,7 @@ class CalibrationMap(Figure):
         kind = ", with a range where rows of equal score get different scores"
         kind = "" if self.is_function else kind
         return (
-            f"Calibration map of {shorten(self.name, NAME_LENGTH) or 'a recalibrator'}, {self.n:,} rows{kind}. "
+            f"Calibration map of {words.shorten(self.name, NAME_LENGTH) or 'a recalibrator'}, {self.n:,} rows{kind}. "
             f"The median score goes from {decimal(one)} to {decimal(two)} "
             f"({points(two - one)} points)." + ("" if self.dip is None else f" {self.falls()}.")
         )
@@ -335,7 +328,7 @@ class CalibrationCurve(ScoreFigure):
     def _points(self) -> str:
         if not np.isfinite(self.distance) or self.n == 1:
             return "undefined"
-        return f"{points(self.distance, points_decimals(self.distance))} points"
+        return f"{points(self.distance, words.points_decimals(self.distance))} points"
 
     def describe(self) -> str:
         """Say how far the curve is from the diagonal, and where it is furthest."""
@@ -358,16 +351,16 @@ class CalibrationCurve(ScoreFigure):
             )
             text += (
                 f" Furthest, among all but the outermost rows, at a score of {score}, where {hits} are hits "
-                f"({level_text(self.level)} band {low} to {high})."
+                f"({words.level_text(self.level)} band {low} to {high})."
             )
         return text
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the curve over its band; thin beyond `inner`, where rows are few."""
-        reduction = with_short_class(self.reduction)
+        reduction = words.with_short_class(self.reduction)
         # On a narrow page the height shrinks with the width, so that the panel stays square.
         room = _TALL if sheet.width is None else max(sheet.width - _MARGINS[0] - _MARGINS[1], 100)
-        titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
+        titles = (words.plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
         return sheet.picture(
             self._traces(sheet),
             inner=min(_TALL, room),
@@ -379,7 +372,7 @@ class CalibrationCurve(ScoreFigure):
         """Yield the band, the diagonal, and the curve: thin from end to end, thick inside `inner`."""
         b, p = self.band, sheet.palette
         finite = np.isfinite(b.probability)
-        name, fill = f"{level_text(self.level)} band", p.glaze(p.blue, 0.2)
+        name, fill = f"{words.level_text(self.level)} band", p.glaze(p.blue, 0.2)
         ends = b.low[finite], b.high[finite]
         yield area(b.score[finite], *ends, fill, name=name, legendrank=2, visible=self.n > 1)
         unit, ideal = np.array([0.0, 1.0]), "Perfect calibration"

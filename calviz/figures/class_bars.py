@@ -9,19 +9,11 @@ from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level
-from calviz.core.words import (
-    counted,
-    decimals_for,
-    level_text,
-    listed,
-    outside_range,
-    plotly_text,
-    points,
-    told_apart,
-)
+from calviz.core.words import counted, listed, plotly_text
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns
 from calviz.figures.marks import UNFADED, Drawing, Overlay, Page, Sheet, Trace, drawn, line, packed
@@ -282,7 +274,9 @@ class ClassBars(SampleFigure):
         beyond = self.beyond
         if self.band is not None and beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
-            value, low, high = outside_range(*(float(v[worst]) for v in (self.value, *self.band)))
+            value, low, high = words.outside_range(
+                *(float(v[worst]) for v in (self.value, *self.band))
+            )
             way = _WORDS[self.mode][0 if beyond[worst] > 0 else 1]
             text += (
                 f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
@@ -408,21 +402,18 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     return widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
 
 
-def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
-    """Both quantiles per class over the resamples in which the class has rows: from (B, K) to (K,) each."""
+def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> FloatArray:
+    """Both quantiles per class over the resamples in which the class has rows: from (B, K) to (2, K)."""
     # Resamples without rows of the class are set to inf, so that they are sorted behind the others.
     ordered = np.sort(np.where(rows > 0, values, np.inf), axis=0)
     some = np.count_nonzero(rows > 0, axis=0)
-    ends = []
-    for q in ((1 - level) / 2, (1 + level) / 2):
-        place = q * np.maximum(some - 1, 0)
-        left = place.astype(np.intp)
-        right = np.minimum(left + 1, np.maximum(some - 1, 0))
-        low, high = (np.take_along_axis(ordered, at[None], axis=0)[0] for at in (left, right))
-        filled = some > 0
-        low, high = (np.where(filled, end, np.nan) for end in (low, high))
-        ends.append(low + (place - left) * (high - low))
-    return ends[0], ends[1]
+    ordered[:, some == 0] = np.nan
+    last = np.maximum(some - 1, 0)
+    place = np.outer([(1 - level) / 2, (1 + level) / 2], last)
+    left = place.astype(np.intp)
+    ends = left, np.minimum(left + 1, last)
+    low, high = (np.take_along_axis(ordered, at, axis=0) for at in ends)
+    return np.asarray(low + (place - left) * (high - low))
 
 
 # ---- Drawing
@@ -462,7 +453,7 @@ class _Bars:
     @cached_property
     def names(self) -> list[str]:
         """Short names of the drawn classes."""
-        return told_apart((self.figure.class_name[i] for i in self.shown), _NAME)
+        return words.told_apart((self.figure.class_name[i] for i in self.shown), _NAME)
 
     @property
     def cut(self) -> bool:
@@ -524,7 +515,7 @@ class _Bars:
                 thickness=1.5,
                 width=3,
             ),
-            name=f"{level_text(f.level)} interval",
+            name=f"{words.level_text(f.level)} interval",
             showlegend=bool(has.any()),
             hover=[_hover(f, int(i)) for i in at],
             legendrank=4,
@@ -662,18 +653,18 @@ def _curve_axes(sheet: Sheet, count: int, across: list[float], down: list[float]
 
 def _hover(f: ClassBars, i: int) -> str:
     value, beyond = float(f.value[i]), float(f.beyond[i])
-    decimals = decimals_for(100 * value, most=3)
+    decimals = words.decimals_for(100 * value, most=3)
 
     def ends(pair: tuple[FloatArray, FloatArray]) -> str:
-        return " to ".join(points(float(end[i]), decimals) for end in pair)
+        return " to ".join(words.points(float(end[i]), decimals) for end in pair)
 
     lines = [
         f"<b>{plotly_text(f.class_name[i], 40)}</b>",
         f"{counted(int(f.rows[i]), 'row')} {'predicted as this' if f.mode == 'predicted-class' else 'with this label'}",
-        f"{points(value, decimals)} points",
+        f"{words.points(value, decimals)} points",
     ]
     if np.isfinite(f.interval[0][i]):
-        lines.append(f"{level_text(f.level)} interval {ends(f.interval)}")
+        lines.append(f"{words.level_text(f.level)} interval {ends(f.interval)}")
     if f.mode == "one-vs-rest":
         expected = f.n * value + float(f.rows[i])
         lines.append(f"Expected {expected:,.1f} rows, seen {int(f.rows[i]):,}")

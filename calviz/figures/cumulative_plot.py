@@ -13,14 +13,13 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import Interval, figure
 from calviz.core.errors import OptionError, check_choice, check_level, claim
-from calviz.core.events import Reduction
 from calviz.core.words import SINGLE_ROW, decimal, level_text, plotly_text, points, points_text
 from calviz.figures import marks
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import BUCKETS, Drawing, Overlay, Page, Sheet, Trace, area, drawn, line
 from calviz.figures.reliability import fractiles, isotonic_curve, smoothed_gap
 from calviz.sample.error_bars import Redrawing, resampled
-from calviz.sample.sample import Sample
+from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import Verdict
@@ -85,17 +84,15 @@ class Cumulative(ScoreFigure):
     maximum: int
 
     @classmethod
+    @shows_options
     def compute(
         cls,
         data: Data,
         *,
-        reduction: Reduction | str | None = None,
         estimate: Estimate = "smooth",
         level: float = 0.95,
         band: bool = True,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
+        **options: Unpack[EventOptions],
     ) -> Self:
         """Compute the cumulative sums, and the bands from redrawn hits.
 
@@ -118,7 +115,7 @@ class Cumulative(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
+        sample = Sample.of(data, **options)
         check_choice("estimate", estimate, get_args(Estimate))
         view = sample.view(steps)
         upto, gap = fractiles(view), view.cumulative_gap

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import Interval, figure, takes_weights
-from calviz.core.errors import OptionError, check_level, claim, data_frame
+from calviz.core.errors import DataFrame, OptionError, check_level, claim, data_frame
 from calviz.core.words import decimal, decimals_for, level_text, percent, plotly_text
 from calviz.data.loaded import fit_split_for
 from calviz.figures import marks
@@ -22,10 +22,6 @@ from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled, s
 from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.step_views import ranked, top_label_steps
 from calviz.sample.steps import Steps
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: Thresholds of the curve: this many evenly spaced ones, and about as many quantiles of the scores.
 POINTS = 120
@@ -361,7 +357,7 @@ class Decision(SampleFigure):
         ends = end_columns("cost", self.band, self.cost)
         return {"threshold": self.threshold, "cost": self.cost, **ends}
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> DataFrame:
         """Return the rules as a table, one row each, with costs per prediction."""
         rules = self.rules.values()
         shares = ("threshold", "kept", "referred", "accuracy", "cost")

@@ -7,23 +7,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval
-from calviz.core.errors import OptionError, check_level, data_frame, known_names, visible
+from calviz.core.errors import DataFrame, OptionError, check_level, data_frame, known_names, visible
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
 from calviz.sample.error_bars import Redrawing, interval, resampled, widened
-from calviz.sample.sample import Sample
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from calviz.sample.sample import EventOptions, Sample, shows_options
 
 V = TypeVar("V", bound=Any)
 #: Maximum length of the name of the data, in characters.
@@ -168,7 +164,7 @@ class Figure(ABC):
         """Return the drawn values by column name."""
         raise NotImplementedError
 
-    def frame(self, *args: Any, **options: Any) -> pd.DataFrame:
+    def frame(self, *args: Any, **options: Any) -> DataFrame:
         """Return exactly the drawn values as a table; arguments are those of `columns`."""
         return data_frame(dict(self.columns(*args, **options)))
 
@@ -331,16 +327,8 @@ class ResampledFigure(ScoreFigure):
     """A score figure that has no options of its own."""
 
     @classmethod
-    def compute(
-        cls,
-        data: Data,
-        *,
-        reduction: Reduction | str | None = None,
-        level: float = 0.95,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
-    ) -> Self:
+    @shows_options
+    def compute(cls, data: Data, *, level: float = 0.95, **options: Unpack[EventOptions]) -> Self:
         """Compute the figure.
 
         Parameters
@@ -358,7 +346,7 @@ class ResampledFigure(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
+        sample = Sample.of(data, **options)
         return cls._from_sample(sample, level, cls._fields(sample, level=level))
 
     @classmethod

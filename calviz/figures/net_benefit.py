@@ -14,7 +14,6 @@ from calviz.core.blocks import BoolArray, FloatArray, checkpoint, quotient
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level, claim
-from calviz.core.events import Reduction
 from calviz.core.p_values import at_most
 from calviz.core.words import SINGLE_ROW, decimal, level_text, percent, plotly_text
 from calviz.figures import marks
@@ -31,7 +30,7 @@ from calviz.sample.error_bars import (
     widened,
     widening_of,
 )
-from calviz.sample.sample import Sample
+from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 
@@ -86,16 +85,9 @@ class NetBenefit(ScoreFigure):
     few_clusters: bool = False
 
     @classmethod
+    @shows_options
     def compute(
-        cls,
-        data: Data,
-        *,
-        reduction: Reduction | str | None = None,
-        level: float = 0.95,
-        band: bool = True,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
+        cls, data: Data, *, level: float = 0.95, band: bool = True, **options: Unpack[EventOptions]
     ) -> Self:
         """Compute net benefits from the hits and misses above every cutoff.
 
@@ -120,7 +112,7 @@ class NetBenefit(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
+        sample = Sample.of(data, **options)
         view = sample.view(steps)
         # Round the cutoffs to the precision of the scores, so that a single-precision score of 0.3 reaches 0.3.
         at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)

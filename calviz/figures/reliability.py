@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 from scipy.ndimage import convolve1d
@@ -16,30 +16,19 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Interval, Theme, figure
-from calviz.core.errors import OptionError, check_choice, check_level, data_frame
-from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
+from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame
+from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
+from calviz.sample import step_views
 from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
 from calviz.sample.error_bars import Redrawing, resampled
-from calviz.sample.sample import Sample, chosen_bins, dataset_of
-from calviz.sample.step_views import (
-    NARROWEST,
-    grid_size,
-    smooth,
-    spread_parts,
-    steps,
-    triweight_response,
-)
+from calviz.sample.sample import BinOptions, Sample, chosen_bins, dataset_of, shows_options
 from calviz.sample.steps import Steps
 from calviz.verdicts.joint_tests import collect_evidence
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
@@ -149,19 +138,15 @@ class Reliability(ScoreFigure):
         return ReliabilityOverlay(name, role, self.mean_score, self.observed, count)
 
     @classmethod
+    @shows_options
     def compute(
         cls,
         data: Data,
         *,
-        reduction: Reduction | str | None = None,
-        bins: BinNumber | None = None,
-        scheme: Scheme | None = None,
         level: float = 0.95,
         band: bool = True,
-        seed: int | None = None,
-        resamples: int | None = None,
-        split: str | None = None,
         curves: tuple[CurveKind, ...] = (),
+        **options: Unpack[BinOptions],
     ) -> Self:
         """Bin the rows and compute the intervals and the band.
 
@@ -188,18 +173,10 @@ class Reliability(ScoreFigure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(
-            data,
-            split=split,
-            reduction=reduction,
-            bins=bins,
-            scheme=scheme,
-            seed=seed,
-            resamples=resamples,
-        )
+        sample = Sample.of(data, **options)
         whole = data.data if isinstance(data, Sample) else dataset_of(data)
         selected: IntArray | None = None
-        if split is not None:
+        if (split := options.get("split")) is not None:
             assert whole.splits is not None
             selected = np.flatnonzero(whole.splits.mask(split))
             if whole.weights is not None:
@@ -314,7 +291,7 @@ class Reliability(ScoreFigure):
             **end_columns("band", self.band, self.bin),
         }
 
-    def curves_frame(self) -> pd.DataFrame:
+    def curves_frame(self) -> DataFrame:
         """Return the points of the curves as a table, one row each; empty without curves."""
         names = [kind for kind, curve in self.curves.items() for _ in curve.score]
         columns = [np.concatenate([[], *part]) for part in zip(*self.curves.values(), strict=True)]
@@ -470,7 +447,7 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
     curves: dict[CurveKind, Curve] = {}
     for kind in kinds:
         check_choice("curves", kind, get_args(CurveKind))
-        view = sample.view(steps)
+        view = sample.view(step_views.steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
             some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
@@ -516,12 +493,12 @@ def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
     Zhang et al. 2020, section 4.1 and appendices B and C.
     """
     n, width = float(view.n), _half_width(view)
-    if width < NARROWEST:
+    if width < step_views.NARROWEST:
         return view.score[:1], np.array([float(view.hits.sum()) / n])
-    size = grid_size(width, nodes=32)
-    response = triweight_response(width, size)
+    size = step_views.grid_size(width, nodes=32)
+    response = step_views.triweight_response(width, size)
     rows, hits = (
-        np.maximum(smooth(spread_parts(view, mass, size), response), 0)
+        np.maximum(step_views.smooth(step_views.spread_parts(view, mass, size), response), 0)
         for mass in (lambda part: part.count, lambda part: part.hits)
     )
     nodes = np.linspace(0, 1, size)

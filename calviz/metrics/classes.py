@@ -9,18 +9,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    checkpoint,
-    column_group,
-    for_columns,
-    group_starts,
-    quotient,
-    rows_by_class,
-    runs,
-)
+from calviz.core import blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
@@ -169,9 +159,9 @@ class _RankedColumns(NamedTuple):
 
 def _ranked_groups(probs: FloatArray) -> Iterator[_RankedColumns]:
     n = probs.shape[0]
-    for first in group_starts(probs):
-        checkpoint()
-        columns = column_group(probs, first)
+    for first in blocks.group_starts(probs):
+        blocks.checkpoint()
+        columns = blocks.column_group(probs, first)
         order, score = _sorted(columns)
         for j, column in enumerate(score):
             score[j] = tied_scores(column)
@@ -222,14 +212,14 @@ class _Intervals:
     """
 
     def __init__(self, data: Predictions, first: int) -> None:
-        columns = column_group(data.probs, first)
+        columns = blocks.column_group(data.probs, first)
         self._data, self._first = data, first
         g, n = columns.shape
         #: The interval of each row in each column, numbered through the columns.
         self._interval = np.empty((n, g), dtype=np.int32)
         self._starts = [0]
         for j, column in enumerate(columns):
-            checkpoint()
+            blocks.checkpoint()
             self._cut(column, j)
         self._tables = RowTables(n, entries=data.probs.size, length=INTERVAL_ROWS)
 
@@ -263,7 +253,7 @@ class _Intervals:
     def errors(self, weights: RowWeights) -> FloatArray:
         """Errors if row i counts ``weights[i]`` times; weights of shape (n, b) give errors of shape (b, g)."""
         step = max(1, INTERVAL_SUMS // self._starts[-1])
-        parts = [self._errors(weights[:, some]) for some in runs(0, weights.shape[1], step)]
+        parts = [self._errors(weights[:, some]) for some in blocks.runs(0, weights.shape[1], step)]
         return np.concatenate(parts)
 
     def _errors(self, weights: RowWeights) -> FloatArray:
@@ -271,7 +261,7 @@ class _Intervals:
         out = np.zeros((sums.shape[1], self._interval.shape[1]))
         for largest, first, last in zip(out.T, self._starts, self._starts[1:], strict=False):
             carried = np.zeros(sums.shape[1])
-            for part in runs(first, last):
+            for part in blocks.runs(first, last):
                 upto = np.cumsum(sums[part], axis=0, dtype=np.float64)
                 upto += carried
                 carried = upto[-1].copy()
@@ -281,7 +271,7 @@ class _Intervals:
 
 def _weighted_errors_of(data: Predictions) -> Callable[[RowWeights], FloatArray]:
     """Function of weights, shape (n, b), that returns the errors of all columns, shape (b, K)."""
-    groups = [_Intervals(data, first) for first in group_starts(data.probs)]
+    groups = [_Intervals(data, first) for first in blocks.group_starts(data.probs)]
     return lambda weights: np.concatenate([group.errors(weights) for group in groups], axis=1)
 
 
@@ -290,14 +280,14 @@ def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
     n, k = probs.shape
     out = np.empty(k)
     # Searching for the rows of each class needs no memory, but takes too long with many classes.
-    rows = rows_by_class(labels, k) if k > FEW_CLASSES else None
+    rows = blocks.rows_by_class(labels, k) if k > FEW_CLASSES else None
 
     def work(j: int, column: FloatArray) -> None:
         hits = np.sort(column[labels == j if rows is None else rows[j]])
         column.sort()
         out[j] = _one_error(*_tied(column, hits))
 
-    for_columns(probs, work)
+    blocks.for_columns(probs, work)
     return np.asarray(out / n)
 
 
@@ -344,7 +334,7 @@ def _weighted_errors(probs: FloatArray, labels: IntArray, weights: FloatArray) -
         for error, y in zip(out, labels, strict=True):
             error[j] = np.abs(upto - np.cumsum(own * (y[order] == j))[ends]).max()
 
-    for_columns(probs, work)
+    blocks.for_columns(probs, work)
     return np.asarray(out / weights.sum())
 
 
@@ -511,7 +501,7 @@ def _fraction(chosen: BoolArray, view: TrueClassErrors) -> FloatArray:
 
 
 def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
-    return quotient((values * chosen).sum(axis=-1), chosen.sum(axis=-1))
+    return blocks.quotient((values * chosen).sum(axis=-1), chosen.sum(axis=-1))
 
 
 @_size(label="wsECE", formula=r"\sum_k \frac{n_k}{N} \mathrm{ECE}_k")
@@ -538,7 +528,7 @@ def cece(view: TrueClassErrors) -> FloatArray:
 
     Errors of shape (..., K) give values of shape (...).
     """
-    return quotient((view.ece**2).sum(axis=-1), view.ece.sum(axis=-1), otherwise=0.0)
+    return blocks.quotient((view.ece**2).sum(axis=-1), view.ece.sum(axis=-1), otherwise=0.0)
 
 
 @_positive(

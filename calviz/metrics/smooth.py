@@ -13,23 +13,10 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.core.errors import OptionError
-from calviz.sample import cell_bounds
+from calviz.sample import cell_bounds, step_views
 from calviz.sample.draws import RowWeights, once_per_view, row_counts, rows_of
 from calviz.sample.sample import Sample, full_predictions
-from calviz.sample.step_views import (
-    NARROWEST,
-    StepsWithParams,
-    cosine_coefficients,
-    from_cosine,
-    gaussian_response,
-    grid_size,
-    integrate,
-    over_steps,
-    smooth,
-    spread_parts,
-    steps,
-    triweight_response,
-)
+from calviz.sample.step_views import NARROWEST, StepsWithParams, grid_size, steps
 from calviz.sample.steps import Steps
 
 # ---- SKCE
@@ -288,7 +275,7 @@ class KernelSteps(StepsWithParams):
         return replace(self, steps=resampled, nodes=nodes, signed=signed)
 
 
-@over_steps(steps)
+@step_views.over_steps(steps)
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
     """Steps of the sample, with the half-width of the kernel.
 
@@ -319,7 +306,7 @@ def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
     s = view.steps
     resampled = np.ndim(s.n) > 0
     dtype: type[np.floating[Any]] = np.float32 if resampled else np.float64
-    response = triweight_response(view.width, view.nodes).astype(dtype)
+    response = step_views.triweight_response(view.width, view.nodes).astype(dtype)
     # Redrawing hits leaves the row counts unchanged: one transform serves all resamples.
     fixed = resampled and s.count.strides[0] == 0
 
@@ -332,7 +319,11 @@ def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
 
     def density(mass: Callable[[Steps], FloatArray], least: float = 0.0) -> FloatArray:
         # A kernel whose ends are cut off by the grid may oscillate slightly below 0.
-        return np.asarray(np.maximum(smooth(spread_parts(s, mass, view.nodes), response), least))
+        return np.asarray(
+            np.maximum(
+                step_views.smooth(step_views.spread_parts(s, mass, view.nodes), response), least
+            )
+        )
 
     least = -math.inf if view.signed else 0.0
     return np.linspace(0, 1, view.nodes, dtype=dtype), density(rows), density(hits, least)
@@ -350,7 +341,7 @@ def _kde(view: KernelSteps, d: int) -> FloatArray:
         np.square(gap, out=gap)
         some = rows > _FEW * n[..., None]
         gap = np.divide(gap, rows, out=np.zeros_like(gap), where=some)
-    return np.asarray(integrate(gap) / n)
+    return np.asarray(step_views.integrate(gap) / n)
 
 
 #: Nodes whose density of rows is at most this, divided by n, are left out of squared gaps.
@@ -451,12 +442,12 @@ def smece(view: Steps) -> FloatArray:
         gap /= n
         return gap.astype(dtype, copy=False)
 
-    mass = spread_parts(view, residual, nodes)
-    coefficients = np.atleast_2d(cosine_coefficients(mass))
+    mass = step_views.spread_parts(view, residual, nodes)
+    coefficients = np.atleast_2d(step_views.cosine_coefficients(mass))
 
     def smoothed(sigma: FloatArray, rows: IntArray) -> FloatArray:
-        response = gaussian_response(sigma, nodes, coefficients.dtype)
-        return integrate(np.abs(from_cosine(coefficients[rows] * response)))
+        response = step_views.gaussian_response(sigma, nodes, coefficients.dtype)
+        return step_views.integrate(np.abs(step_views.from_cosine(coefficients[rows] * response)))
 
     # The error is at least the mean residual; noise adds about n^(-1/2) / 2.
     guess = min(

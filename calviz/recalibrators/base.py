@@ -19,19 +19,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from calviz.core import blocks, entry_specs
+from calviz.core import blocks, entry_specs, probabilities
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, one_blas_thread, with_mean_one
 from calviz.core.entry_specs import FloorChoice, Input, Needs, recalibrator
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
-from calviz.core.probabilities import (
-    Scores,
-    ZeroFloor,
-    automatic_floor,
-    check_floor,
-    row_sums,
-    smallest_normal,
-    true_zeros,
-)
+from calviz.core.probabilities import Scores, ZeroFloor
 from calviz.core.row_columns import checked_weights
 from calviz.recalibrators import maps
 from calviz.recalibrators.maps import Field, Program, Sizes, check_map, damaged, learned, plain
@@ -401,7 +393,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             fits, kind = kinds.get(parameter.annotation, (lambda v: True, ""))
             if not fits(value):
                 raise OptionError(f"'{parameter.name}' must be {kind}, got {value!r}.")
-        check_floor(getattr(self, "floor", None))
+        probabilities.check_floor(getattr(self, "floor", None))
 
     def _check_scores(self, X: Any, y: Any = None, *, reset: bool) -> FloatArray:
         options = {"ensure_min_samples": 2, "ensure_min_features": 2} if reset else {}
@@ -459,17 +451,19 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.input == "logits" or not self._takes_logarithms():
             return ZeroFloor()
         if choice == "auto":
-            floor = automatic or automatic_floor(array, labels)
+            floor = automatic or probabilities.automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))
-        return ZeroFloor(smallest_normal(array.dtype) if choice is None else float(choice))
+        return ZeroFloor(
+            probabilities.smallest_normal(array.dtype) if choice is None else float(choice)
+        )
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()
         # No warning for the automatic floor. Most files have no zeros, and the minimum is much cheaper than counting them.
         if not self.floor_ or not effect or self.floor == "auto" or array.min() > 0:
             return
-        zeros = true_zeros(array, labels)
-        automatic = automatic_floor(array, labels).value if zeros else 0.0
+        zeros = probabilities.true_zeros(array, labels)
+        automatic = probabilities.automatic_floor(array, labels).value if zeros else 0.0
         if zeros and 2 * self.floor_ < automatic:
             self._warn(
                 f"{zeros:,} of {labels.size:,} calibration rows give their true class a probability of 0, read as "
@@ -605,7 +599,7 @@ def check_probabilities(array: FloatArray) -> None:
     """Raise InputError if a row holds a number below -1e-6, or its sum is off 1 by more than `SUM_TOLERANCE`."""
     for rows in blocks.row_blocks(array):
         block = array[rows]
-        off = np.abs(row_sums(block) - 1)
+        off = np.abs(probabilities.row_sums(block) - 1)
         worst = int(off.argmax())
         if block.min() < -1e-6:
             row = int(np.argwhere(block < -1e-6)[0, 0])
@@ -791,7 +785,7 @@ class Identity(BaseRecalibrator):
         pass
 
     def _apply(self, block: FloatArray) -> FloatArray:
-        block /= row_sums(block)[:, None]
+        block /= probabilities.row_sums(block)[:, None]
         return block
 
     def _source(self, name: str) -> str:

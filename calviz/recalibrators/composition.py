@@ -8,17 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from calviz.core import entry_specs
 from calviz.core.blocks import FloatArray, IntArray, row_blocks
-from calviz.core.entry_specs import (
-    RECALIBRATORS,
-    LeftOut,
-    RecalibratorSpec,
-    always,
-    close_to_simpler,
-    follows_noise,
-    recalibrator,
-    suggested,
-)
+from calviz.core.entry_specs import RECALIBRATORS, LeftOut, RecalibratorSpec, always
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import FlooredRecalibrator, check_part
@@ -148,7 +140,7 @@ class Composition(Chain):
 
 
 def composed(
-    key: str, left_out: LeftOut = suggested, *, preselected: bool = False
+    key: str, left_out: LeftOut = entry_specs.suggested, *, preselected: bool = False
 ) -> RecalibratorSpec:
     """Return the registry entry of the composition named ``first+second`` (Zhang 2020, section 3.4).
 
@@ -194,7 +186,7 @@ _T, _IROVA = TemperatureScaling.key, IsotonicRecalibrator.key
 for _listed in (
     composed(
         f"{_T}+{_IROVA}",
-        lambda facts: follows_noise(facts) or close_to_simpler(facts),
+        lambda facts: entry_specs.follows_noise(facts) or entry_specs.close_to_simpler(facts),
         preselected=True,
     ),
     composed(f"{_T}+{MulticlassIsotonic.key}", always("a variant of IRM.")),
@@ -209,7 +201,7 @@ for _listed in (
 # ---- Scaling-binning
 
 
-@recalibrator(
+@entry_specs.recalibrator(
     key="scaling-binning",
     label="Scaling-binning",
     family="Composition",

@@ -9,15 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calviz.core import blocks
+from calviz.core import blocks, entry_specs
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, run_totals, runs
-from calviz.core.entry_specs import (
-    always,
-    close_to_simpler,
-    each_class_alone,
-    follows_noise,
-    recalibrator,
-)
 from calviz.core.errors import OptionError
 from calviz.core.events import ROUNDING, Ordered, tied_scores
 from calviz.core.probabilities import Scores, row_sums
@@ -36,7 +29,7 @@ from calviz.recalibrators.maps import (
 )
 from calviz.recalibrators.per_class import ADDED, EPSILON, OneClass, OneMap, OneVsRest
 
-_isotonic = partial(recalibrator, family="Non-parametric")
+_isotonic = partial(entry_specs.recalibrator, family="Non-parametric")
 
 
 @_isotonic(
@@ -45,7 +38,7 @@ _isotonic = partial(recalibrator, family="Non-parametric")
     confidence_only=True,
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
-    left_out=follows_noise,
+    left_out=entry_specs.follows_noise,
     preselected=True,
 )
 class IsotonicRecalibrator(OneVsRest):
@@ -82,7 +75,7 @@ class IsotonicRecalibrator(OneVsRest):
     confidence_only=True,
     reference="Oron & Flournoy 2017",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
-    left_out=always("a variant of isotonic regression."),
+    left_out=entry_specs.always("a variant of isotonic regression."),
     mixed_up_to=20,
 )
 class CenteredIsotonicRecalibrator(OneVsRest):
@@ -126,7 +119,7 @@ _RUN_BYTES = 1 << 23
     accuracy_preserving=True,
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
-    left_out=close_to_simpler,
+    left_out=entry_specs.close_to_simpler,
     preselected=True,
 )
 class MulticlassIsotonic(OneMap):
@@ -449,7 +442,7 @@ def through(x: FloatArray, y: FloatArray) -> Piecewise:
     confidence_only=True,
     reference="Vovk et al. 2015, section 2 and algorithms 1 to 4",
     formula=r"\hat p_k \propto \frac{p_1}{1 - p_0 + p_1},\ p_0 = g_{(s, 0)}(s),\ p_1 = g_{(s, 1)}(s)",
-    left_out=each_class_alone,
+    left_out=entry_specs.each_class_alone,
     interval_columns=("p0", "p1"),
 )
 class VennAbers(OneVsRest):

@@ -218,7 +218,9 @@ def earlier_values(**values: Any) -> Mapping[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert arrays and NumPy numbers to lists and Python numbers."""
+    """Convert arrays and NumPy numbers to lists and Python numbers, and maps to what they save."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):

@@ -155,9 +155,6 @@ class OneVsRest(BaseRecalibrator):
         """Return the map of class k (with two classes, of class 1) at scores of any shape, before normalisation."""
         return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
 
-    def _saved(self) -> dict[str, Any]:
-        return {name: [m.to_dict() for m in getattr(self, name)] for name in self.fitted}
-
     def _source(self, name: str) -> str:
         x = arrays_source([m.x for m in self.maps_])
         y = arrays_source([m.y for m in self.maps_])
@@ -195,9 +192,6 @@ class OneMap(BaseRecalibrator):
     def curve(self, score: FloatArray) -> FloatArray:
         """Return the map at scores of any shape, before normalisation."""
         return self.map_(np.asarray(score))
-
-    def _saved(self) -> dict[str, Any]:
-        return {"map_": self.map_.to_dict()}
 
 
 #: Largest absolute margin, by dtype, whose sigmoid is a normal (not a subnormal) number.

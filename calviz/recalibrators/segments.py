@@ -11,15 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from calviz.core import features
-from calviz.core.blocks import (
-    Factor,
-    FloatArray,
-    IntArray,
-    effective_number,
-    row_blocks,
-    row_weights,
-)
+from calviz.core import blocks, features
+from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
@@ -218,9 +211,9 @@ class SegmentOffsets(FlooredRecalibrator):
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
-        counts = row_weights(weights, n) * self.rows_each
+        counts = blocks.row_weights(weights, n) * self.rows_each
         if weights is not None and self.rows_each == 1:
-            counts = counts * (effective_number(weights) / n)
+            counts = counts * (blocks.effective_number(weights) / n)
         fit = self._with_base(self.base or "temperature", scores, labels, weights, counts)
         if self.base is None and k == 2 and fit.needs_intercept():
             fit = self._with_base("platt", scores, labels, weights, counts)
@@ -262,7 +255,7 @@ class SegmentOffsets(FlooredRecalibrator):
         base.rows_each = self.rows_each
         self.base_ = base.fit(scores.array, labels, weights)
         z, hit = np.empty(labels.size), np.empty(labels.size)
-        for rows in row_blocks(scores.array):
+        for rows in blocks.row_blocks(scores.array):
             event, z[rows] = _event(base.transform(scores.array[rows].astype(np.float64)))
             hit[rows] = labels[rows] == event
         return SegmentFit(z, hit, counts)
@@ -355,7 +348,7 @@ class SegmentOffsets(FlooredRecalibrator):
                 at = at * self.columns_[effects.of[1]].size + codes[effects.of[1]]
             offset += effects.offsets[at]
             slope += effects.slopes[at]
-        for rows in row_blocks(out):
+        for rows in blocks.row_blocks(out):
             probs = out[rows].astype(np.float64)
             event, z = _event(probs)
             seen = (offset[rows] != 0) | (slope[rows] != 0)

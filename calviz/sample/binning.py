@@ -11,15 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri, expit, logit
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    checkpoint,
-    effective_numbers_of_sums,
-    proportional,
-    quotient,
-)
+from calviz.core import blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, proportional, quotient
 from calviz.core.entry_specs import Interval, Redrawn, Reweighted
 from calviz.core.errors import OptionError, claim
 from calviz.core.events import (
@@ -33,15 +26,8 @@ from calviz.core.events import (
 )
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import counted
-from calviz.sample.draws import (
-    HitSums,
-    RowSums,
-    RowWeights,
-    latest,
-    once_per_view,
-    resample_cells,
-    resample_rows,
-)
+from calviz.sample import draws
+from calviz.sample.draws import HitSums, RowSums, RowWeights, once_per_view
 from calviz.sample.error_bars import LEVEL, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.
@@ -209,7 +195,7 @@ class BinSums:
         if self.rows is None:
             low, high = np.repeat(self.edges[:-1], 2), np.repeat(self.edges[1:], 2)
             moments = np.concatenate([self.cells, self.squares[None]]).reshape(3, -1)
-            rows, total = resample_cells(rng, moments, resamples)
+            rows, total = draws.resample_cells(rng, moments, resamples)
             # The tail of the normal distribution must not carry the mean of a few rows out of their bin.
             np.clip(total, rows * low, rows * high, out=total)
             cells = np.stack([rows, total], axis=1).reshape(resamples, *self.cells.shape)
@@ -243,7 +229,7 @@ class BinSums:
     def _resampled_rows(
         self, rows: Ordered, rng: np.random.Generator, resamples: int
     ) -> FloatArray:
-        times = resample_rows(rng, rows.score.size, resamples)
+        times = draws.resample_rows(rng, rows.score.size, resamples)
         cells = np.zeros((resamples, *self.cells.shape))
         for hit in (0, 1):
             chosen = times * (rows.hit == hit)
@@ -379,7 +365,7 @@ def sums_of_equal_width(
     small: type[np.signedinteger[Any]] = np.int8 if cells <= np.iinfo(np.int8).max else np.int16
     sums = np.zeros((len(powers), cells))
     for start in range(0, score.size, COUNTED_ROWS):
-        checkpoint()
+        blocks.checkpoint()
         part = score[start : start + COUNTED_ROWS]
         nearest = part * width
         np.rint(nearest, out=nearest)
@@ -479,7 +465,7 @@ def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
     def bin_of() -> npt.NDArray[Any]:
         return assign(events.score, edges).astype(np.min_scalar_type(edges.size))
 
-    return latest(events, "bin_of_rows", edges.tobytes(), bin_of).astype(np.intp)
+    return draws.latest(events, "bin_of_rows", edges.tobytes(), bin_of).astype(np.intp)
 
 
 def effective_rows(
@@ -498,7 +484,7 @@ def effective_rows(
 
     mass = rows = total(weights)
     if weights is not None:
-        rows = effective_numbers_of_sums(mass, total(weights**2))
+        rows = blocks.effective_numbers_of_sums(mass, total(weights**2))
     if cluster is None:
         return rows
     residual: FloatArray = events.hit - events.score.astype(np.float64)

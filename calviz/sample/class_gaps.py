@@ -15,19 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    denominators,
-    effective_number,
-    effective_numbers,
-    for_columns,
-    quotient,
-    row_blocks,
-    rows_by_class,
-    sum_over_blocks,
-)
+from calviz.core import blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators
 from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.p_values import above, middle, middle_of_mean
@@ -249,7 +238,7 @@ def class_gaps(sample: Sample) -> ClassGaps:
     data, weights = full_predictions(sample), sample.row_weights
     k = data.n_classes
     powers = np.zeros((3, 3, k))
-    for rows in row_blocks(data.probs):
+    for rows in blocks.row_blocks(data.probs):
         power = block = data.probs[rows].astype(np.float64)
         times = weights[rows] ** np.array([[1], [2], [3]])
         for total in powers:
@@ -260,7 +249,7 @@ def class_gaps(sample: Sample) -> ClassGaps:
         [np.bincount(data.labels, weights * of_label**power, minlength=k) for power in (1, 2)]
     )
     rows_of: FloatArray = np.bincount(data.labels, weights, minlength=k) * 1.0
-    return ClassGaps(data.n, rows_of, effective_number(weights), powers, own)
+    return ClassGaps(data.n, rows_of, blocks.effective_number(weights), powers, own)
 
 
 def _of_cells(sample: Sample) -> ClassGaps:
@@ -361,7 +350,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         variance=sums[1],
         third=sums[2],
         residuals=sums[3:],
-        effective_rows=rows if events.counted else effective_numbers(winner, weights, k),
+        effective_rows=rows if events.counted else blocks.effective_numbers(winner, weights, k),
     )
 
 
@@ -427,7 +416,7 @@ def class_expectation(sample: Sample) -> FloatArray:
                 sums[kind, power] += np.bincount(won, weight * change[power], minlength=k)
         return sums
 
-    return sum_over_blocks(data.probs, of_block)
+    return blocks.sum_over_blocks(data.probs, of_block)
 
 
 def true_class_range(sums: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -508,7 +497,7 @@ def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
     data = full_predictions(sample)
     cluster, clusters, weights = _rows(sample)
     mass = np.bincount(cluster, weights, minlength=clusters)
-    rows_of = rows_by_class(data.labels, data.n_classes)
+    rows_of = blocks.rows_by_class(data.labels, data.n_classes)
     gap, second, third = np.zeros((3, data.n_classes))
 
     def work(k: int, column: FloatArray) -> None:
@@ -519,7 +508,7 @@ def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
         apart = (sums - gap[k] * mass) / mass.sum()
         second[k], third[k] = (apart**2).sum(), (apart * apart**2).sum()
 
-    for_columns(data.probs, work)
+    blocks.for_columns(data.probs, work)
     return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))
 
 
@@ -540,7 +529,7 @@ def _ends(
     """
     degrees = np.maximum(clusters - 1, 1)
     wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
-    wider = wider * np.sqrt(quotient(clusters, degrees, otherwise=1.0))
+    wider = wider * np.sqrt(blocks.quotient(clusters, degrees, otherwise=1.0))
     low, high = middle(level, gap, second * wider**2, third * wider**3)
     known = clusters >= FEWEST_CLUSTERS
     return np.where(known, low, np.nan), np.where(known, high, np.nan)

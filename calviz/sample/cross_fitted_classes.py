@@ -9,16 +9,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    effective_number,
-    effective_numbers_of_sums,
-    for_row_blocks,
-    runs,
-    sum_over_blocks,
-)
+from calviz.core import blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks, runs
 from calviz.core.entry_specs import Redrawn, needs_rows, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
@@ -149,7 +141,7 @@ class Folds:
             losses = self.losses(rows)
             return np.asarray(losses.sum(axis=1) if w is None else losses @ w[rows])
 
-        return sum_over_blocks(self.data.probs, work) / self.data.n
+        return blocks.sum_over_blocks(self.data.probs, work) / self.data.n
 
     def of_rows(self, score: CrossFittedScore) -> FloatArray:
         """One of the two losses of each row, shape (n,)."""
@@ -176,7 +168,7 @@ class Folds:
             sums = [v.sum() if w is None else (v @ w).sum() for v in whole]
             return np.append(of_fold.ravel(), sums)
 
-        total = sum_over_blocks(self.data.probs, work)
+        total = blocks.sum_over_blocks(self.data.probs, work)
         uu, us, ut, ss, st, tt, log_curvature, square_curvature = total[:-4].reshape(size, FOLDS)
         covariance = np.array([[uu, us, ut], [us, ss, st], [ut, st, tt]])
         return Moments(
@@ -296,7 +288,7 @@ class Folds:
             return np.asarray(self.data.n - np.bincount(self.fold, minlength=FOLDS), np.float64)
         w = self.weights
         own, squares = (np.bincount(self.fold, v, minlength=FOLDS) for v in (w, w * w))
-        return effective_numbers_of_sums(w.sum() - own, (w @ w) - squares)
+        return blocks.effective_numbers_of_sums(w.sum() - own, (w @ w) - squares)
 
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Sums of u, s and t (`Moments`) for labels drawn one by one, shape (3, B, F)."""
@@ -350,7 +342,7 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
         part_scores = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
         own = None if weights is None else weights[kept]
         value = 1 / fit_temperature(part_scores, data.labels[kept], weights=own).value
-        rows = kept.size if own is None else effective_number(own)
+        rows = kept.size if own is None else blocks.effective_number(own)
         return min(max(value, 1 / FURTHEST), FURTHEST), rows
 
     inverse_temperature, counts = np.array([fitted(f) for f in range(FOLDS)], dtype=np.float64).T

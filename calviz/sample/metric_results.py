@@ -13,18 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from calviz.core import entry_specs
 from calviz.core.blocks import FloatArray, checkpoint, map_threads, one_blas_thread
-from calviz.core.entry_specs import (
-    METRICS,
-    Draw,
-    Interval,
-    IntervalMethod,
-    Metric,
-    MetricResult,
-    is_of_rows,
-    is_of_steps,
-    takes_weights,
-)
+from calviz.core.entry_specs import METRICS, Draw, Interval, IntervalMethod, Metric, MetricResult
 from calviz.core.errors import NotAvailable, check_level, visible
 from calviz.core.row_columns import html_block
 from calviz.sample import error_bars
@@ -118,7 +109,7 @@ def request_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> Me
     return MetricRequest(metric.key, tuple(sorted(params.items())))
 
 
-@takes_weights
+@entry_specs.takes_weights
 def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     """Compute a metric without error bars."""
     m = METRICS[request.key]
@@ -209,7 +200,7 @@ def measured_with_error_bars(
 
 def _place_by_memory(metric: Metric) -> tuple[bool, bool]:
     """Metrics that need much memory for single rows come first, and those that leave the steps of all rows in it last."""
-    return is_of_steps(metric.view), not is_of_rows(metric.view)
+    return entry_specs.is_of_steps(metric.view), not entry_specs.is_of_rows(metric.view)
 
 
 def _with_interval_note(result: MetricResult, sample: Sample) -> MetricResult:

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame
+from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
+from calviz.sample import slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, where_words
-from calviz.sample.slices import (
-    RowTerms,
-    chosen_columns,
-    crossed_codes,
-    crossed_sums,
-    cut_columns,
-    number_of_slices,
-    row_terms,
-    sliced_columns,
-    sums_of_terms,
-    where_of,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
+from calviz.sample.slices import RowTerms
 
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
@@ -186,7 +173,7 @@ class Multicalibration(Displayed):
             notes=self.skipped,
         )
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per segment, the largest error first."""
         return data_frame(
             {
@@ -254,8 +241,8 @@ def multicalibration(
         raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
     sample = Sample.of(data, split=split, reduction=reduction)
     if edges:
-        sample = sample.with_data(cut_columns(sample.data, edges))
-    chosen = chosen_columns(sample.data, columns)
+        sample = sample.with_data(slices.cut_columns(sample.data, edges))
+    chosen = slices.chosen_columns(sample.data, columns)
     if pairs is None:
         pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
     pairs = pairs and len(chosen) > 1
@@ -297,9 +284,9 @@ def _measured(
         raise NotAvailable(
             "the multicalibration error of clustered rows has no known noise; test slices."
         )
-    factors, skipped = sliced_columns(data, columns, min_rows)
+    factors, skipped = slices.sliced_columns(data, columns, min_rows)
     cell, cells = _cells(sample.scored.score)
-    rows = _Divided(factors, row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
+    rows = _Divided(factors, slices.row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
     found = _segments(rows)
     if not found.where:
         raise NotAvailable(
@@ -314,7 +301,7 @@ def _measured(
     beyond = None
     if factors and not segments[0].where and p <= SEGMENTS:
         as_all = _as_all_rows(sample.scored, cell, cells, weights)
-        rows = rows._replace(terms=row_terms(as_all, weights))
+        rows = rows._replace(terms=slices.row_terms(as_all, weights))
         found_beyond = _segments(rows, everywhere=False)
         if found_beyond.where:
             beyond = _segment(rows, found_beyond, int(found_beyond.order[0]), level)
@@ -368,11 +355,11 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     one = np.zeros_like(rows.cell)
     where: list[tuple[tuple[str, ...], int]] = []
     kept, small = [], 0
-    tables = crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
+    tables = slices.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
     sums_of = {names: table[:, 0] for names, table in tables if names or everywhere}
     for (names, sums), spread in zip(sums_of.items(), _ranges(rows, list(sums_of)), strict=True):
         large = np.flatnonzero((sums[0] >= rows.min_rows) & (sums[-2] >= LEAST_VARIANCE))
-        small += number_of_slices(sums[0], names) - large.size
+        small += slices.number_of_slices(sums[0], names) - large.size
         where += [(names, i) for i in large.tolist()]
         kept.append(np.vstack([sums[[0, -3, -2, -1]], spread])[:, large])
     count, mass, variance, third, spread = np.concatenate(kept, axis=1)
@@ -388,17 +375,17 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
 def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     """Describe one segment, with the interval of its gap adjusted for all."""
     names, number = found.where[i]
-    codes = crossed_codes([rows.factors[name] for name in names], rows.cell.size)
+    codes = slices.crossed_codes([rows.factors[name] for name in names], rows.cell.size)
     own = np.flatnonzero(codes == number)
     of_rows, off, of_weighted = rows.terms
     terms = [None if term is None else term[own] for term in of_rows]
     some = terms, off[own], [term[own] for term in of_weighted]
-    sums = sums_of_terms(some, np.zeros(own.size, np.intp), 1)
+    sums = slices.sums_of_terms(some, np.zeros(own.size, np.intp), 1)
     gap = float(sums.gap[0])
     half = float(ndtri(1 - (1 - level) / 2 / len(found.where)) * sums.spread[0])
     numbers = (found.ecce, found.sigma, found.p_values, found.adjusted)
     ecce, sigma, p, adjusted = (float(column[i]) for column in numbers)
-    where = where_of(names, rows.factors, number)
+    where = slices.where_of(names, rows.factors, number)
     interval = Interval(gap - half, gap + half)
     return Segment(where, int(found.rows[i]), ecce, sigma, p, adjusted, gap, interval)
 

@@ -11,18 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import csc_array
 
-from calviz.core.blocks import (
-    THREADED_BYTES,
-    FloatArray,
-    IntArray,
-    denominators,
-    for_columns,
-    for_row_blocks,
-    map_threads,
-    row_blocks,
-    run_totals,
-    runs,
-)
+from calviz.core import blocks
+from calviz.core.blocks import THREADED_BYTES, FloatArray, IntArray, denominators
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import (
@@ -330,7 +320,7 @@ class BinnedColumns:
         k, m = self.scores.shape
         first = np.arange(min(labels.size, HIT_ROWS)) * np.intp(k)
         hits = np.zeros(k * (m + 1), dtype=np.intp)
-        for rows in runs(0, labels.size, HIT_ROWS):
+        for rows in blocks.runs(0, labels.size, HIT_ROWS):
             y = labels[rows]
             # An extra bin in every class, for probabilities that are left out.
             cells = y * np.intp(m + 1)
@@ -360,7 +350,7 @@ class BinnedColumns:
         def work(rows: slice) -> None:
             out[rows] = self.class_bins.bins_of(probs[rows])
 
-        for_row_blocks(probs, work)
+        blocks.for_row_blocks(probs, work)
         return out
 
     def weighted_errors(self, weights: RowWeights) -> FloatArray:
@@ -394,7 +384,7 @@ class BinnedColumns:
         """
         above, (k, m) = self.class_bins.above, self.scores.shape
         probs, labels = self.data.probs[rows], self.data.labels[rows]
-        parts = [self._listed(part, rows.start) for part in row_blocks(probs)]
+        parts = [self._listed(part, rows.start) for part in blocks.row_blocks(probs)]
         cell, value, count = (np.concatenate(column) for column in zip(*parts, strict=True))
         starts = np.append(0, np.cumsum(count, dtype=np.float64)).astype(np.int32)
         residuals = csc_array((value, cell, starts), shape=(k * m, labels.size))
@@ -448,7 +438,7 @@ def equal_width_columns(
         return _part_sums(data.probs[rows], edges, None if weights is None else weights[rows])
 
     threaded = data.probs.nbytes >= THREADED_BYTES
-    for total, listed in map_threads(work, range(0, n, part), threaded=threaded):
+    for total, listed in blocks.map_threads(work, range(0, n, part), threaded=threaded):
         totals += total
         sums += listed
     scores = sums.reshape(k, bins)
@@ -465,7 +455,7 @@ def _part_sums(
     sums = np.zeros(k * bins)
     totals = np.zeros(k)
     waiting: list[tuple[FloatArray, ...]] = []
-    for rows in row_blocks(probs):
+    for rows in blocks.row_blocks(probs):
         block = np.ascontiguousarray(probs[rows])
         own = None if weights is None else weights[rows]
         totals += _column_sums(block) if own is None else own @ block
@@ -522,10 +512,10 @@ def thresholded_columns(
         starts = np.searchsorted(probs, edges[:-1], side="right")
         starts[0] = 0
         inner[j, : edges.size - 2] = edges[1:-1]
-        scores[j, : edges.size - 1] = run_totals(probs, starts)
+        scores[j, : edges.size - 1] = blocks.run_totals(probs, starts)
         count[j] = probs.size
 
-    for_columns(data.probs, work)
+    blocks.for_columns(data.probs, work)
     return BinnedColumns(data, ClassBins(inner, bins, threshold), scores, count, weights)
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import (
-    BoolArray,
-    Factor,
-    FloatArray,
-    IntArray,
-    for_row_blocks,
-    with_mean_one,
-)
-from calviz.core.entry_specs import (
-    Metric,
-    knows_cells,
-    knows_weights,
-    reweighted_by,
-    reweighting_of,
-    takes_weights,
-)
+from calviz.core import blocks, entry_specs
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_blocks
+from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
 from calviz.core.events import (
     CUBE_ROOT,
@@ -46,6 +34,7 @@ from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
 from calviz.sample.error_bars import RESAMPLES, Redrawing
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 #: Columns and their values; all conditions hold in the rows of a slice.
 Where = tuple[tuple[str, str], ...]
 #: Rows times classes above which resampling every metric takes minutes.
@@ -55,6 +44,45 @@ QUICK_RESAMPLES = 200
 #: Cached values of up to this many bytes are results and stay; larger ones can be dropped and computed again.
 SMALL = 1 << 16
 _MISSING = object()
+
+
+class EventOptions(TypedDict, total=False):
+    """Which rows are judged, for which event, and how they are redrawn, as `evaluate` describes; each is None if left out."""
+
+    reduction: Reduction | str | None
+    split: str | None
+    seed: int | None
+    resamples: int | None
+
+
+class BinOptions(EventOptions, total=False):
+    """The same, and the bins."""
+
+    bins: BinNumber | None
+    scheme: Scheme | None
+
+
+class SampleOptions(BinOptions, total=False):
+    """The same, and which rows belong together or count more."""
+
+    clusters: str | Factor | npt.ArrayLike | None
+    sample_weight: npt.ArrayLike | None
+
+
+_KINDS = {f"Unpack[{kind.__name__}]": kind for kind in (EventOptions, BinOptions, SampleOptions)}
+
+
+def shows_options(function: F) -> F:
+    """Show the options of a sample, which the function takes as ``**options``, in its signature and its help."""
+    own = inspect.signature(function)
+    *named, options = own.parameters.values()
+    for name, hint in _KINDS.get(options.annotation, SampleOptions).__annotations__.items():
+        kind = options.KEYWORD_ONLY
+        named.append(inspect.Parameter(name, kind, default=None, annotation=hint.__forward_arg__))
+    if options.annotation not in _KINDS:
+        named.append(options)
+    vars(function)["__signature__"] = own.replace(parameters=named)
+    return function
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,14 +290,14 @@ class Sample:
     def _drawable(self, make: Callable[..., T], view: T) -> None:
         """Tell a view of weighted or clustered rows how it is to be drawn, unless it was told."""
         if not self.data.alike and hasattr(view, "under_calibration"):
-            drawing = Drawing(self, self.row_draws, reweighting_of(make))
+            drawing = Drawing(self, self.row_draws, entry_specs.reweighting_of(make))
             view.__dict__.setdefault(DRAWN_BY, drawing)
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
         if self.data.cells is not None:
-            if not knows_cells(make):
+            if not entry_specs.knows_cells(make):
                 raise NotAvailable("needs the rows: a profile holds their sums only.")
-        elif self.data.weights is not None and not knows_weights(make):
+        elif self.data.weights is not None and not entry_specs.knows_weights(make):
             raise NotAvailable("not available for weighted rows: it does not take weights.")
 
     def let_go(self) -> None:
@@ -365,7 +393,7 @@ def _weights(sample: Sample) -> FloatArray | None:
         raise NotAvailable("all of these rows have the weight 0, so that none counts.")
     if sample.data.cells is not None:
         return np.asarray(weights, np.float64)
-    return with_mean_one(weights)
+    return blocks.with_mean_one(weights)
 
 
 @takes_weights
@@ -454,7 +482,7 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
 
 
 #: Decorator of functions that make sums over bins under the sample's reduction: says how they are recomputed from weights.
-binned = reweighted_by(
+binned = entry_specs.reweighted_by(
     lambda sample, view: reweighted_sums(sample.scored, view),
     redrawn=lambda sample, view: redrawn_sums(sample.scored, view),
 )
@@ -480,7 +508,7 @@ def event_sums(sample: Sample) -> BinSums:
     return _with_effective(sample, bin_events(sample.scored, weights=sample.weights).pooled())
 
 
-@reweighted_by(
+@entry_specs.reweighted_by(
     lambda sample, view: reweighted_sums(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn_sums(sample.top_scored, view),
 )

@@ -11,27 +11,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import spherical_jn, stdtrit
 
+from calviz.core import entry_specs
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, effective_number, quotient
-from calviz.core.entry_specs import (
-    Redrawn,
-    Reweighting,
-    makes_steps,
-    reweighted_by,
-    reweighting_of,
-    takes_weights,
-)
+from calviz.core.entry_specs import Redrawn, Reweighting, makes_steps, reweighted_by
 from calviz.core.errors import claim
 from calviz.core.events import BinaryEvents
 from calviz.core.words import counted
-from calviz.sample.draws import (
-    MOST_GROUPS,
-    HitSums,
-    RowSums,
-    RowWeights,
-    kept_draw,
-    latest,
-    once_per_view,
-)
+from calviz.sample import draws
+from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights, once_per_view
 from calviz.sample.error_bars import drawn_by
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
@@ -52,7 +39,7 @@ def redrawn_steps(events: BinaryEvents, view: Steps) -> Redrawn:
 
         # Views that consist of the same steps share the draws.
         name = f"redrawn {size}" if rows.cluster is None else f"redrawn {size} by clusters"
-        hits = kept_draw(view, name, rng, drawn)
+        hits = draws.kept_draw(view, name, rng, drawn)
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
 
@@ -108,10 +95,10 @@ def step_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
         group_of_row = np.searchsorted(last, events.score.astype(np.float64))
         return np.minimum(group_of_row, last.size - 1).astype(np.int32)
 
-    return latest(view, "group_of_rows", None, group_of_rows)
+    return draws.latest(view, "group_of_rows", None, group_of_rows)
 
 
-@takes_weights
+@entry_specs.takes_weights
 def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """Recompute the steps of the sample's reduction from weights of shape (n, b); the latest ones are kept for the next metrics."""
     reweighted_to = reweighted_steps(sample.scored, sample.view(steps))
@@ -176,7 +163,7 @@ def over_steps(of: Callable[[Sample], Steps]) -> Callable[[F], F]:
 
 def reweighting(maker: Callable[..., Any]) -> Reweighting:
     """The `Reweighting` of a function that makes views, which must have one."""
-    rule = reweighting_of(maker)
+    rule = entry_specs.reweighting_of(maker)
     assert rule is not None
     return rule
 

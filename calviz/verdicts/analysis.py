@@ -6,37 +6,17 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, get_args
+from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
-import numpy.typing as npt
-
-from calviz.core.blocks import Factor
-from calviz.core.entry_specs import (
-    CHECKS,
-    METRICS,
-    Check,
-    Conventions,
-    Metric,
-    Parameter,
-    badness,
-    takes_weights,
-)
-from calviz.core.errors import (
-    Finding,
-    InputError,
-    NotAvailable,
-    OptionError,
-    check_choice,
-    check_whole,
-    known_names,
-)
-from calviz.core.events import BinNumber, Reduction, Scheme
+from calviz.core import entry_specs, errors
+from calviz.core.entry_specs import CHECKS, METRICS, Check, Conventions, Metric, Parameter
+from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, SampleOptions, shows_options
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.data_checks import SINGLE_ROWS, not_asked
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
@@ -60,19 +40,6 @@ VALIDATION_METRICS = (
     "calibration_slope",
     "ici",
 )
-
-
-class SampleOptions(TypedDict, total=False):
-    """What is judged, and how: options that `evaluate` describes; each is None if left out."""
-
-    reduction: Reduction | str | None
-    split: str | None
-    bins: BinNumber | None
-    scheme: Scheme | None
-    seed: int | None
-    resamples: int | None
-    clusters: str | Factor | npt.ArrayLike | None
-    sample_weight: npt.ArrayLike | None
 
 
 class _MetricOptions(SampleOptions, total=False):
@@ -105,25 +72,12 @@ class AuditOptions(_MetricOptions, total=False):
     findings: bool | None
 
 
-def _shown(function: F) -> F:
-    """Show the options of a sample, which the function takes as ``**options``, in its signature and its help."""
-    own = inspect.signature(function)
-    *named, options = own.parameters.values()
-    for name, hint in SampleOptions.__annotations__.items():
-        kind = options.KEYWORD_ONLY
-        named.append(inspect.Parameter(name, kind, default=None, annotation=hint.__forward_arg__))
-    if options.annotation != "Unpack[SampleOptions]":
-        named.append(options)
-    vars(function)["__signature__"] = own.replace(parameters=named)
-    return function
-
-
 def _sample(data: Dataset | Sample | Profile, options: Mapping[str, Any]) -> Sample:
     """Return the sample that these options choose; raise OptionError if one of them is unknown."""
     known = SampleOptions.__annotations__
     for name in options:
         if name not in known:
-            raise OptionError(f"there is no option '{name}'; {known_names(name, known)}.")
+            raise OptionError(f"there is no option '{name}'; {errors.known_names(name, known)}.")
     named = {"weights" if name == "sample_weight" else name: v for name, v in options.items()}
     return Sample.of(data, **named)
 
@@ -134,7 +88,7 @@ def _divided(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return of_sample, {k: v for k, v in options.items() if k not in of_sample}
 
 
-@_shown
+@shows_options
 def evaluate(
     data: Dataset | Sample | Profile,
     metrics: Iterable[str] | None = None,
@@ -209,7 +163,7 @@ def evaluate(
     sample = _sample(data, of_sample)  # arrays are refused first
     specs = _specs(metrics)
     _check_options(of_metrics)
-    check_choice("interval", interval, get_args(IntervalChoice))
+    errors.check_choice("interval", interval, get_args(IntervalChoice))
     noise_floor = ci if noise_floor is None else noise_floor
     resampling = Resampling(ci, noise_floor, level, interval, sample.resamples, sample.seed)
     everything = metrics is None
@@ -233,7 +187,7 @@ def evaluate(
     return evaluation
 
 
-@_shown
+@shows_options
 def verdict(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> Verdict:
     """Say in one sentence whether these probabilities can be trusted.
 
@@ -251,7 +205,7 @@ def verdict(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
     return _with_enough_resamples(_sample(data, options)).once(judged)
 
 
-@_shown
+@shows_options
 def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> tuple[str, ...]:
     """Explain the verdict in five sentences, for readers who do not know the terms.
 
@@ -269,7 +223,7 @@ def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
     return explained(sample, sample.once(judged))
 
 
-@_shown
+@shows_options
 def conventions(
     data: Dataset | Sample, *, noise: bool = True, **options: Unpack[SampleOptions]
 ) -> Conventions:
@@ -302,7 +256,7 @@ def conventions(
     return sample.once(measured_conventions, noise=noise)
 
 
-@takes_weights
+@entry_specs.takes_weights
 def findings_of(sample: Sample) -> tuple[Finding, ...]:
     """Run every check that applies to these rows, in the order of their codes (and of `Check.before`)."""
     checks = sorted(CHECKS, key=lambda check: (check.before or check.key, not check.before))
@@ -344,19 +298,19 @@ def _check_options(options: Mapping[str, Any]) -> None:
         if name not in parameters:
             own = inspect.signature(evaluate).parameters.values()
             keywords = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
-            known = known_names(name, sorted({*keywords, *parameters}))
+            known = errors.known_names(name, sorted({*keywords, *parameters}))
             raise OptionError(f"no metric has an option '{name}'; {known}.")
         _check_option(parameters[name], value)
 
 
 def _check_option(parameter: Parameter, value: Any) -> None:
     if parameter.choices:
-        check_choice(parameter.name, value, parameter.choices)
+        errors.check_choice(parameter.name, value, parameter.choices)
     elif parameter.annotation is int:
-        check_whole(parameter.name, value)
+        errors.check_whole(parameter.name, value)
 
 
-@takes_weights
+@entry_specs.takes_weights
 def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     data = sample.data
     if data.labels is None:
@@ -450,7 +404,7 @@ class Scorer:
     """A scorer for scikit-learn: ``scorer(estimator, X, y)`` returns a number, greater is better (see `scorer`)."""
 
     def __init__(self, metric: str, options: Mapping[str, Any], pos_label: Any) -> None:
-        worse = badness(METRICS[metric].direction)
+        worse = entry_specs.badness(METRICS[metric].direction)
         if worse is None:
             raise OptionError(
                 f"'{metric}' only describes the data: neither more nor less of it is better, so it is not a score."

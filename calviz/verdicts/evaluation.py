@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, NoiseFloor, Unit
-from calviz.core.errors import Finding, OptionError, claim, data_frame
+from calviz.core.errors import DataFrame, Finding, OptionError, claim, data_frame
 from calviz.core.words import (
     SLIGHT,
     counted,
@@ -25,10 +25,6 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.sample.metric_results import Displayed, Summary
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
 
@@ -362,7 +358,7 @@ class Evaluation(Displayed):
     def __len__(self) -> int:
         return len(self.metrics)
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per metric: value, interval, noise floor, p-value, reason."""
         return data_frame(
             {

@@ -7,23 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
+from calviz.core import words
 from calviz.core.entry_specs import Told, check
 from calviz.core.errors import claim
 from calviz.core.words import (
     SLIGHT,
     counted,
-    ends_beside,
-    expected_gap,
     gap_decimals,
-    listed,
     p_value,
     percent,
     points,
     points_decimals,
     score_and_hit,
-    share_decimals,
-    shorten,
-    too_high,
 )
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import Sample, where_words
@@ -44,7 +39,7 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
     if not evidence.beyond_noise:
         yield ("info", f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.")
         return
-    high, low = too_high(evidence.reduction)
+    high, low = words.too_high(evidence.reduction)
     way = {"over": high, "under": low, "mixed": f"{high} in places, {low.lower()} in others"}.get(
         evidence.direction,
         "Off in places" if evidence.shows_itself else "Probabilities of all classes off",
@@ -62,7 +57,7 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
 
 def _numbers(evidence: Evidence) -> str:
     score, hit = score_and_hit(evidence.reduction)
-    decimals = share_decimals(
+    decimals = words.share_decimals(
         evidence.score,
         evidence.observed,
         mcs_decimals(evidence.interval),
@@ -162,7 +157,7 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
         return
     score, hit = score_and_hit(evidence.reduction)
     decimals = worst.share_decimals
-    low, high = ends_beside(worst.mean_score, worst.interval, decimals)
+    low, high = words.ends_beside(worst.mean_score, worst.interval, decimals)
     # Counts of weighted or clustered rows are scaled to their effective number.
     exact = "exact " if sample.data.alike else ""
     together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
@@ -173,9 +168,9 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
         "info" if worst.slight else "warning",
         f"Worst between {worst.where} ({worst.row_words}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
-        f"{low} to {high}); allowing for the choice of the bin, {expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
+        f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
         f"{points(ends[1], written)}).",
-        f"Worst between {worst.where}: {expected_gap(worst.expected_gap)}",
+        f"Worst between {worst.where}: {words.expected_gap(worst.expected_gap)}",
     )
 
 
@@ -193,16 +188,16 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = score_and_hit(sample.reduction)
     slight = max(abs(s.gap) for s in slices.off) < SLIGHT
-    decimals = share_decimals(worst.score, worst.hits)
+    decimals = words.share_decimals(worst.score, worst.hits)
     verb = "is" if len(slices.off) == 1 else "are"
     yield (
         "info" if slight else "warning",
-        f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {listed(columns)} {verb} off beyond "
+        f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {words.listed(columns)} {verb} off beyond "
         f"chance (false discovery rate {100 * slices.rate:g} %), most surely {where_words(worst.where)}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
         f"{counted(worst.rows, 'row')}, {way}.",
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} {verb} off beyond chance, most surely "
-        f"{shorten(where_words(worst.where), 40)}: {way}",
+        f"{words.shorten(where_words(worst.where), 40)}: {way}",
     )
 
 
@@ -236,7 +231,7 @@ def split_accuracy(sample: Sample) -> Iterator[Told]:
     if difference < DIFFERENCE or 2 * ndtr(-difference / sd) * pairs > ALPHA:
         return
     high, low = (
-        f"{listed([splits.levels[s]])} {percent(right[s] / rows[s])} ({counted(int(rows[s]), 'row')})"
+        f"{words.listed([splits.levels[s]])} {percent(right[s] / rows[s])} ({counted(int(rows[s]), 'row')})"
         for s in (best, worst)
     )
     yield (

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from calviz.core import words
 from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import Reduction
-from calviz.core.words import (
-    SINGLE_ROW,
-    SLIGHT,
-    counted,
-    decimal,
-    decimals_for,
-    expected_gap,
-    p_value,
-    percent,
-    points,
-    points_decimals,
-    range_ends,
-    score_and_hit,
-    share_decimals,
-    shorten,
-)
+from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
 from calviz.sample.sample import Sample, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
+from calviz.verdicts import joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import (
     CalibrationTest,
@@ -34,13 +21,7 @@ from calviz.verdicts.evaluation import (
     VerdictDirection,
     mcs_decimals,
 )
-from calviz.verdicts.joint_tests import (
-    MIN_ROWS,
-    Evidence,
-    collect_evidence,
-    evidence_of_views,
-    reverse_words,
-)
+from calviz.verdicts.joint_tests import MIN_ROWS, Evidence
 from calviz.verdicts.row_checks import LabelErrors, hardly_telling, label_errors_found
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
@@ -64,12 +45,12 @@ def judged(sample: Sample) -> Verdict:
     The tests and the adjustment of p-values are in `calviz.verdicts.joint_tests`; at most 3 % of calibrated models
     are called miscalibrated (`calviz.sample.error_bars`). Another 1 % may have classes, and another slices, that are reported as off.
     """
-    evidence = sample.once(collect_evidence)
+    evidence = sample.once(joint_tests.collect_evidence)
     # A profile has cells instead of single rows.
     each_row = sample.data.cells is None
     alike = sample.data.alike and each_row
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
-    reverse = reverse_words(sample)
+    reverse = joint_tests.reverse_words(sample)
     tells_apart = bool(reverse) or evidence.rows < MIN_ROWS or not alike
     tells_apart = tells_apart or sample.once(hardly_telling) is None
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
@@ -106,9 +87,9 @@ def _judge(
     tells_apart: bool,
 ) -> tuple[VerdictDirection, str]:
     if evidence.rows == 1:
-        return "undecided", SINGLE_ROW
+        return "undecided", words.SINGLE_ROW
     if evidence.rows < MIN_ROWS:
-        score, hit = score_and_hit(evidence.reduction)
+        score, hit = words.score_and_hit(evidence.reduction)
         return "undecided", (
             f"{evidence.rows} rows are too few for a verdict (at least {MIN_ROWS}): the {score} is "
             f"{percent(evidence.score)}, the {hit} {percent(evidence.observed)}."
@@ -167,9 +148,9 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         tail = ""
         if worst is not None:
             same = (worst.gap > 0) == (evidence.mcs > 0)
-            how = "; worst" if same else f", but {expected_gap(worst.expected_gap)}"
+            how = "; worst" if same else f", but {words.expected_gap(worst.expected_gap)}"
             tail = f"{how} between {worst.where}"
-        head = _by(evidence, sample, size, slight=abs(evidence.mcs) < SLIGHT)
+        head = _by(evidence, sample, size, slight=abs(evidence.mcs) < words.SLIGHT)
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):
         label = shorten(evidence.reduction.label, 40)
@@ -186,7 +167,9 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         head = f"{_other(evidence, sample)}{how} off on average{_interval(evidence, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
-        f"{expected_gap(worst.expected_gap)} between {worst.where}" if worst else f"{way} in places"
+        f"{words.expected_gap(worst.expected_gap)} between {worst.where}"
+        if worst
+        else f"{way} in places"
         for worst, shown, way in (
             (evidence.too_high, evidence.sides[0], "too high"),
             (evidence.too_low, evidence.sides[1], "too low"),
@@ -210,7 +193,7 @@ def strongest(evidence: Evidence) -> str:
         test = evidence.strongest
     if test.key == "ece":
         return f"ECE {_ece_against(evidence)}"
-    return f"{against(test)} ({p_value(test.adjusted)}, adjusted for {len(evidence.tests)} tests)"
+    return f"{against(test)} ({words.p_value(test.adjusted)}, adjusted for {len(evidence.tests)} tests)"
 
 
 def against(test: CalibrationTest) -> str:
@@ -218,10 +201,10 @@ def against(test: CalibrationTest) -> str:
     metric = METRICS[test.key]
     gap = abs(test.value - test.expected)
     if metric.unit == "plain":
-        decimals = decimals_for(gap, least=3, most=6)
+        decimals = words.decimals_for(gap, least=3, most=6)
         value, expected = (decimal(v, decimals) for v in (test.value, test.expected))
     else:
-        decimals = max(points_decimals(test.value), decimals_for(100 * gap, most=2))
+        decimals = max(points_decimals(test.value), words.decimals_for(100 * gap, most=2))
         value, expected = (points(v, decimals) for v in (test.value, test.expected))
         value += " points"
     return f"{metric.label} {value} where a calibrated model would show {expected} on average"
@@ -301,8 +284,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     """
     if sample.reduction.other_of_two(sample.data) is None or sample.data.rows < MIN_ROWS:
         return None
-    reduction = sample.once(collect_evidence).reduction
-    views = sample.once(evidence_of_views)
+    reduction = sample.once(joint_tests.collect_evidence).reduction
+    views = sample.once(joint_tests.evidence_of_views)
     this, other = sorted(views, key=lambda view: view.reduction != reduction)
     shown = [
         (points(view.score - view.observed), points(view.ece, points_decimals(view.ece)))
@@ -311,8 +294,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     if not (this.shows_itself or other.shows_itself) or shown[0] == shown[1]:
         return None
     head = f"Seen by the {other.reduction.label}"
-    score, hit = score_and_hit(other.reduction)
-    digits = share_decimals(other.score, other.observed, 1)
+    score, hit = words.score_and_hit(other.reduction)
+    digits = words.share_decimals(other.score, other.observed, 1)
     means = f"{score} {percent(other.score, digits)}, {hit} {percent(other.observed, digits)}"
     if other.shows("mcs"):
         return f"{head}, {_way(other)}", f"{means}."
@@ -446,14 +429,14 @@ class _Sentences:
         """Sentence on whether that is an error, and how large it is."""
         v = self.verdict
         if v.rows == 1:
-            return SINGLE_ROW
+            return words.SINGLE_ROW
         if self.few:
             return (
                 f"{v.rows} rows are too few to say whether these probabilities can be trusted, which takes {MIN_ROWS} "
                 "at least."
             )
         if v.direction in ("over", "under"):
-            slightly = "slightly " if abs(v.mcs) < SLIGHT else ""
+            slightly = "slightly " if abs(v.mcs) < words.SLIGHT else ""
             much = "too much" if v.direction == "over" else "too little"
             return (
                 f"So it promises {slightly}{much}, by {_points(abs(v.mcs), v.mcs_decimals)} on average, which chance does not "
@@ -482,7 +465,7 @@ class _Sentences:
         v, worst = self.verdict, self.verdict.worst
         gap = _points(abs(v.mcs), v.mcs_decimals)
         if worst is not None:
-            low, high = map(_ends_percent, range_ends(worst.low, worst.high, tolerance=0.06))
+            low, high = map(_ends_percent, words.range_ends(worst.low, worst.high, tolerance=0.06))
             return (
                 f"It is worst where it says between {low} and {high} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
@@ -493,7 +476,7 @@ class _Sentences:
             return f"What it said and what happened differ by {gap}, and with so few rows that says little."
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
-            digits = share_decimals(group.score, group.hits)
+            digits = words.share_decimals(group.score, group.hits)
             return (
                 f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
                 f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true."

@@ -13,17 +13,12 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.comparison import paired_differences
 from calviz.comparison.difference_intervals import Weighted
-from calviz.comparison.fitting import (
-    Division,
-    before_and_after,
-    calibrate,
-    fit_split_for,
-    trade_off,
-)
+from calviz.comparison.fitting import Division, before_and_after, calibrate, trade_off
 from calviz.comparison.paired_differences import Paired, PairedMetric, RareLosses, pair
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.data.loaded import fit_split_for
 from calviz.sample import draws as affordable_resamples
 from calviz.sample import one_vs_rest
 from calviz.sample.draws import GroupWeights, RowDraws

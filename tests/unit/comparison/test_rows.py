@@ -20,7 +20,6 @@ from calviz.comparison.fitting import (
     apply_map,
     apply_to_all,
     calibrate,
-    fit_split_for,
     stratified_sample,
     whole_clusters,
 )
@@ -31,6 +30,7 @@ from calviz.comparison.prediction_sets import prediction_sets
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.data.loaded import fit_split_for
 from calviz.data.writing import write_predictions
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample
