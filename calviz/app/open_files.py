@@ -167,7 +167,7 @@ def select(key: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class UnreadableFile:
-    """A file that could not be read, kept so that the user can say how to read it."""
+    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`."""
 
     title: str
     source: FileSource
@@ -176,13 +176,23 @@ class UnreadableFile:
     repairs: tuple[Repair, ...] = ()
     readings: tuple[Reading, ...] = ()
     first_rows: FirstRows | None = None
+    stays: str | None = None
 
 
 def open_file(
-    name: str | None, source: FileSource, options: ReadingOptions | None = None
+    name: str | None,
+    source: FileSource,
+    options: ReadingOptions | None = None,
+    *,
+    stays: str | None = None,
 ) -> OpenFile | UnreadableFile:
-    """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
-    link = waiting_link()
+    """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`.
+
+    With `stays`, the open file of this key stays the current one, also where this one is read only after a question.
+    """
+    link, asked_about = waiting_link(), unreadable_file()
+    if asked_about is not None and asked_about.source is source:
+        stays = asked_about.stays
     if options is None and link is not None:
         options = decode_options(link.query.get(READING, ""))
     options = options or ReadingOptions()
@@ -194,7 +204,9 @@ def open_file(
         rows = None
         with suppress(CalvizError):
             rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
-        failure = UnreadableFile(name or "several files", source, options, str(error), *asked, rows)
+        failure = UnreadableFile(
+            name or "several files", source, options, str(error), *asked, rows, stays
+        )
         st.session_state[_UNREADABLE] = failure
         return failure
     entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
@@ -207,7 +219,7 @@ def open_file(
     closed = make_room(files(), key)
     if closed is not None:
         queue_note(closed)
-    select(key)
+    select(stays if stays and stays in files() else key)
     return entry
 
 

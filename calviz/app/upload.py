@@ -76,13 +76,11 @@ def _read(files: Together, *, keep_current: bool) -> None:
         size = sum(len(content) for _, content in (files if together else ((name, source),)))
         words = f"Reading {md(shown)} ({file_size(size)})"
         with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
-            opened = open_files.open_file(name, source, None)
+            opened = open_files.open_file(name, source, stays=before)
         if isinstance(opened, open_files.UnreadableFile):
             failures.append(opened)
     # A file that could be read does not hide one that could not.
     open_files.keep_unreadable_files(failures)
-    if before is not None and before in open_files.files():
-        open_files.select(before)
 
 
 def draw_repairs(entry: OpenFile) -> None:

@@ -397,6 +397,16 @@ def test_the_numbers_are_those_of_the_reading_that_was_chosen():
 
 
 @pytest.mark.slow
+def test_a_file_to_compare_with_does_not_become_the_judged_one_by_an_answer():
+    app = upload(open_page(page="data"), "mine.csv", GOOD)
+    app = drop(app.open("compare_models"), "other.csv", WHICH_EVENT)
+    press(app, next(b.label for b in app.button if b.label.startswith("The probability")))
+    app = quiet(app.open("overview"))
+    assert [plain(c) for c in chips(app)][0] == "mine.csv · 3 rows"
+    assert "other.csv" in app.selectbox(key="calviz.pick").options
+
+
+@pytest.mark.slow
 def test_a_refused_file_is_read_by_the_roles_of_its_columns():
     app = upload(open_page(page="data"), "logits.csv", LOGITS)
     assert len(app.error) == 1
