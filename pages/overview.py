@@ -39,13 +39,8 @@ def overview(chosen: Settings) -> None:
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
         st.caption("calviz checks whether probabilities can be trusted.", width="content")
-        st.page_link(
-            navigation.link("data"),
-            label="**Use your file**",
-            icon=":material/upload_file:",
-            query_params=st.query_params.to_dict(),
-            width="content",
-        )
+        icon = ":material/upload_file:"
+        navigation.draw_link("data", "**Use your file**", icon=icon, width="content")
         plain = st.toggle(
             "Plain words",
             key="plain",
@@ -58,6 +53,8 @@ def overview(chosen: Settings) -> None:
     navigation.draw_head(judged.headline, sign=tables_and_cards.sign_of(judged))
     if not plain:
         st.markdown(md(keep_units_together(judged.sentence), 1_000))
+    if navigation.has_judge(chosen.entry):
+        navigation.draw_link("judge", navigation.TO_JUDGE)
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
     if plain:

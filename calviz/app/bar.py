@@ -104,12 +104,8 @@ def _data_set() -> None:
         st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
         if entry.title != shorten(entry.title, _FITS):
             st.text(entry.title)
-        st.page_link(
-            navigation.link("data"),
-            label="How it was read: columns and roles",
-            icon=":material/table_view:",
-            query_params=st.query_params.to_dict(),
-        )
+        words = "How it was read: columns and roles"
+        navigation.draw_link("data", words, icon=":material/table_view:")
 
 
 def draw_notes() -> None:

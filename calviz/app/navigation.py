@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import streamlit as st
 from streamlit.navigation.page import Page
@@ -255,12 +255,8 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
         for tab in room.tabs:
             if tab.key in without and tab.key != here():
                 continue
-            st.page_link(
-                link(tab.key),
-                label=f"**{tab.title}**" if tab.key == here() else tab.title,
-                query_params=st.query_params.to_dict(),
-                width="content",
-            )
+            title = f"**{tab.title}**" if tab.key == here() else tab.title
+            draw_link(tab.key, title, icon=None, width="content")
     return say
 
 
@@ -271,6 +267,21 @@ def without_use() -> set[str]:
     entry, whole = current().entry, current().whole
     without = set() if whole.times is not None else {"over_time"}
     return without if has_judge(entry) else without | {"judge"}
+
+
+def draw_link(
+    key: str,
+    label: str,
+    icon: str | None = ":material/arrow_forward:",
+    width: Literal["stretch", "content"] = "stretch",
+) -> None:
+    """Draw a link to a page, with the data and settings of this one."""
+    query = st.query_params.to_dict()
+    st.page_link(link(key), label=label, icon=icon, query_params=query, width=width)
+
+
+#: The words of the link to the tab Judge.
+TO_JUDGE = "See what the judge is worth"
 
 
 def has_judge(entry: OpenFile) -> bool:

@@ -84,12 +84,8 @@ def _listed(shown: Sequence[Finding], codes: bool) -> None:
         words, link = st.columns([3, 1], gap="small", vertical_alignment="center")
         words.markdown(f"{icon} {short or message}", help=message if short else None)
         if tab := _TABS.get(CHECKS[finding.code].about):
-            link.page_link(
-                navigation.link(tab),
-                label=navigation.PAGES_BY_KEY[tab].title,
-                icon=":material/arrow_forward:",
-                query_params=st.query_params.to_dict(),
-            )
+            with link:
+                navigation.draw_link(tab, navigation.PAGES_BY_KEY[tab].title)
 
 
 def draw_tiles(

@@ -232,11 +232,9 @@ def draw_page() -> None:
         elif st.button("Close this file", type="tertiary", icon=":material/close:"):
             open_files.close(entry.key)
             st.rerun()
-        links = {"overview": "See the verdict"}
+        navigation.draw_link("overview", "See the verdict")
         if navigation.has_judge(entry):
-            links["judge"] = "See what the judge is worth"
-        for key, label in links.items():
-            st.page_link(navigation.link(key), label=label, icon=":material/arrow_forward:")
+            navigation.draw_link("judge", navigation.TO_JUDGE)
 
     with navigation.boundary():
         if entry.sample is not None:

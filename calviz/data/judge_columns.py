@@ -44,7 +44,7 @@ YES = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """One column: numbers in [0, 1], nan where nothing is said, the word that stands for 1 (empty for numbers), and what else it could be.
+    """One column: numbers in [0, 1], nan where nothing is said, the words that stand for 1 and 0 (empty for numbers), and what else it could be.
 
     Of `grades`, what they were chosen to mean, and the usual `highest` one.
     """
@@ -56,6 +56,7 @@ class Said:
     doubtful: bool = False
     grades: str = ""
     highest: float = 0.0
+    no: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +100,9 @@ class JudgeColumns:
             raise InputError(what, row=row + 1, column=human.name, remedy=remedy)
         for one, other in ((judge, human), (human, judge)):
             if one.doubtful and one.event != other.event:
+                said = f"'{short(other.event)}'" if other.event else "a score of 1"
                 raise InputError(
-                    f"nothing says whether '{short(one.event)}' is 1 in column '{short(other.name)}'",
+                    f"{said} in column '{short(other.name)}' may mean '{short(one.event)}' or its opposite",
                     column=one.name,
                     remedy="use the same words in both columns, or 0 and 1",
                     readings=one.readings,
@@ -149,7 +151,9 @@ def yes_or_score(
         raise InputError(what, column=name, remedy=remedy, readings=readings)
     of_levels = [np.nan if key is None else float(key == event) for key in keys]
     doubtful = not chosen and event not in YES
-    return Said(name, np.array([*of_levels, np.nan])[column.codes], event, readings, doubtful)
+    no = next(iter(known - {event}), "")
+    at = np.array([*of_levels, np.nan])
+    return Said(name, at[column.codes], event, readings, doubtful, no=no)
 
 
 def _pairs(class_names: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -258,7 +262,7 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
     fetched = table.fetch([(name,) for name in numeric], [judge, human, *others])
     read = fetched.columns
     said = _said(read, judge, human, class_names)
-    score, people, _ = said.aligned()
+    score, people, yes = said.aligned()
     at = ~np.isnan(score) & ~np.isnan(people)
     if not at.any():
         return None
@@ -275,10 +279,14 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
         numbers=numbers,
         ids=None if own is None else factors[own].values(),
         column_names={} if own is None else {"ids": own},
+        class_names=(said.human.no, yes) if said.human.no else ("0", "1"),
         name=name,
     )
     text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
     notes = {said.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
+    if np.isin(score[at], (0, 1)).all():
+        answers = f"'{short(judge)}' answers yes or no: as probabilities these are 0 and 1; the tab Judge, and calviz judge, say what they are worth"
+        notes[answers] = Notice.SCORE_COLUMNS
     return Loaded(
         file=name,
         models={name: data},
@@ -286,7 +294,7 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
             format=table.format,
             kind=data.kind,
             label=human,
-            label_form="class index",
+            label_form="class name" if said.human.no else "class index",
             scores=(judge,),
             groups=tuple(groups),
             id_column=own,

@@ -540,8 +540,8 @@ def empty_classes(sample: Sample) -> Iterator[Told]:
 
 
 def named_sides(off: FloatArray, words: tuple[str, str], classes: int) -> str:
-    """Text on how many of the classes are off in each direction: "overconfident on 2 and underconfident on 1", "overconfident on all"."""
-    every = {classes: "both" if classes == 2 else "all"} if classes > 1 else {}
+    """Text on how many of the classes are off in each direction: "overconfident on 2 and underconfident on one", "overconfident on all"."""
+    every = {1: "one"} | ({classes: "both" if classes == 2 else "all"} if classes > 1 else {})
     sides = zip((int((off > 0).sum()), int((off < 0).sum())), words, strict=True)
     return " and ".join(f"{word} on {every.get(n, f'{n:,}')}" for n, word in sides if n)
 

@@ -142,11 +142,11 @@ def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
 def test_a_click_while_a_file_is_read_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     readings: list[object] = []
 
-    def read_after_a_click(*given: object) -> object:
+    def read_after_a_click(*given: object, **options: object) -> object:
         readings.append(given)
         if len(readings) == 1:
             raise StopException  # as streamlit ends a run
-        return open_file(*given)
+        return open_file(*given, **options)
 
     open_file = open_files.open_file
     monkeypatch.setattr(open_files, "open_file", read_after_a_click)
@@ -402,7 +402,7 @@ def test_a_file_to_compare_with_does_not_become_the_judged_one_by_an_answer():
     app = drop(app.open("compare_models"), "other.csv", WHICH_EVENT)
     press(app, next(b.label for b in app.button if b.label.startswith("The probability")))
     app = quiet(app.open("overview"))
-    assert [plain(c) for c in chips(app)][0] == "mine.csv · 3 rows"
+    assert next(map(plain, chips(app))) == "mine.csv · 3 rows"
     assert "other.csv" in app.selectbox(key="calviz.pick").options
 
 

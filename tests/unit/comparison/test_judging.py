@@ -376,7 +376,9 @@ def test_the_same_words_may_mean_anything_in_both_columns():
     judged = calviz.judge(judge, human)
     assert judged.event == "bad"
     assert "'bad'" in judged.sentence()
-    with pytest.raises(InputError, match="nothing says whether 'bad' is 1"):
+    with pytest.raises(
+        InputError, match="a score of 1 in column 'judge' may mean 'bad' or its opposite"
+    ):
         calviz.judge(says, human)
 
 

@@ -787,7 +787,12 @@ def test_what_the_grades_of_a_judge_mean_is_asked_and_each_answer_gives_its_numb
         found = loaded(text, **options)
         np.testing.assert_allclose(found.first.probs[:, 1], MEANINGS[way.label])
         assert found.first.labels.tolist() == LOOKED.tolist()
+        # The words of people are the names of the classes.
+        named = {0: ("0", "1"), "bad": ("bad", "good"), "schlecht": ("no", "yes")}
+        assert found.first.class_names == named[words[0]]
         assert notices(found, "DATA011") == [f"'judge_score' is read so: {way.label}"]
+        said = [text for text in notices(found, "DATA003") if "answers yes or no" in text]
+        assert bool(said) == ("more" in way.label)
 
 
 def _ways_of(text, **options):

@@ -348,7 +348,7 @@ def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
     assert "calibration error is 11.0 points" in description
 
 
-@pytest.mark.parametrize(("off", "sentence"), [(1, "on 1 "), (2, "on 2 ")])
+@pytest.mark.parametrize(("off", "sentence"), [(1, "on one "), (2, "on 2 ")])
 def test_of_one_class_it_is_not_said_that_it_is_off_most(off, sentence):
     # Three classes of 600 rows at confidence 0.8, of which half are right in the first `off`, 80 % in the others.
     n, right = 600, np.where(np.arange(3) < off, 300, 480)
@@ -455,7 +455,7 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
     data = calviz.Predictions(probs=q.probs, labels=labels, class_names=tuple("abcde"))
     (finding,) = findings(data, ("CAL020",))
     rows = q.probs.argmax(1) == 2
-    assert finding.message.startswith("Of 5 predicted classes the model is overconfident on 1 ")
+    assert finding.message.startswith("Of 5 predicted classes the model is overconfident on one ")
     assert f"says 'c' ({rows.sum():,} rows)" in finding.message
     assert f"mean confidence {100 * q.probs.max(1)[rows].mean():.1f} %" in finding.message
     assert f"accuracy {100 * (labels == 2)[rows].mean():.1f} %" in finding.message
