@@ -33,7 +33,7 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, distinct, full_sentence, listed, shorten
+from calviz.core.words import counted, full_sentence, told_apart
 from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
@@ -79,7 +79,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
             icon=":material/info:",
         )
     _offer_signals(entry)
-    shown = distinct(tuple(offered), 60)
+    shown = _short(offered)
     likely = list(usual_models(entry).models)
     renewed = _choose_new(list(offered), likely)
     chosen = st.multiselect(
@@ -95,6 +95,14 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     )
     _another_file(len(offered))
     return replace(_chosen_models(offered[name] for name in chosen), offered=len(offered))
+
+
+def _short(names: Iterable[str]) -> dict[str, str]:
+    """The names of models as they are shown: on a phone, little of a long one fits."""
+    whole = tuple(names)
+    return dict(
+        zip(whole, told_apart(whole, 22 if screen.width_class() == "narrow" else 40), strict=True)
+    )
 
 
 def _offer_signals(entry: OpenFile) -> None:
@@ -242,7 +250,7 @@ def draw_metrics(comparison: ModelComparison) -> None:
         if any(result.available for result in column.results.values())
     ]
     names = [m.name for m in comparison if m.ok]
-    shown = {"model": [shorten(name, 60) for name in names]}
+    shown = {"model": [*_short(names).values()]}
     shown |= {
         _heading(column): [comparison_cell(column, name) for name in names] for column in columns
     }
@@ -267,7 +275,7 @@ def _heading(column: ComparisonColumn) -> str:
 
 def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
     """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
-    rows, ranks = [], comparison.ranks(metric)
+    rows, ranks, short = [], comparison.ranks(metric), _short(comparison.models)
     pictures = screen.picture_column(
         Bullet.column(comparison[name].metrics[metric] for name in ranks)
     )
@@ -281,7 +289,7 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
         rows.append(
             {
                 "rank": rank,
-                "model": name,
+                "model": short[name],
                 "picture": picture,
                 METRICS[metric].label: written.of(result.value),
                 "95 % interval": ends,
@@ -299,7 +307,7 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
             ),
             "picture": screen.picture_column_config(),
             "difference": st.column_config.TextColumn(
-                f"minus {listed([reference], limit=60)}",
+                f"minus '{short[reference]}'",
                 help="With its 95 % interval; of errors that noise makes larger, without that noise.",
             ),
             "best in": st.column_config.NumberColumn(
@@ -315,7 +323,7 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
 def draw_differences(comparison: ModelComparison, metric: str) -> None:
     """Draw the ranking, and paired differences to a model that can be chosen."""
     order = comparison.ranking(metric)
-    shown = distinct(order, 60)
+    shown = _short(order)
     reference = st.selectbox(
         "Compare with",
         order,
@@ -377,7 +385,7 @@ def _plane(
 def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw reliability diagrams side by side; all axes run from 0 to 1."""
     names = [m.name for m in comparison if m.ok]
-    shown = distinct(tuple(names), 40)
+    shown = _short(names)
     # Two or three models share a wide page.
     width = max(SMALL, screen.WIDE // len(names) - 8) if screen.width_class() == "wide" else SMALL
     with st.container(horizontal=True, gap="small"):
@@ -486,11 +494,12 @@ def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn])
         The methods' values, by model.
     """
     written = Written.column(r for column in columns.values() for r in column.results.values())
+    short = _short(comparisons.models)
     rows: dict[str, dict[str, str]] = {}
     for name, comparison in comparisons.models.items():
         column = columns[name]
         texts = {key: written.of(result.value) for key, result in column.results.items()}
-        rows[shorten(name, 60)] = {
+        rows[short[name]] = {
             m.label: comparison_cell(column, m.key, texts.get(m.key, "–")) for m in comparison
         }
     return pd.DataFrame.from_dict(rows, orient="index")

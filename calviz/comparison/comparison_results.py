@@ -22,7 +22,7 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
-from calviz.core.words import bins_words, counted, listed, shorten
+from calviz.core.words import bins_words, counted, listed, shorten, told_apart
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.evaluation import Written, value_text
 
@@ -568,6 +568,10 @@ class ModelComparison(Compared[ModelResult]):
         of = f"{counted(self.rows, 'row')}, {shorten(self.reduction)}"
         return replace(shared, title=f"{shared.title}: {of}")
 
+    def short_names(self, limit: int = 30) -> dict[str, str]:
+        """Return the names of the models as they are shown, at most `limit` characters each."""
+        return dict(zip(self.models, told_apart(self.models, limit), strict=True))
+
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """Return the metric of `one` minus that of `other`; None without paired resamples."""
         pairs = self.pairs.get(metric, {})
@@ -653,10 +657,11 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     column = comparison.column(metric)
     value = f"{column.text(best)} {column.written.unit_words}".rstrip()
     others = len(comparison.ranking(metric)) - 1 - len(tied)
-    text = f"By {label}, '{shorten(best, 30)}' is best ({value})"
+    short = comparison.short_names()
+    text = f"By {label}, '{short[best]}' is best ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
-        text += f"; {listed(tied, limit=60)} {verb} not told apart from it"
+        text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
     if others:
         text += (
             f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
@@ -673,9 +678,10 @@ def caution(comparison: ModelComparison, metric: str) -> str:
     if difference is None or difference.tied:
         return ""
     value = value_text("accuracy", comparison[best].metrics["accuracy"].value)
+    short = comparison.short_names()
     return (
-        f"Calibrated is not accurate: '{shorten(best, 30)}' is right in {value} of the rows, "
-        f"'{shorten(right, 30)}' in {value_text('accuracy', comparison[right].metrics['accuracy'].value)}."
+        f"Calibrated is not accurate: '{short[best]}' is right in {value} of the rows, "
+        f"'{short[right]}' in {value_text('accuracy', comparison[right].metrics['accuracy'].value)}."
     )
 
 

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -143,15 +144,22 @@ def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
 
 
 def told_apart(names: Iterable[str], limit: int) -> list[str]:
-    """Shorten names; where their beginnings are alike, their middle is left out, so that their ends tell them apart.
+    """Shorten names; where that makes two alike, leave out what all begin with, else the middle of each, so that their ends tell them apart.
 
-    >>> told_apart(["north-west, office 1", "north-west, office 2"], 12)
-    ['nort…ffice 1', 'nort…ffice 2']
+    >>> told_apart(["export_2026_forest", "export_2026_mlp"], 12)
+    ['…forest', '…mlp']
+    >>> told_apart(["north-west, office 1", "north-west, office 2", "south"], 12)
+    ['nort…ffice 1', 'nort…ffice 2', 'south']
     """
     whole = [shorten(name, 1_000) for name in names]
     cut = [shorten(name, limit) for name in whole]
     if len(set(cut)) == len(set(whole)):
         return cut
+    alike = takewhile(lambda pair: len({*pair}) == 1, zip(min(whole), max(whole), strict=False))
+    common = len(re.sub(r"[^\W_]*$", "", "".join(a for a, _ in alike)))
+    ends = [shorten(f"…{name[common:]}", limit) for name in whole]
+    if common and len(set(ends)) == len(set(whole)):
+        return ends
     head = limit // 3
     tail = limit - head - 1
     return [n if len(n) <= limit else f"{n[:head].rstrip()}…{n[-tail:].lstrip()}" for n in whole]

@@ -315,9 +315,8 @@ class MiscalibrationPlane(Figure):
         ]
         half = _POINT / 2
         taken: list[Box] = [(a - half, b - half, a + half, b + half) for a, b in places]
-        labels = []
-        for i, (left, low) in enumerate(places):
-            text = words.shorten(self.models[i], 24)
+        labels, names = [], words.told_apart(self.models, 24)
+        for i, ((left, low), text) in enumerate(zip(places, names, strict=True)):
             width = _LETTER * len(text)
             sides = ["right", "left"] if left > panel / 2 else ["left", "right"]
             boxes = {

@@ -25,6 +25,7 @@ from calviz.core.words import (
     listed,
     plotly_text,
     shorten,
+    told_apart,
 )
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
@@ -552,8 +553,8 @@ class ModelDifferences(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the reference at the top, then one row per model, best first."""
-        names, muted = (self.reference, *self.models), sheet.palette.muted
-        left = marks.name_room([shorten(name, _NAME) for name in names], _BESIDE)
+        names, muted = told_apart((self.reference, *self.models), _NAME), sheet.palette.muted
+        left = marks.name_room(names, _BESIDE)
         scale, unit = scale_of(self.metric, difference=True)
         every = [0.0] + [v for d in self.differences for v in (d.value, *d.interval)]
         low, high = scale * min(every), scale * max(every)
@@ -579,7 +580,7 @@ class ModelDifferences(Figure):
             ],
             shapes=[marks.vertical_shape(sheet.palette.ink, **zero)],
             xaxis=sheet.axis(title, range=[low - pad, high + pad], nticks=6),
-            yaxis=sheet.row_axis([plotly_text(name, _NAME) for name in names], ticks=""),
+            yaxis=sheet.row_axis([plotly_text(name) for name in names], ticks=""),
         )
 
 
