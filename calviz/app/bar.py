@@ -338,7 +338,7 @@ def _reduction(data: Dataset, requests: _Requests) -> Reduction:
     help = "Which score is compared with which event.\n\n" + "\n".join(
         f"- {kind}: {_REDUCTION_HELP[kind]}" for kind in kinds
     )
-    kind = _choose("Reduction", "reduction", kinds, requests, help=help)
+    kind = _choose("View (reduction)", "reduction", kinds, requests, help=help)
     st.caption(f"Score and hit: {_REDUCTION_HELP[kind]}.")
     if kind in ("top-r", "within-top-r"):
         rank = _number("r", "r", (2, data.n_classes), 2, requests, help="The rank, 2 or more.")

@@ -165,10 +165,10 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     """Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE."""
     sample = subject.sample
     if subject.comparison is not None and subject.comparison.advice is not None:
-        advice = subject.comparison.advice
-        yield Lead(
-            f"{advice.headline}.", below=advice_words(subject.comparison, advice, sample.ece_key)
-        )
+        comparison, advice = subject.comparison, subject.comparison.advice
+        change = advice_words(comparison, advice, sample.ece_key)
+        rows = f"Maps are {comparison.rows_words()}."
+        yield Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
     if subject.verdict.direction == "calibrated":
         yield Text(NO_FIX)
