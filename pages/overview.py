@@ -22,7 +22,6 @@ from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
-from calviz.data.loaded import fit_split_for
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
 from calviz.verdicts.data_checks import to_act_on
@@ -127,10 +126,8 @@ def _button(
 
 
 def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
-    """Say what one parameter or two, fitted on the calibration rows, would make of the ECE."""
-    data = chosen.whole
-    few = chosen.sample.data.rows < MIN_ROWS
-    if few or fit_split_for(data, chosen.split) is None or _FITTING not in sys.modules:
+    """Say what one parameter or two, fitted on the calibration rows or else on half of all, would make of the ECE."""
+    if chosen.sample.data.rows < MIN_ROWS or _FITTING not in sys.modules:
         return
     if waited:
         st.rerun()  # ends the waiting

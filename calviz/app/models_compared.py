@@ -290,8 +290,8 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
             {
                 "rank": rank,
                 "model": short[name],
-                "picture": picture,
                 METRICS[metric].label: written.of(result.value),
+                "picture": picture,
                 "95 % interval": ends,
                 "difference": "reference" if difference is None else figure.text(difference),
                 "beyond noise": "" if difference is None else difference.verdict,
