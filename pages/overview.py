@@ -79,7 +79,7 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
-            groups = bool(judged.slices_off) and not judged.beyond_noise
+            groups = judged.only_slices_off
             found = judged.direction not in ("calibrated", "undecided")
             _button("Recalibrate", "recalibrate", primary=found and not groups)
             if groups:
@@ -137,11 +137,11 @@ def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
 
 def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.app import before_after
-    from calviz.report.sections.summary import NO_FIX, cheap_method, fix_words
+    from calviz.report.sections.summary import cheap_method, fix_words, no_fix_words
 
     verdict = session.evaluation(chosen).verdict
-    if verdict is not None and verdict.direction == "calibrated":
-        st.markdown(NO_FIX)
+    if verdict is not None and (words := no_fix_words(verdict)):
+        st.markdown(words)
         return
     method = cheap_method(chosen.whole)
     try:

@@ -224,7 +224,7 @@ class Verdict(JudgedNumbers):
         if top:
             means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
-            if self.slices_off and not (self.classes_off or self.beyond_noise):
+            if self.only_slices_off:
                 are = "is" if self.slices_off == 1 else "are"
                 off = f"{self.slices_off:,} of {counted(self.slices, 'slice')} {are} off"
                 return f"{off}; no miscalibration found as a whole"
@@ -233,6 +233,11 @@ class Verdict(JudgedNumbers):
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
         return f"Forecasts {size} points too {'high' if self.mcs > 0 else 'low'}: {means}"
+
+    @property
+    def only_slices_off(self) -> bool:
+        """Whether slices are off, but nothing as a whole."""
+        return bool(self.slices_off) and not (self.classes_off or self.beyond_noise)
 
     @property
     def names_accuracy(self) -> bool:

@@ -59,7 +59,7 @@ from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.sample import Sample, predicted_classes, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.analysis import conventions
-from calviz.verdicts.evaluation import Written, alone, missing, remarks
+from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.joint_tests import MIN_ROWS
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {
@@ -154,8 +154,12 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     return " ".join([words, *done.warnings])
 
 
-#: Where the verdict finds nothing to correct.
-NO_FIX = "No need of a correction is shown: no miscalibration was found on these rows."
+def no_fix_words(verdict: Verdict) -> str:
+    """Say that the verdict finds nothing that one map for all rows corrects; "" if it does."""
+    if verdict.direction != "calibrated" and not verdict.only_slices_off:
+        return ""
+    rows = "as a whole" if verdict.only_slices_off else "on these rows"
+    return f"No need of a correction is shown: no miscalibration was found {rows}."
 
 
 @section(
@@ -170,8 +174,8 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         rows = f"Maps are {comparison.rows_words()}."
         yield Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
-    if subject.verdict.direction == "calibrated":
-        yield Text(NO_FIX)
+    if words := no_fix_words(subject.verdict):
+        yield Text(words)
         return
     if sample.data.rows < MIN_ROWS:
         raise NotAvailable(f"fewer than {MIN_ROWS} rows do not tell what a correction would bring.")

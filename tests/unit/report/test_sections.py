@@ -180,6 +180,7 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
     compared = calviz.compare(divided(), ["temperature"], eval_split="test", resamples=200)
     text = written("one-page", comparison=compared).markdown()
     assert "**Advice: Temperature scaling.**" in text
+    assert f"Maps are {compared.rows_words()}." in text.replace("\\", "")
     # An ECE that is not better beyond noise is not what the correction brings.
     better = compared["temperature"].differences["ece"].verdict == "better"
     brings = "Temperature scaling would take the ECE from", "It brings the Brier score from"

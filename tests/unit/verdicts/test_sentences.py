@@ -16,6 +16,7 @@ from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.core.words import outside_range
 from calviz.figures.class_bars import headline
 from calviz.figures.reliability import Reliability
+from calviz.report.sections.summary import no_fix_words
 from calviz.sample import error_bars as levels
 from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
 from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
@@ -245,6 +246,8 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert v.sentence.endswith("with 95 % confidence, but 2 of 10 slices are off.")
     # The title does not say that the scores are off in general.
     assert v.headline == "2 of 10 slices are off; no miscalibration found as a whole"
+    # What is off in two slices each its own way, no single map corrects.
+    assert no_fix_words(v).endswith("no miscalibration was found as a whole.")
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
     # Told to somebody who does not know what a slice is, with the group that is meant.
