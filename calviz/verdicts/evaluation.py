@@ -557,7 +557,16 @@ MOST_NAMED = 12
 def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
     """Return each remark on the values once, after the names of the metrics that it concerns."""
     all_results = list(results)
-    return _each_once(((r, r.note) for r in all_results if r.note), len(all_results))
+    texts = ((r, text) for r in all_results for text in (r.note, at_its_end(r)) if text)
+    return _each_once(texts, len(all_results))
+
+
+def at_its_end(result: MetricResult) -> str:
+    """Say why an error is the upper end of its own interval; empty if it is not."""
+    interval = result.interval
+    if result.interval_method != "inverted" or interval is None or result.value < interval.high:
+        return ""
+    return "the interval is of the true error, and ends at the estimate, which noise biases upwards (see the noise floor)."
 
 
 def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
