@@ -261,7 +261,7 @@ def draw_metrics(comparison: ModelComparison) -> None:
 
 def _heading(column: ComparisonColumn) -> str:
     unit = column.written.unit_words
-    link = f"[{METRICS[column.key].label}]({tables_and_cards.entry_address(column.key)})"
+    link = f"[{column.label}]({tables_and_cards.entry_address(column.key)})"
     return f"{link} ({unit})" if unit else link
 
 

@@ -305,7 +305,7 @@ def result_table(
     more : sequence of str
         Headings of these cells.
     """
-    table = table_of(heading, *(METRICS[column.key].label for column in columns), *more)
+    table = table_of(heading, *(column.label for column in columns), *more)
     for row, cells in rows.items():
         values = (
             Text(_four(r.value) if (r := c.results.get(row)) else "-", _MARK_STYLES[c.mark(row)])

@@ -24,7 +24,7 @@ from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.verdicts.evaluation import Written, value_text
+from calviz.verdicts.evaluation import Written, name_of, value_text
 
 
 @dataclass(frozen=True)
@@ -777,8 +777,13 @@ class ComparisonColumn:
     @property
     def heading(self) -> str:
         """Label of the metric, with its unit."""
-        label, unit = METRICS[self.key].label, self.written.unit_words
-        return f"{label} ({unit})" if unit else label
+        unit = self.written.unit_words
+        return f"{self.label} ({unit})" if unit else self.label
+
+    @property
+    def label(self) -> str:
+        """Label of the metric (`name_of`)."""
+        return name_of(self.written.result)
 
     def text(self, row: str) -> str:
         """Return the value of a row, with the decimals of the column."""

@@ -379,8 +379,10 @@ class Evaluation(Displayed):
 
 
 def name_of(result: MetricResult) -> str:
-    """Return the label of a metric, with the coverage or risk of its point, or its bins if they are not the default."""
+    """Return the label of a metric, with the coverage or risk of its point, its bins if they are not the default, or what it sums."""
     metric = METRICS[result.key]
+    if "one_column" in result.details:  # the Brier score of two classes: twice that of scikit-learn
+        return f"{metric.label} (class sum)"
     label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
     scheme = result.params.get("scheme", usual)
     if usual == "equal-width" and scheme != usual:

@@ -173,6 +173,15 @@ def test_errors_that_end_their_own_intervals_say_why_once():
     assert "noise biases upwards" in text
 
 
+def test_the_brier_score_of_two_classes_is_said_to_be_a_sum():
+    p = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    two = calviz.evaluate(calviz.Predictions(probs=p, labels=[0, 1, 1]), ["brier"])["brier"]
+    # 2 (0.1 ** 2 + 0.4 ** 2 + 0.7 ** 2) / 3
+    assert (name_of(two), two.value) == ("Brier score (class sum)", pytest.approx(0.44))
+    wider = calviz.Predictions(probs=np.append(p, np.zeros((3, 1)), axis=1), labels=[0, 1, 1])
+    assert name_of(calviz.evaluate(wider, ["brier"])["brier"]) == "Brier score"
+
+
 # ---- Errors: one sentence with place, rule and remedy
 
 
