@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import click
 from rich.text import Text
 
 from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
@@ -43,6 +45,7 @@ from calviz.core.words import (
     seconds_text,
     terminal_text,
 )
+from calviz.data.loaded import EVAL_SPLITS, usual_split
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
-    """Print what was recognised in a file: one line, then the notices and the repairs."""
+    """Print what was recognised in a file: one line, then the notices, the repairs, and that all splits are used."""
     line = Text(terminal_text(as_given(file)), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     console().print(line, soft_wrap=True)
@@ -75,6 +78,10 @@ def print_recognition(file: str, loaded: Loaded) -> None:
         show(f"  repaired: {repair_made}")
     for repair in loaded.repairs_offered:
         show(f"  offered: --repair {repair.key} ({repair.label})")
+    splits = next(iter(loaded.models.values())).split_names
+    if len(splits) > 1 and click.get_current_context().params.get("split", "") is None:
+        names, one = short_name(", ".join(splits)), usual_split(splits, EVAL_SPLITS) or splits[-1]
+        show(f"  uses all rows; the file has the splits {names} (--split {shlex.quote(one)})")
 
 
 def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:

@@ -19,7 +19,14 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample.cutoff_and_grades import decidable
-from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
+from calviz.sample.risk_tests import (
+    CONFIDENCE,
+    OFTEN_WRONG,
+    Risk,
+    RiskName,
+    RiskTests,
+    lowest_scores,
+)
 from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.slices import no_group_column
 from calviz.sample.step_views import steps, top_label_steps
@@ -127,7 +134,7 @@ class ThresholdChoice:
                 f"Chosen {chosen}{self._seen()}."
             )
         if self.threshold is None:
-            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {_needed(self.more_rows)}"
+            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {_needed(self.more_rows, self.of)}"
         what = f"'{shorten(self.class_name, 40)}'" if self.class_name else "confidence"
         return (
             f"From a {'probability of ' if self.class_name else ''}{what} of {decimal(self.threshold, 4)} on: {promise}, {sure}, on new rows "
@@ -165,9 +172,10 @@ def _written(of: str, value: float) -> str:
     return decimal(value, 3) if of == "cost" else percent(value)
 
 
-def _needed(more: int | None) -> str:
+def _needed(more: int | None, of: str | tuple[str, ...] = "") -> str:
     if more is None:
-        return "how many more rows would be needed cannot be told."
+        why = f", as {OFTEN_WRONG}" if of in ("error", "precision") else ""
+        return f"how many more rows would be needed cannot be told{why}."
     digits = 10 ** max(0, len(str(more)) - 2)
     return f"about {math.ceil(more / digits) * digits:,} more rows would be needed."
 

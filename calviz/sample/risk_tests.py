@@ -23,6 +23,8 @@ from calviz.sample.steps import Steps
 
 #: Confidence that the risk on new rows is at most what was asked for.
 CONFIDENCE = 0.95
+#: Why no number of rows may show that the error rate is low.
+OFTEN_WRONG = "those ranked highest are wrong too often"
 #: The thresholds that are tested differ by this share of the rows; for precision, of the expected hits.
 _LADDER = 0.01
 #: Bets of `_by_betting`, as shares of the largest one that cannot lose everything.
