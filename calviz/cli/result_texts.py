@@ -300,7 +300,7 @@ def result_table(
     rows: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
 ) -> Table:
-    """Make a table of plain fractions, best and ties bold, the best of the others italic.
+    """Make a table of plain fractions, best bold, the best of those not tied with it italic.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
 
 
 def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = None) -> None:
-    """Print the advice, the table (best and ties bold, the best of the others italic), failures and warnings of the fits."""
+    """Print the advice, the table (best bold, the best of those not tied with it italic), failures and warnings of the fits."""
     shown = (
         [m.key for m in METRICS] if metrics == ("all",) else metrics or METRICS.in_table("methods")
     )
@@ -388,7 +388,7 @@ def _method_table(
 
 
 def print_models(comparison: ModelComparison) -> None:
-    """Print how the rows were matched, the table (best and ties bold, the best of the others italic), and the ranks."""
+    """Print how the rows were matched, the table (best bold, the best of those not tied with it italic), and the ranks."""
     shown = comparison.in_table("models")
     show()
     for note in comparison.alignment.notes:

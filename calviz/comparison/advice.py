@@ -153,6 +153,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         among = (
             f"is the simplest of {len(near)} methods within one standard error of the best {name}"
         )
+        if chosen != candidates[0]:
+            among += f" ({_label(candidates[0])}, whose lead may be chance)"
     elif len(candidates) == 1:
         among = f"is the only method with a better {name}"
     return Advice(

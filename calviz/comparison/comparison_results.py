@@ -791,8 +791,8 @@ class ComparisonColumn:
         return "–" if result is None else self.written.of(result.value)
 
     def mark(self, row: str) -> Mark | None:
-        """Return the mark of a row."""
-        return "best" if row in self.best else "second" if row in self.second else None
+        """Return the mark of a row; a row that is tied with the best has the sign of ties instead."""
+        return "best" if row in self.best[:1] else "second" if row in self.second else None
 
     def is_tied(self, row: str) -> bool:
         """Whether a row does not have the best value, but is not told apart from it."""
