@@ -13,6 +13,7 @@ from calviz.core.entry_specs import METRICS
 from calviz.data import read
 from calviz.figures.decision_cost import Decision
 from calviz.metrics import other_libraries as _measure
+from calviz.report.sections.summary import ONE_OF_MANY
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
@@ -81,6 +82,9 @@ def test_verdict_findings_and_fix(answers):
         app,
     )
     assert fix in report
+    # The room Recalibrate may advise another method.
+    assert ONE_OF_MANY in app
+    assert ONE_OF_MANY in report
 
 
 @pytest.mark.slow
