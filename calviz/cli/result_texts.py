@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -81,7 +80,7 @@ def print_recognition(file: str, loaded: Loaded) -> None:
     splits = next(iter(loaded.models.values())).split_names
     if len(splits) > 1 and click.get_current_context().params.get("split", "") is None:
         names, one = short_name(", ".join(splits)), usual_split(splits, EVAL_SPLITS) or splits[-1]
-        show(f"  uses all rows; the file has the splits {names} (--split {shlex.quote(one)})")
+        show(f"  uses all rows; the file has the splits {names} (--split {one!r})")
 
 
 def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
@@ -312,7 +311,7 @@ def result_table(
     more : sequence of str
         Headings of these cells.
     """
-    table = table_of(heading, *(column.label for column in columns), *more)
+    table = table_of(heading, *(name_of(column.written.result) for column in columns), *more)
     for row, cells in rows.items():
         values = (
             Text(_four(r.value) if (r := c.results.get(row)) else "-", _MARK_STYLES[c.mark(row)])

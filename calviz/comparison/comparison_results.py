@@ -777,18 +777,17 @@ class ComparisonColumn:
     @property
     def heading(self) -> str:
         """Label of the metric, with its unit."""
-        unit = self.written.unit_words
-        return f"{self.label} ({unit})" if unit else self.label
-
-    @property
-    def label(self) -> str:
-        """Label of the metric (`name_of`)."""
-        return name_of(self.written.result)
+        label, unit = name_of(self.written.result), self.written.unit_words
+        return f"{label} ({unit})" if unit else label
 
     def text(self, row: str) -> str:
         """Return the value of a row, with the decimals of the column."""
         result = self.results.get(row)
         return "–" if result is None else self.written.of(result.value)
+
+    def cell(self, row: str) -> str:
+        """Return the value of a row, with the sign of ties."""
+        return f"{self.text(row)}\u00a0{TIED_SIGN}" if self.is_tied(row) else self.text(row)
 
     def mark(self, row: str) -> Mark | None:
         """Return the mark of a row; a row that is tied with the best has the sign of ties instead."""

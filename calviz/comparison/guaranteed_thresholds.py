@@ -19,14 +19,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample.cutoff_and_grades import decidable
-from calviz.sample.risk_tests import (
-    CONFIDENCE,
-    OFTEN_WRONG,
-    Risk,
-    RiskName,
-    RiskTests,
-    lowest_scores,
-)
+from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.slices import no_group_column
 from calviz.sample.step_views import steps, top_label_steps
@@ -174,7 +167,7 @@ def _written(of: str, value: float) -> str:
 
 def _needed(more: int | None, of: str | tuple[str, ...] = "") -> str:
     if more is None:
-        why = f", as {OFTEN_WRONG}" if of in ("error", "precision") else ""
+        why = f", as {RiskTests.OFTEN_WRONG}" if of in ("error", "precision") else ""
         return f"how many more rows would be needed cannot be told{why}."
     digits = 10 ** max(0, len(str(more)) - 2)
     return f"about {math.ceil(more / digits) * digits:,} more rows would be needed."

@@ -632,9 +632,8 @@ def zero_words(params: Mapping[str, Any], elsewhere: bool = False) -> str | None
     elsewhere : bool
         Whether rows that it is applied to have one, even if no calibration row does.
     """
-    said = elsewhere or params.get("floor_clips", True)
     for name, value in params.items():
-        if name == "floor" and value > EPSILON and said:
+        if name == "floor" and value > EPSILON and (elsewhere or params.get("floor_clips", True)):
             return f"an exact probability of 0 counts as {value:.3g}"
         if isinstance(value, Mapping) and (words := zero_words(value, elsewhere)):
             return words

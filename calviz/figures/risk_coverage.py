@@ -28,7 +28,7 @@ from calviz.figures.figure import Data, SampleFigure, end_columns, metric_interv
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
 from calviz.sample import step_views
 from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled
-from calviz.sample.risk_tests import CONFIDENCE, OFTEN_WRONG, RiskTests, lowest_scores
+from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
 from calviz.sample.step_views import coverage_at, ranked, redrawn_steps, reweighted_steps
 from calviz.sample.steps import Steps, make_steps
@@ -298,7 +298,7 @@ class RiskCoverage(SampleFigure):
         if not safe.size:
             more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
-            needed = f"How many more rows would be needed cannot be told, as {OFTEN_WRONG}."
+            needed = f"How many more rows would be needed cannot be told, as {tests.OFTEN_WRONG}."
             if not risk:
                 needed = "No number of rows can show that none is wrong."
             elif more:

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.optimize import brentq
@@ -23,8 +23,6 @@ from calviz.sample.steps import Steps
 
 #: Confidence that the risk on new rows is at most what was asked for.
 CONFIDENCE = 0.95
-#: Why no number of rows may show that the error rate is low.
-OFTEN_WRONG = "those ranked highest are wrong too often"
 #: The thresholds that are tested differ by this share of the rows; for precision, of the expected hits.
 _LADDER = 0.01
 #: Bets of `_by_betting`, as shares of the largest one that cannot lose everything.
@@ -112,6 +110,8 @@ class RiskTests:
         The rows, if they have weights or clusters.
     """
 
+    #: Why no number of rows may show that the error rate is low.
+    OFTEN_WRONG: ClassVar = "those ranked highest are wrong too often"
     risk: Risk
     kept: FloatArray
     misses: FloatArray

@@ -32,14 +32,12 @@ def test_where_the_predicted_class_is_another_than_the_decision_at_one_half_it_i
     rows = "sick,0.2,0.8\nwell,0.5,0.5\nwell,0.9,0.1\n" * 20
     app = upload(open_page(), "halves.csv", f"label,p_well,p_sick\n{rows}".encode())
     app = quiet(app.open("decisions"))
-    words = (
-        "20 rows at exactly 0.5 are acted on; the predicted class, as in Classes, is 'well' there."
-    )
+    words = "20 rows at 0.5: acted on, but predicted 'well' in Classes."
     assert words in text_of(app)
     # By the cutoff all 20 are false positives, by their predicted class they are right.
     assert app.dataframe[0].value["negatives"].tolist() == ["20", "20"]
     app.slider(key="cutoff").set_value(0.499).run()
-    assert "at exactly" not in text_of(quiet(app))
+    assert "in Classes" not in text_of(quiet(app))
 
 
 @pytest.mark.slow
