@@ -143,7 +143,7 @@ def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
 
 def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.app import before_after
-    from calviz.report.sections.summary import NO_FIX, ONE_OF_MANY, cheap_method, fix_words
+    from calviz.report.sections.summary import NO_FIX, cheap_method, fix_words
 
     verdict = session.evaluation(chosen).verdict
     if verdict is not None and verdict.direction == "calibrated":
@@ -157,7 +157,8 @@ def _draw_cheap_fix(chosen: Settings) -> None:
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
     st.markdown(f"**{md(fix_words(method, before, after))}**")
-    st.caption(md(f"{result.words} {ONE_OF_MANY}", 600))
+    more = "This is one simple method; a comparison of all may advise another."
+    st.caption(md(f"{result.words} {more}", 600))
 
 
 def in_plain_words(chosen: Settings) -> None:

@@ -154,8 +154,6 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     return " ".join([words, *done.warnings])
 
 
-#: Beside what a cheap recalibrator brings.
-ONE_OF_MANY = "This is one simple method; a comparison of all may advise another."
 #: Where the verdict finds nothing to correct.
 NO_FIX = "No need of a correction is shown: no miscalibration was found on these rows."
 
@@ -194,8 +192,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    below = f"{fixed_rows_words(method, done)} {ONE_OF_MANY}"
-    yield Lead(fix_words(method, before, after), below=below)
+    yield Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
 
 
 #: Rows in the table of the worst.
