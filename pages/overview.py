@@ -151,7 +151,8 @@ def _draw_cheap_fix(chosen: Settings) -> None:
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
     st.markdown(f"**{md(fix_words(method, before, after))}**")
-    st.caption(md(result.words, 500))
+    more = "This is one simple method; a comparison of all may advise another."
+    st.caption(md(f"{result.words} {more}", 600))
 
 
 def in_plain_words(chosen: Settings) -> None:

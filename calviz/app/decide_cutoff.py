@@ -18,6 +18,7 @@ from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
 from calviz.core.words import (
     capitalised,
+    counted,
     decimal,
     keep_units_together,
     p_number,
@@ -92,6 +93,10 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
         st.caption(md(deciding_samples.words, 1_000))
     _of_selected(deciding_samples.before, settings, cutoff)
     _tables(samples, cells)
+    ties = int(np.count_nonzero(before.scored.score == cutoff)) if cutoff == CUTOFF else 0
+    if ties and data.n_classes == 2 and before.reduction.class_index(data) == 1:
+        other = md(shorten(data.class_names[0], 40))
+        st.caption(f"{counted(ties, 'row')} at 0.5: acted on, but predicted '{other}' in Classes.")
     roc = _roc(deciding_samples.before)
     beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
     desk = screen.page_width() is None

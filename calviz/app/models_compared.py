@@ -39,7 +39,7 @@ from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.learning_curve import ModelDifferences
 from calviz.figures.reliability import Reliability
-from calviz.verdicts.evaluation import Written
+from calviz.verdicts.evaluation import Written, name_of
 
 #: Largest number of models on the page.
 MOST = 12
@@ -269,7 +269,7 @@ def draw_metrics(comparison: ModelComparison) -> None:
 
 def _heading(column: ComparisonColumn) -> str:
     unit = column.written.unit_words
-    link = f"[{METRICS[column.key].label}]({tables_and_cards.entry_address(column.key)})"
+    link = f"[{name_of(column.written.result)}]({tables_and_cards.entry_address(column.key)})"
     return f"{link} ({unit})" if unit else link
 
 

@@ -19,7 +19,6 @@ from calviz.app.tables_and_cards import Cell, marked_table
 from calviz.comparison.comparison_results import (
     AGAINST_WORDS,
     BEST_IN_WORDS,
-    TIED_SIGN,
     Comparison,
     ComparisonColumn,
     Difference,
@@ -185,10 +184,7 @@ def texts(
 
 def _cell(column: ComparisonColumn, method: str) -> str:
     result = column.results.get(method)
-    if result is not None and not result.available:
-        return "n/a"
-    text = column.text(method)
-    return f"{text} {TIED_SIGN}" if column.is_tied(method) else text
+    return "n/a" if result is not None and not result.available else column.cell(method)
 
 
 def _change(scale: float, change: Difference) -> str:

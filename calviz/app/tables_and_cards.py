@@ -31,7 +31,7 @@ from calviz.core.words import (
     markdown_table,
 )
 from calviz.sample.sample import predicted_classes, reduce
-from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
+from calviz.verdicts.evaluation import Evaluation, Verdict, Written, at_its_end, name_of
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -100,7 +100,7 @@ def draw_tiles(
 def _tile(result: MetricResult, evaluation: Evaluation, pinned: MetricResult | None) -> None:
     written = Written(result, evaluation.verdict)
     unit = f", {written.unit_words}" if written.unit_words else ""
-    st.metric(f"{name_of(result)}{unit}", written.value, help=tooltip(result.key))
+    st.metric(f"{name_of(result)}{unit}", written.value, help=tooltip(result))
     floor = result.noise_floor
     if not result.available:
         words = result.reason or "not available"
@@ -156,7 +156,7 @@ def _line(
             details = md(full_sentence("; ".join(filter(None, (full, written.why_apart)))), 1_000)
     if pinned is not None and pinned.available:
         parts.append(_pinned(pinned))
-    help = "\n\n".join(filter(None, (capitalised(details), tooltip(metric.key))))
+    help = "\n\n".join(filter(None, (capitalised(details), tooltip(result))))
     st.markdown(" · ".join(p for p in parts if p), help=help)
 
 
@@ -164,9 +164,10 @@ def _pinned(result: MetricResult) -> str:
     return f":material/keep: pinned {Written(result).value}"
 
 
-def tooltip(key: str) -> str:
-    """Return what a metric means, in markdown for a tooltip, with a link to its entry."""
-    return f"{md(METRICS[key].summary, 1_000)} [Formula and source]({entry_address(key)})"
+def tooltip(result: MetricResult) -> str:
+    """Return what a metric means, and its interval if that is baffling, in markdown for a tooltip, with a link to its entry."""
+    words = f"{METRICS[result.key].summary} {capitalised(at_its_end(result))}"
+    return f"{md(words, 1_000)} [Formula and source]({entry_address(result.key)})"
 
 
 #: The address's parameter for the open entry.

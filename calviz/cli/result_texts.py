@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import click
 from rich.text import Text
 
 from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
@@ -43,6 +44,7 @@ from calviz.core.words import (
     seconds_text,
     terminal_text,
 )
+from calviz.data.loaded import EVAL_SPLITS, usual_split
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
-    """Print what was recognised in a file: one line, then the notices and the repairs."""
+    """Print what was recognised in a file: one line, then the notices, the repairs, and that all splits are used."""
     line = Text(terminal_text(as_given(file)), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     console().print(line, soft_wrap=True)
@@ -75,6 +77,10 @@ def print_recognition(file: str, loaded: Loaded) -> None:
         show(f"  repaired: {repair_made}")
     for repair in loaded.repairs_offered:
         show(f"  offered: --repair {repair.key} ({repair.label})")
+    splits = next(iter(loaded.models.values())).split_names
+    if len(splits) > 1 and click.get_current_context().params.get("split", "") is None:
+        names, one = short_name(", ".join(splits)), usual_split(splits, EVAL_SPLITS) or splits[-1]
+        show(f"  uses all rows; the file has the splits {names} (--split {one!r})")
 
 
 def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
@@ -293,7 +299,7 @@ def result_table(
     rows: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
 ) -> Table:
-    """Make a table of plain fractions, best and ties bold, the best of the others italic.
+    """Make a table of plain fractions, best bold, the best of those not tied with it italic.
 
     Parameters
     ----------
@@ -305,7 +311,7 @@ def result_table(
     more : sequence of str
         Headings of these cells.
     """
-    table = table_of(heading, *(METRICS[column.key].label for column in columns), *more)
+    table = table_of(heading, *(name_of(column.written.result) for column in columns), *more)
     for row, cells in rows.items():
         values = (
             Text(_four(r.value) if (r := c.results.get(row)) else "-", _MARK_STYLES[c.mark(row)])
@@ -334,7 +340,7 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
 
 
 def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = None) -> None:
-    """Print the advice, the table (best and ties bold, the best of the others italic), failures and warnings of the fits."""
+    """Print the advice, the table (best bold, the best of those not tied with it italic), failures and warnings of the fits."""
     shown = (
         [m.key for m in METRICS] if metrics == ("all",) else metrics or METRICS.in_table("methods")
     )
@@ -381,7 +387,7 @@ def _method_table(
 
 
 def print_models(comparison: ModelComparison) -> None:
-    """Print how the rows were matched, the table (best and ties bold, the best of the others italic), and the ranks."""
+    """Print how the rows were matched, the table (best bold, the best of those not tied with it italic), and the ranks."""
     shown = comparison.in_table("models")
     show()
     for note in comparison.alignment.notes:

@@ -150,9 +150,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
     among = f"has the best {name}, by more than one standard error"
     if len(near) > 1:
-        among = (
-            f"is the simplest of {len(near)} methods within one standard error of the best {name}"
-        )
+        best = _label(candidates[0])
+        lead = f" ({best}, whose lead may be chance)" if chosen != candidates[0] else ""
+        among = f"is the simplest of {len(near)} methods within one standard error of the best {name}{lead}"
     elif len(candidates) == 1:
         among = f"is the only method with a better {name}"
     return Advice(

@@ -24,7 +24,7 @@ from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten, told_apart
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.verdicts.evaluation import Written, value_text
+from calviz.verdicts.evaluation import Written, name_of, value_text
 
 
 @dataclass(frozen=True)
@@ -783,7 +783,7 @@ class ComparisonColumn:
     @property
     def heading(self) -> str:
         """Label of the metric, with its unit."""
-        label, unit = METRICS[self.key].label, self.written.unit_words
+        label, unit = name_of(self.written.result), self.written.unit_words
         return f"{label} ({unit})" if unit else label
 
     def text(self, row: str) -> str:
@@ -791,9 +791,13 @@ class ComparisonColumn:
         result = self.results.get(row)
         return "–" if result is None else self.written.of(result.value)
 
+    def cell(self, row: str) -> str:
+        """Return the value of a row, with the sign of ties."""
+        return f"{self.text(row)}\u00a0{TIED_SIGN}" if self.is_tied(row) else self.text(row)
+
     def mark(self, row: str) -> Mark | None:
-        """Return the mark of a row."""
-        return "best" if row in self.best else "second" if row in self.second else None
+        """Return the mark of a row; a row that is tied with the best has the sign of ties instead."""
+        return "best" if row in self.best[:1] else "second" if row in self.second else None
 
     def is_tied(self, row: str) -> bool:
         """Whether a row does not have the best value, but is not told apart from it."""

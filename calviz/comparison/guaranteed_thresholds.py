@@ -127,7 +127,7 @@ class ThresholdChoice:
                 f"Chosen {chosen}{self._seen()}."
             )
         if self.threshold is None:
-            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {_needed(self.more_rows)}"
+            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {_needed(self.more_rows, self.of)}"
         what = f"'{shorten(self.class_name, 40)}'" if self.class_name else "confidence"
         return (
             f"From a {'probability of ' if self.class_name else ''}{what} of {decimal(self.threshold, 4)} on: {promise}, {sure}, on new rows "
@@ -165,9 +165,10 @@ def _written(of: str, value: float) -> str:
     return decimal(value, 3) if of == "cost" else percent(value)
 
 
-def _needed(more: int | None) -> str:
+def _needed(more: int | None, of: str | tuple[str, ...] = "") -> str:
     if more is None:
-        return "how many more rows would be needed cannot be told."
+        why = f", as {RiskTests.OFTEN_WRONG}" if of in ("error", "precision") else ""
+        return f"how many more rows would be needed cannot be told{why}."
     digits = 10 ** max(0, len(str(more)) - 2)
     return f"about {math.ceil(more / digits) * digits:,} more rows would be needed."
 

@@ -144,7 +144,7 @@ class LearningCurves(Figure):
         else:
             only = " already, the fewest tried," if first.better_from == self.sizes[0] else ""
             text = (
-                f"{counted(first.better_from, 'label')}{only} are enough for {name}: from there on its {label} "
+                f"{counted(first.better_from, 'label')}{only} are enough for {name} to beat no calibration: from there on its {label} "
                 f"is better than that of the uncalibrated model in at least {SHARE:.0%}".replace(
                     "%", " %"
                 )
@@ -162,7 +162,7 @@ class LearningCurves(Figure):
         first = needed[0]
         if first.better_from is None:
             return f"Up to {counted(first.largest, 'label')} are not reliably enough, by {label}"
-        return f"{counted(first.better_from, 'label')} are enough for {self.label(first.method)}, by {label}"
+        return f"{counted(first.better_from, 'label')} are enough for {self.label(first.method)} to beat no calibration, by {label}"
 
     def _judges(self) -> str:
         several = len(self.curve.methods) > 1

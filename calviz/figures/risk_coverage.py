@@ -298,7 +298,7 @@ class RiskCoverage(SampleFigure):
         if not safe.size:
             more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
-            needed = "How many more rows would be needed cannot be told: those ranked highest are wrong too often."
+            needed = f"How many more rows would be needed cannot be told, as {tests.OFTEN_WRONG}."
             if not risk:
                 needed = "No number of rows can show that none is wrong."
             elif more:

@@ -109,7 +109,7 @@ def nll(view: MeanLoss) -> FloatArray:
     view=losses.squared_error,
 )
 def brier(view: MeanLoss) -> FloatArray:
-    """Squared distance between the probabilities and the one-hot label, summed over classes (0 to 2); for two classes the one-column form is half of it.
+    """Squared distance between the probabilities and the one-hot label, summed over classes (0 to 2); for two classes twice the one-column form (scikit-learn's brier_score_loss).
 
     Values have the shape (...) of the mean.
 

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from calviz.comparison.comparison_results import (
-    TIED_SIGN,
-    Comparison,
-    ComparisonColumn,
-    Mark,
-    ModelComparison,
-)
+from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, ModelComparison
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric, MetricResult
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
@@ -671,10 +665,7 @@ def metric_columns(
     texts: dict[str, list[str]] = {}
     marks: dict[tuple[int, str], Mark] = {}
     for column in columns:
-        texts[column.heading] = [
-            f"{column.text(row)}\u00a0{TIED_SIGN}" if column.is_tied(row) else column.text(row)
-            for row in rows
-        ]
+        texts[column.heading] = [column.cell(row) for row in rows]
         for at, row in enumerate(rows):
             if (mark := column.mark(row)) is not None:
                 marks[at, column.heading] = mark

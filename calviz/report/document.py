@@ -63,7 +63,7 @@ from calviz.report.content import (
     plain_json,
     sections_in_order,
 )
-from calviz.verdicts.evaluation import Written, name_of
+from calviz.verdicts.evaluation import Written, at_its_end, name_of
 
 #: Called before each section is made, with its title, the number done and the total number.
 ReportProgress = Callable[[str, int, int], None]
@@ -464,7 +464,7 @@ def _cards(block: Cards) -> Iterator[dict[str, str]]:
         noise = written.noise(tail=METRICS[result.key].tail, verdict=block.verdict)
         yield card | {
             "interval": written.interval(result.interval),
-            "noise": "; ".join(filter(None, (noise, written.why_apart))),
+            "noise": "; ".join(filter(None, (noise, written.why_apart, at_its_end(result)))),
             "drawing": _inline(Bullet.of(result)),
         }
 

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.optimize import brentq
@@ -110,6 +110,8 @@ class RiskTests:
         The rows, if they have weights or clusters.
     """
 
+    #: Why no number of rows may show that the error rate is low.
+    OFTEN_WRONG: ClassVar = "those ranked highest are wrong too often"
     risk: Risk
     kept: FloatArray
     misses: FloatArray

@@ -384,8 +384,10 @@ class Evaluation(Displayed):
 
 
 def name_of(result: MetricResult) -> str:
-    """Return the label of a metric, with the coverage or risk of its point, or its bins if they are not the default."""
+    """Return the label of a metric, with the coverage or risk of its point, its bins if they are not the default, or what it sums."""
     metric = METRICS[result.key]
+    if "one_column" in result.details:  # the Brier score of two classes: twice that of scikit-learn
+        return f"{metric.label} (class sum)"
     label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
     scheme = result.params.get("scheme", usual)
     if usual == "equal-width" and scheme != usual:
@@ -562,7 +564,15 @@ MOST_NAMED = 12
 def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
     """Return each remark on the values once, after the names of the metrics that it concerns."""
     all_results = list(results)
-    return _each_once(((r, r.note) for r in all_results if r.note), len(all_results))
+    texts = ((r, text) for r in all_results for text in (r.note, at_its_end(r)) if text)
+    return _each_once(texts, len(all_results))
+
+
+def at_its_end(result: MetricResult) -> str:
+    """Say why an error is the upper end of its own interval; empty if it is not."""
+    words = "the interval is of the true error, and ends at the estimate, which noise biases upwards (see the noise floor)."
+    at_end = result.interval is not None and result.value >= result.interval.high
+    return words if at_end and result.interval_method == "inverted" else ""
 
 
 def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:

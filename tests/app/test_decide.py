@@ -28,6 +28,19 @@ def test_the_cutoff_decides_what_is_shown():
 
 
 @pytest.mark.slow
+def test_where_the_predicted_class_is_another_than_the_decision_at_one_half_it_is_said():
+    rows = "sick,0.2,0.8\nwell,0.5,0.5\nwell,0.9,0.1\n" * 20
+    app = upload(open_page(), "halves.csv", f"label,p_well,p_sick\n{rows}".encode())
+    app = quiet(app.open("decisions"))
+    words = "20 rows at 0.5: acted on, but predicted 'well' in Classes."
+    assert words in text_of(app)
+    # By the cutoff all 20 are false positives, by their predicted class they are right.
+    assert app.dataframe[0].value["negatives"].tolist() == ["20", "20"]
+    app.slider(key="cutoff").set_value(0.499).run()
+    assert "in Classes" not in text_of(quiet(app))
+
+
+@pytest.mark.slow
 def test_more_than_two_classes_are_told_what_to_choose():
     app = quiet(unfold(open_page("data=digits", "decisions"), "Act or not, for one class"))
     assert "A decision is for or against one class" in "".join(i.value for i in app.info)

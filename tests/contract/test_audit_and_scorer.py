@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 import calviz
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.figures.risk_coverage import RiskCoverage
 from tests.inputs.command_line import run, run_successfully
 from tests.inputs.simulated import draw_labels
 
@@ -296,6 +297,32 @@ def test_without_a_threshold_the_missing_rows_are_told_and_the_record_has_null(f
     assert result.exit_code == 0
     assert json.loads(result.stdout)["threshold"] is None
     assert "more rows would be needed" in result.stderr
+
+
+def test_without_a_threshold_the_reason_is_that_of_the_app(tmp_path):
+    """Every row is wrong: no number of more rows like these would show a threshold."""
+    path = tmp_path / "wrong.csv"
+    p = np.linspace(0.6, 0.99, 200)
+    path.write_text("label,probability\n" + "".join(f"0,{x:.4f}\n" for x in p[:-1]) + "1,0.01\n")
+    text = " ".join(run_successfully("threshold", path, "--risk", ".1").split())
+    why = "ow many more rows would be needed cannot be told, as those ranked highest are wrong too often."
+    assert why in text
+    assert why in RiskCoverage.compute(calviz.load(path)).at_risk(0.1).sentence
+
+
+@pytest.mark.parametrize("command", [("audit",), ("over-time", "--time", "day")])
+def test_that_all_splits_are_used_is_said_once(tmp_path, command):
+    name, *options = command
+    path = tmp_path / "splits.csv"
+    rows = [
+        f"{i % 2},{0.3 + 0.4 * (i % 2)},2026-01-{1 + i // 30:02},{split}"
+        for split in ("train", "test", "new rows")
+        for i in range(60)
+    ]
+    path.write_text("\n".join(["label,probability,day,split", *rows]))
+    words = "uses all rows; the file has the splits train, test, new rows (--split 'test')"
+    assert run_successfully(name, path, *options).count(words) == 1
+    assert words not in run_successfully(name, path, *options, "--split", "test")
 
 
 def test_audit_adds_the_guarantee(file):

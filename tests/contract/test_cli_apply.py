@@ -555,3 +555,22 @@ def test_three_labels_with_signs_are_read_again(tmp_path: Path):
     data = calviz.load(tmp_path / "out.csv")
     assert data.class_names == ("-1", "0", "+1")
     assert data.labels.tolist() == [i % 3 for i in range(60)]
+
+
+def test_zeros_are_read_alike_whichever_rows_fit_the_map(tmp_path: Path):
+    """One row in 400 has an exact 0: whether it is among the rows that fit depends on the seed."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.02, 0.98, 400)
+    y = (rng.random(400) < p).astype(int)
+    p[7] = 0
+    path, out, map_path = tmp_path / "p.csv", tmp_path / "out.csv", tmp_path / "map.json"
+    pl.DataFrame({"label": y, "probability": p}).write_csv(path)
+    clips, written = set(), []
+    for seed in range(6):
+        options = ("--fit-fraction", 0.5, "--seed", seed, "--out", out, "--save-map", map_path)
+        code, _, said = run("recalibrate", path, "--method", "platt", *options)
+        assert (code, said) == (0, "calviz: platt: an exact probability of 0 counts as 0.01\n")
+        clips.add(json.loads(map_path.read_text())["floor_clips"])
+        written.append(calviz.load(out).probs[7, 1])
+    assert clips == {True, False}
+    assert max(written) < 5 * min(written)

@@ -145,7 +145,7 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
     assert advice.method == "temperature"
     assert advice.reasons[0] == (
         "The verdict finds miscalibration, and Temperature scaling is the simplest of 3 methods within one standard error of the best "
-        "Brier score."
+        f"Brier score ({RECALIBRATORS['isotonic'].label}, whose lead may be chance)."
     )
     assert "from 0.5000 to 0.4200 on 5,000 evaluation rows" in advice.reasons[1]
     # Labels have commas of their own.
@@ -159,6 +159,11 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
     )
     # What is further from the best is not advised, however simple.
     assert advise(comparison(VALUES, ("vector",), numbers=numbers), data(10)).method == "vector"
+    # Where the simplest is the best, there is nothing to explain.
+    best = advise(comparison(VALUES, ("vector",), numbers={"isotonic": 1, "vector": 13}), data(10))
+    assert best.reasons[0].endswith(
+        "is the simplest of 2 methods within one standard error of the best Brier score."
+    )
     alone = advise(comparison(VALUES, numbers=numbers), data(10))
     assert alone.method == "isotonic"
     assert "has the best Brier score, by more than one standard error" in alone.reasons[0]

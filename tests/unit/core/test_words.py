@@ -28,7 +28,7 @@ from calviz.core.errors import (
 from calviz.core.registry import Registry, look_in
 from calviz.core.words import points_text
 from calviz.figures.reliability import Reliability
-from calviz.verdicts.evaluation import Evaluation, Written, name_of, value_text
+from calviz.verdicts.evaluation import Evaluation, Written, name_of, remarks, value_text
 
 # ---- How metrics are written
 
@@ -159,6 +159,27 @@ def test_an_mce_and_its_bin_that_part_say_why():
     assert "it reaches 0 as some bin may be that far off by chance" in values[0.0, 0.828]
     assert "the bin is judged by its own" in values[0.02, 0.838]
     assert all("whichever bin" not in values[k] for k in ((0.0, 0.838), (0.02, 0.828)))
+
+
+def test_errors_that_end_their_own_intervals_say_why_once():
+    at_end = [
+        MetricResult(key, 0.03, Interval(0.0, 0.03), interval_method="inverted")
+        for key in ("ece", "smece")
+    ]
+    inside = MetricResult("ks", 0.03, Interval(0.0, 0.04), interval_method="inverted")
+    other = MetricResult("mce", 0.03, Interval(0.0, 0.03), interval_method="half-inverted")
+    ((names, text),) = remarks([*at_end, inside, other])
+    assert names == "ECE; smECE"
+    assert "noise biases upwards" in text
+
+
+def test_the_brier_score_of_two_classes_is_said_to_be_a_sum():
+    p = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    two = calviz.evaluate(calviz.Predictions(probs=p, labels=[0, 1, 1]), ["brier"])["brier"]
+    # 2 (0.1 ** 2 + 0.4 ** 2 + 0.7 ** 2) / 3
+    assert (name_of(two), two.value) == ("Brier score (class sum)", pytest.approx(0.44))
+    wider = calviz.Predictions(probs=np.append(p, np.zeros((3, 1)), axis=1), labels=[0, 1, 1])
+    assert name_of(calviz.evaluate(wider, ["brier"])["brier"]) == "Brier score"
 
 
 # ---- Errors: one sentence with place, rule and remedy

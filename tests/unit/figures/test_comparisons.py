@@ -137,11 +137,12 @@ def curve(p_value=0.001, before=0.1, failures=None, **methods):
 def test_the_answer():
     figure = LearningCurves.compute(curve())
     assert figure.answer() == (
-        "50 labels already, the fewest tried, are enough for Method A: from there on its ECE is better than that of the "
+        "50 labels already, the fewest tried, are enough for Method A to beat no calibration: from there on its ECE is better than that of the "
         "uncalibrated model in at least 90 % of the draws of so many labels (95 % confidence, beyond the noise of the draws and of "
         "the 900 evaluation rows, adjusted for 3 sizes and 2 methods). With 400, Method B has the best ECE: 1.00 points, against "
         "10.0 points uncalibrated."
     )
+    assert figure.headline == "50 labels are enough for Method A to beat no calibration, by ECE"
     a, b = figure.needed()
     assert (a.method, b.method) == ("a", "b")
     # 90 % of A's gain of 0.08 is an ECE of 0.028.
