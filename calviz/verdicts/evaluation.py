@@ -570,8 +570,8 @@ def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
 
 def at_its_end(result: MetricResult) -> str:
     """Say why an error is the upper end of its own interval; empty if it is not."""
-    words = "the interval is of the true error, and ends at the estimate, which noise biases upwards (see the noise floor)."
     at_end = result.interval is not None and result.value >= result.interval.high
+    words = "noise biases the estimate upwards; the interval is of the true error."
     return words if at_end and result.interval_method == "inverted" else ""
 
 

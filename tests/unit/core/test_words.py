@@ -170,7 +170,7 @@ def test_errors_that_end_their_own_intervals_say_why_once():
     other = MetricResult("mce", 0.03, Interval(0.0, 0.03), interval_method="half-inverted")
     ((names, text),) = remarks([*at_end, inside, other])
     assert names == "ECE; smECE"
-    assert "noise biases upwards" in text
+    assert text.startswith("noise biases the estimate upwards")
 
 
 def test_the_brier_score_of_two_classes_is_said_to_be_a_sum():
