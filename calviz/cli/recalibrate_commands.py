@@ -82,7 +82,7 @@ def recalibrate(
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
-    from calviz.comparison.fitting import calibrate, reading_of_unlabelled, scores_of, trade_off
+    from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
     from calviz.core.words import counted
     from calviz.data.writing import check_target, write_predictions
 
@@ -133,8 +133,7 @@ def recalibrate(
     with naming(file, options=False):
         result = calibrate(data, method, fitting, parameters.get(method, {}))
     fitted = result.recalibrator
-    zeros = fitted and zero_words(fitted.describe(), bool((scores_of(data)[0] <= 0).any()))
-    remarks = [zeros, *result.warnings]
+    remarks = [zero_words(fitted.describe()) if fitted is not None else "", *result.warnings]
     if getattr(result.recalibrator, "needed_columns", ()):
         remarks.append(result.recalibrator.reading())
     remarks = [text for text in (*remarks, trade_off(data, result.calibrated, fitting)) if text]

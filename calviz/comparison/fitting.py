@@ -15,6 +15,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoi
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, shortened
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
+from calviz.core.probabilities import MOST
 from calviz.core.profile import Profile
 from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, percent
@@ -479,6 +480,8 @@ def fit_and_apply(
         if len(rows.pairs) > 1:
             checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
+        if getattr(recalibrator, "floor", "") == "auto" and recalibrator.input != "logits":
+            recalibrator.floor = _floor_of_others(data, scores, fit) or "auto"
         check_fitting_rows(recalibrator, data, labels[fit])
         if data.cells is not None and data.weights is not None:
             recalibrator.rows_each = float(data.weights[fit].mean())
@@ -511,6 +514,15 @@ def fit_and_apply(
         judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
     )
     return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings), size)
+
+
+def _floor_of_others(data: Dataset, scores: FloatArray, fit: IntArray) -> float | None:
+    """The automatic zero floor of the fitting rows where only other rows have zeros, which are then read alike by any split; else None."""
+    fitted, every = _rows_of(scores, fit), scores
+    if data.weights is not None:  # rows of weight 0 are none
+        fitted, every = fitted[data.weights[fit] > 0], scores[data.weights > 0]
+    lowest = float(fitted.min(initial=1))
+    return min(lowest / 2, MOST) if lowest > 0 >= every.min(initial=1) else None
 
 
 def columns_to_fit(

@@ -622,20 +622,18 @@ def close_to_simpler(facts: FitFacts) -> str:
     return "for two classes it comes close to temperature scaling or isotonic regression."
 
 
-def zero_words(params: Mapping[str, Any], elsewhere: bool = False) -> str | None:
-    """Return what an exact 0 counts as in a fitted map, in words; None if no row has one.
+def zero_words(params: Mapping[str, Any]) -> str | None:
+    """Return what an exact 0 counts as in a fitted map, in words; None if no calibration row has one.
 
     Parameters
     ----------
     params : mapping
         What `describe` of a recalibrator returns; for a composition, those of both parts.
-    elsewhere : bool
-        Whether rows that it is applied to have one, even if no calibration row does.
     """
     for name, value in params.items():
-        if name == "floor" and value > EPSILON and (elsewhere or params.get("floor_clips", True)):
+        if name == "floor" and value > EPSILON:  # up to it, no calibration row has a zero
             return f"an exact probability of 0 counts as {value:.3g}"
-        if isinstance(value, Mapping) and (words := zero_words(value, elsewhere)):
+        if isinstance(value, Mapping) and (words := zero_words(value)):
             return words
     return None
 

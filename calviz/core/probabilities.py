@@ -727,7 +727,8 @@ def automatic_floor(probs: FloatArray, labels: IntArray) -> ZeroFloor:
 
     An exact 0 counts as half of the smallest positive score, at most `MOST`. Where that score is an underflow (below
     `UNDERFLOW`) and the true class of a row has a 0, the floor is chosen by cross-validation (`chosen_floor`).
-    Calibration rows without zeros are fitted as they are; in other rows only a 0 is then replaced, and no positive score is raised.
+    Calibration rows without zeros are fitted as they are; a 0 in other rows then counts as half of the smallest calibration
+    score, at most `EPSILON`, and no positive score is raised.
 
     Parameters
     ----------
@@ -737,7 +738,7 @@ def automatic_floor(probs: FloatArray, labels: IntArray) -> ZeroFloor:
     """
     lowest = float(probs.min())
     if lowest > 0:
-        return ZeroFloor(min(lowest / 2, MOST), clips=False)
+        return ZeroFloor(min(lowest / 2, EPSILON), clips=False)
     smallest = 1.0
     for rows in row_blocks(probs):
         block = probs[rows]

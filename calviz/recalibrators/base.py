@@ -304,10 +304,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _along(self) -> tuple[FloatArray, FloatArray]:
         """Raw scores of class 1 from end to end, and their calibrated probabilities."""
         grid = maps.inverse_grid(self.input)
-        mapped = self._of_class_1(grid)
-        # Where only zeros are replaced, an exact 0 counts as more than the scores next to it, an exact 1 as less.
-        mapped[0], mapped[-1] = mapped[:2].min(), mapped[-2:].max()
-        return grid, mapped
+        return grid, self._of_class_1(grid)
 
     def _of_class_1(self, score: FloatArray) -> FloatArray:
         rest = np.zeros_like(score) if self.input == "logits" else 1 - score
@@ -368,12 +365,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def describe(self) -> dict[str, Any]:
         """Return the fitted parameters by name, in readable form.
 
-        Where logarithms of probabilities are taken, ``floor`` is the value that an exact probability of 0 counts as;
-        ``floor_clips`` is False if no calibration row has one, and smaller positive probabilities stay as they are.
+        Where logarithms of probabilities are taken, ``floor`` is the value that an exact probability of 0 counts as.
         """
         check_is_fitted(self, "classes_")
-        floor = {"floor": self.floor_} if self.floor_ else {}
-        return self._described() | floor | ({} if self.floor_clips_ else {"floor_clips": False})
+        return self._described() | ({"floor": self.floor_} if self.floor_ else {})
 
     def _described(self) -> dict[str, Any]:
         """Return the fitted parameters of this method, for `describe`."""

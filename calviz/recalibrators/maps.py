@@ -579,9 +579,7 @@ def inverse(p):
 
     target = np.ravel(np.asarray(p, dtype=float))
     grid = {grid}
-    mapped = of_class_1(grid)
-    mapped[0], mapped[-1] = mapped[:2].min(), mapped[-2:].max()
-    at = np.searchsorted(np.maximum.accumulate(mapped), target, side="left")
+    at = np.searchsorted(np.maximum.accumulate(of_class_1(grid)), target, side="left")
     beyond, at = at == grid.size, np.minimum(at, grid.size - 1)
     low, high = grid[np.maximum(at - 1, 0)], grid[at]
     for _ in range(64):

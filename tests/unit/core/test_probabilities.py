@@ -17,7 +17,7 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered, ends_of_near_ties, one_score_per_tie
 from calviz.core.probabilities import (
-    MOST,
+    EPSILON,
     ZeroFloor,
     automatic_floor,
     check_floor,
@@ -160,11 +160,9 @@ def test_large_data_are_chosen_from_in_a_moment_and_find_rare_zeros():
     assert 0 < automatic_floor(p, y).value <= 1e-3
 
 
-def test_without_zeros_the_floor_is_the_same_but_for_zeros_only():
-    p = np.array([[0.998, 0.002], [0.5, 0.5]])
-    assert automatic_floor(p, np.array([0, 1])) == ZeroFloor(0.001, clips=False)
+def test_without_zeros_the_floor_is_that_of_the_loss_or_lower():
     p = np.full((2, 2), 0.5)
-    assert automatic_floor(p, np.array([0, 1])) == ZeroFloor(MOST, clips=False)
+    assert automatic_floor(p, np.array([0, 1])) == ZeroFloor(EPSILON, clips=False)
     p = np.array([[1, 1e-20], [0.5, 0.5]])
     assert automatic_floor(p, np.array([0, 1])) == ZeroFloor(5e-21, clips=False)
 

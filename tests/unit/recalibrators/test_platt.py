@@ -96,7 +96,7 @@ def test_affine_scaling_is_a_logistic_regression():
     np.testing.assert_allclose(
         fitted.coefficients_[:, 0], best(features(p[:, 1], "platt"), y), rtol=1e-5
     )
-    assert fitted.describe().keys() == {"a", "b", "floor", "floor_clips"}
+    assert fitted.describe().keys() == {"a", "b", "floor"}
 
 
 def test_affine_scaling_of_few_scores_by_hand():

@@ -306,31 +306,6 @@ def test_the_floor_is_half_of_the_smallest_score_and_is_said(zeros, fits, key):
     np.testing.assert_array_equal(by_hand.transform(q), fitted.transform(q))
 
 
-@pytest.mark.parametrize(
-    ("key", "classes"),
-    # With three classes, these two take log(1 - p) as well: the zeros of a row are not all that it replaces.
-    [(key, k) for key in LOGARITHMS for k in (2, 3) if k == 2 or key not in ("platt", "beta")],
-)
-def test_a_map_fitted_without_zeros_reads_them_as_one_fitted_with_them(key, classes):
-    z, y = simulate(400, classes, temperature=2.5, spread=2.0)
-    p = np.maximum(softmax(z), 0.004)
-    p /= p.sum(axis=1, keepdims=True)
-    fitted = RECALIBRATORS[key].make().fit(p, y)
-    back = load_map(json.loads(json.dumps(fitted.to_dict())))
-    least = p.min() / 2
-    assert back.floor_ == fitted.describe()["floor"] == least
-    # The same but for its zeros, which are half of the smallest probability; smaller positive ones stay.
-    certain = np.eye(classes)
-    near = np.maximum(certain, least)
-    np.testing.assert_allclose(back.transform(certain), fitted.transform(near), rtol=1e-9)
-    small = np.full(classes, 1e-9)
-    small[0] = 1
-    assert back.transform(small[None])[0, 1] < 0.5 * back.transform(certain)[0, 1]
-    program = {}
-    exec(compile(fitted.snippet(), "snippet", "exec"), program)
-    np.testing.assert_allclose(program["recalibrate"](certain), back.transform(certain), atol=1e-9)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("key", MAPS)
 def test_no_true_class_is_left_with_an_infinite_loss(zeros, fits, key):
@@ -387,8 +362,7 @@ def test_the_order_of_scores_is_kept(key, certain):
     fitted = RECALIBRATORS[key].make().fit(np.stack([1 - s, s], axis=1), y)
     new = np.concatenate([[0, 1e-14, 1e-6], np.linspace(1e-3, 1 - 1e-3, 300), [1 - 1e-6, 1]])
     out = fitted.transform(np.stack([1 - new, new], axis=1))[:, 1]
-    # Only zeros take the floor of rows without zeros: then they may count as more than a smaller positive score.
-    assert (np.diff(out if certain else out[1:-1]) >= 0).all()
+    assert (np.diff(out) >= 0).all()
     # Between the smallest and the largest calibration score nothing is tied.
     assert (np.diff(out[(new > 0.03) & (new < 0.97)]) > 0).all()
 
