@@ -178,7 +178,7 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Watching …")
 def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState | None:
-    return watched(_sample)
+    return _sample.once(watched)
 
 
 def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:

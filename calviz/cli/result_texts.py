@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
     from calviz.sample.slices import Slices
-    from calviz.verdicts.watching import WatchState
 
 
 #: Number of findings on a screen.
@@ -416,7 +415,7 @@ def print_slices(result: Slices) -> None:
     show()
 
 
-def print_over_time(result: OverTime, state: WatchState | None) -> None:
+def print_over_time(result: OverTime) -> None:
     """Print the table of periods (bold where they differ beyond chance) and the conclusions, that of the watch first."""
     from calviz.figures.metric_over_time import OverTimeLine
 
@@ -444,6 +443,7 @@ def print_over_time(result: OverTime, state: WatchState | None) -> None:
     console().print(table)
     show()
     expected = figure.before_labels()
+    state = result.watch
     doubt = state.doubt if state is not None and expected else ""
     watched = "" if state is None else state.sentence()
     for text in filter(None, (watched, figure.answer(), figure.past(), expected, doubt)):

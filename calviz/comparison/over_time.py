@@ -36,6 +36,7 @@ from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.verdicts.analysis import evaluate
+from calviz.verdicts.watching import WatchState, watched
 
 #: Periods with fewer rows are only counted.
 MIN_ROWS = 30
@@ -165,10 +166,17 @@ def over_time(
         periods=tuple(measured),
         small=len(divided.names) - large.size,
         level=LEVEL,
+        watch=sample.once(watched),
     )
     result = _with_changes(result, sample, divided, large, metric)
     if method is not None:
+        since, bare = result.watch.changed if result.watch else None, result
         result = _with_past(result, sample, divided, large, method, progress)
+        if since is not None:
+            at = np.flatnonzero(sample.data.times >= np.datetime64(since))
+            later, code = sample.with_data(sample.data.take(at)), divided.code[at]
+            anew = _with_past(bare, later, replace(divided, code=code), large, method, progress)
+            result = replace(result, anew=anew)
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
     return result
@@ -778,6 +786,10 @@ class OverTime:
         The metric that is expected of all rows without labels.
     unexpected : str
         Why nothing is expected of them; empty if it is, or if there are none.
+    watch : WatchState or None
+        The watch of all days, with a change since which the scores mean something else.
+    anew : OverTime or None
+        If there is one, the same with recalibration on past rows since then only.
     """
 
     name: str
@@ -803,6 +815,8 @@ class OverTime:
     waiting: tuple[Waiting, ...] = ()
     whole_waiting: Expected | None = None
     unexpected: str = ""
+    watch: WatchState | None = None
+    anew: OverTime | None = None
 
     @errors.claim("change-over-time")
     def __repr__(self) -> str:

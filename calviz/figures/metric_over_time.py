@@ -68,7 +68,8 @@ class OverTimeLine(Figure):
             return capitalised(r.untested)
         metrics = " or ".join(METRICS[key].label for key in r.tested)
         if not r.changed:
-            return f"None of {looked} differs from the others in {metrics} beyond chance."
+            none = "Taken alone, none" if r.watch and r.watch.changed else "None"
+            return f"{none} of {looked} differs from the others in {metrics} beyond chance."
         most = "; most surely" if len(r.changed) > 1 else ":"
         verb = "differ" if len(r.changed) > 1 else "differs"
         return (
@@ -111,8 +112,20 @@ class OverTimeLine(Figure):
         if r.method is None:
             return ""
         name = RECALIBRATORS[r.method].label
+        says = f"{name}, fitted before each period on all rows until then, would have {self._judged(r)}"
+        if r.before is None:
+            says = f"{name} could not be fitted on the past: {r.reason}"
+        if r.anew is None or r.watch is None:
+            return says
+        rows = f"on the rows since {r.watch.changed} only"
+        if r.anew.before is None:
+            return f"{says} It could not be fitted {rows}: {r.anew.reason}"
+        return f"{says} Fitted {rows}, it would have {self._judged(r.anew)}"
+
+    @claim("models-differ")
+    def _judged(self, r: OverTime) -> str:
         if r.before is None or r.after is None:
-            return f"{name} could not be fitted on the past: {r.reason}"
+            return ""
         outcome = ""
         if r.difference is not None:
             outcome = {
@@ -129,7 +142,7 @@ class OverTimeLine(Figure):
         change = f"made the {self.label} {after} instead of {before}"
         if after == before:
             change = f"left the {self.label} at {after}"
-        return f"{name}, fitted before each period on all rows until then, would have {change}{where}{outcome}."
+        return f"{change}{where}{outcome}."
 
     @claim("expected")
     def before_labels(self) -> str:

@@ -231,6 +231,7 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
 def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
     """Convert all measurements over time, period by period, to plain values."""
     measured = "value interval noise_floor reason"
+    change = result.watch and result.watch.change
     alone = {
         name: value and picked(value, measured)
         for name, value in picked(result, "before after").items()
@@ -274,5 +275,11 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
             "difference": result.difference and picked(result.difference, "value interval verdict"),
             "reason": result.reason or None,
             "failures": result.failures,
+            "change": change
+            and {
+                **picked(change, "since between p_value name"),
+                "before": picked(change.before, measured),
+                "after": picked(change.after, measured),
+            },
         }
     )

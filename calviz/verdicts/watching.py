@@ -16,15 +16,17 @@ import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Interval
+from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
-from calviz.core.words import counted, points
+from calviz.core.words import counted, points, score_and_hit
+from calviz.recalibrators.logit_spline import LogisticSpline
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import evaluate
 
 #: Chance of any false alarm, over all looks.
 ALPHA = 0.05
@@ -41,6 +43,10 @@ SHARES_OF_SHIFTS = (0.15, 0.35, 0.35, 0.1, 0.05)
 FIRST = 0.8
 #: The confidence sequence is tightest at this many times the rows of the first look.
 TIGHTEST = 10
+#: Level of a change, draws behind its p-value, and what there must be before and after it: a share of the information, hits and misses.
+CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
+#: Days whose statistic is this much below the largest are in the confidence set: the 95 % quantile of a change's (Hansen 2000, eq. 12).
+NEAR = 7.35
 #: Logits beyond this count as this.
 _FAR = 30.0
 _FORMAT, _MARK = 1, "calviz_watch"
@@ -97,6 +103,35 @@ class Look:
     bets: tuple[float, ...]
 
 
+class Change(NamedTuple):
+    """A change of what the scores mean: its day, the ends of the 95 % confidence set of days, and the p-value, adjusted for their choice.
+
+    Of the mean gaps and the ECE, `before` and `after` are of the one that changes most, which is called `name`.
+    """
+
+    since: str
+    between: tuple[str, str]
+    p_value: float
+    name: str
+    before: MetricResult
+    after: MetricResult
+    now: WatchState
+
+    @property
+    def off_before(self) -> bool:
+        """Whether the interval of what changed excludes 0 before."""
+        low, high = self.before.interval or (0, 0)
+        return not low <= 0 <= high
+
+    def __str__(self) -> str:
+        ends = (
+            f" ({' to '.join(map(points, one.interval))})" if one.interval else ""
+            for one in (self.before, self.after)
+        )
+        before, after = (points(one.value) for one in (self.before, self.after))
+        return f"{self.name} {before} points{next(ends)} before, {after}{next(ends)} since"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class WatchState(Displayed):
     """What all looks so far say.
@@ -124,6 +159,8 @@ class WatchState(Displayed):
         The e-value after each look.
     skipped : int
         Looks of the last call that had been counted before.
+    change : Change or None
+        Of all rows together, if `watched` finds one.
     """
 
     alarm: bool
@@ -138,6 +175,7 @@ class WatchState(Displayed):
     bins: tuple[tuple[float, float, float, Interval], ...]
     path: tuple[tuple[str, float], ...]
     skipped: int = 0
+    change: Change | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz watch --json``."""
@@ -147,17 +185,22 @@ class WatchState(Displayed):
     @claim("watch")
     def sentence(self) -> str:
         """Say what was found."""
-        chance = f"{100 / self.limit:g}"
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
-        what = {
-            "offset": f"an offset of {self.offset:+.2f} to the logits explains it",
-            "map": "an offset does not explain it: fit a new map",
-        }
+        chance = f"Calibrated scores ever alarm with a chance of at most {100 / self.limit:g} %"
+        if self.change is None:
+            return f"{self._alarm}: {self._remedy}. ({chance}.)"
         return (
-            f"{self._alarm}: {what[self.remedy or 'map']}. "
-            f"(Calibrated scores ever alarm with a chance of at most {chance} %.)"
+            f"{self._alarm} (95 % confidence: {' to '.join(self.change.between)}): {self.change}. On the rows since, "
+            f"{self.change.now._remedy}. ({chance}, and scores that are off alike all the time change with one of {100 * CHANGED:g} %.)"
         )
+
+    @property
+    @claim("watch")
+    def _remedy(self) -> str:
+        if self.remedy == "offset":
+            return f"an offset of {self.offset:+.2f} to the logits explains it"
+        return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
 
     @property
     @claim("watch")
@@ -165,24 +208,38 @@ class WatchState(Displayed):
         """`sentence` in at most 15 words."""
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
+        if self.change is not None:
+            before, after = points(self.change.before.value), points(self.change.after.value)
+            gap = "gap" if " minus " in self.change.name else self.change.name
+            return f"{self._alarm}: {gap} {before} points, then {after}"
         remedy = "an offset explains it" if self.remedy == "offset" else "recalibrate it"
         return f"{self._alarm}: {remedy}"
 
     @property
     @claim("watch")
     def _alarm(self) -> str:
-        if self.since == self.path[0][0]:
-            return f"Not calibrated from the start, {self.since}"
-        return f"No longer calibrated, since about {self.since}"
+        started = self.since == self.path[0][0]
+        if started and self.change is not None and self.change.off_before:
+            return f"Not calibrated from the start, and changed about {self.changed}"
+        if self.changed is not None:
+            return f"No longer calibrated, since about {self.changed}"
+        return f"Not calibrated from the start, {self.since}"
+
+    @property
+    def changed(self) -> str | None:
+        """The look from which on the scores mean something else; None if none is found."""
+        if self.change is not None:
+            return self.change.since
+        return None if self.since == self.path[0][0] else self.since
 
     @property
     @claim("watch")
     def doubt(self) -> str:
         """What an alarm means for what is expected of rows without labels; empty without one, or if all rows are from after the change."""
-        if self.since in (None, self.path[0][0]):
+        if self.changed is None:
             return ""
         return (
-            f"Rows without labels are expected by all rows with labels, also those before {self.since}, whose labels followed the scores "
+            f"Rows without labels are expected by all rows with labels, also those before {self.changed}, whose labels followed the scores "
             "otherwise."
         )
 
@@ -463,11 +520,106 @@ class Watch:
             raise InputError("this is not a state of calviz watch", file=name) from None
 
 
+@takes_weights
 def watched(sample: Sample) -> WatchState | None:
-    """Watch the days of rows with times; None without times."""
+    """Watch the days of rows with times, and find out whether what they mean has changed; None without times."""
     if sample.data.times is None:
         return None
-    return Watch(reduction=sample.reduction).add(sample)
+    state = Watch(reduction=sample.reduction).add(sample)
+    return replace(state, change=_change(sample)) if state.alarm else state
+
+
+@claim(
+    "change-of-calibration",
+    says="Not calibrated from the start, and changed about ...: gap 1.7 points, then 6.8",
+    chosen="the day, of all, and one of two mean gaps and the ECE",
+    adjusted="the largest score statistic over all days, against that of normal scores with the same information on each day",
+)
+def _change(sample: Sample) -> Change | None:
+    """Find the day since which hits follow the scores otherwise; None if none is found or nothing could be.
+
+    Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
+    score statistic is judged (Andrews 1993, eq. 4.7; Hansen 2000b for days of any information). So neither need the scores be
+    calibrated before, nor their distribution stay. A cluster counts as one row, as if its rows shared their outcome.
+    """
+    data, scored = sample.data, sample.scored
+    days, look = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)  # type: ignore[union-attr]
+    if data.clusters is not None:
+        _, first = np.unique(data.clusters.codes, return_index=True)
+        if (look[first][data.clusters.codes] != look).any():
+            return None
+    is_cells = data.cells is not None
+    hit, weight = scored.hit.astype(np.float64), np.ones(data.n)
+    if data.weights is not None and not is_cells:
+        weight = data.weights / data.weights.mean()
+    # A row of a cluster counts as its share of it, a cell as its rows.
+    shares = data.weights if is_cells else _shares(data, look, None)
+    rows = np.ones(data.n) if shares is None else shares
+    scores = np.column_stack([1 - scored.score, scored.score])
+
+    def until(*columns: FloatArray) -> FloatArray:
+        """Sums over the days until each, shape (T, C)."""
+        return np.stack([np.bincount(look, column) for column in columns], axis=1).cumsum(axis=0)
+
+    few = until(rows * hit, rows * (1 - hit))
+    if min(few[-1]) < 2 * FEWEST:
+        return None
+    fitted = LogisticSpline(strength=0.1).fit(scores, scored.hit.astype(int), rows * weight)
+    q = fitted.transform(scores)[:, 1]
+    spread, z = rows * weight * q * (1 - q), _logits(q)
+    z -= np.average(z, weights=spread)
+    summed = until(rows * weight * (hit - q), rows * weight * (hit - q) * z)
+    # Information of the two scores until each day, and their variance, which differ by the weights.
+    information, variance = (
+        until(v, v * z, v * z, v * z * z).reshape(-1, 2, 2) for v in (spread, weight * spread)
+    )
+    part = information @ np.linalg.pinv(information[-1], hermitian=True)
+    rest = np.eye(2) - part
+    both = rest @ variance @ rest.swapaxes(1, 2)
+    both += part @ (variance[-1] - variance) @ part.swapaxes(1, 2)
+    done = np.column_stack([few, information[:, 0, 0]])
+    least = (FEWEST, FEWEST, SIDE * done[-1, 2])
+    at = np.flatnonzero((np.minimum(done, done[-1] - done) >= least).all(axis=1))
+    if not at.size:
+        return None
+    inverse = np.linalg.pinv(both[at], hermitian=True)
+
+    def statistics(sums: FloatArray) -> FloatArray:
+        bridge = sums[at] - part[at] @ sums[-1]
+        return np.asarray(np.einsum("ti,tij,tj->t", bridge, inverse, bridge))
+
+    observed, rng = statistics(summed), np.random.default_rng([sample.seed, 8])
+    sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
+    root = axes * np.sqrt(np.maximum(sizes, 0))[:, None]
+    as_large = 1
+    for _ in range(DRAWS):
+        drawn = root @ rng.standard_normal((days.size, 2, 1))
+        as_large += statistics(drawn[..., 0].cumsum(axis=0)).max() >= observed.max()
+    if as_large > CHANGED * (DRAWS + 1):
+        return None
+    first, last = at[observed >= observed.max() - NEAR][[0, -1]]
+    change = int(at[observed.argmax()]) + 1
+    sides = [np.flatnonzero(side) for side in (look < change, look >= change)]
+    parts = [sample.with_data(data.take(side)) for side in sides]
+    views = [sample.reduction, *filter(None, [sample.reduction.other_of_two(data)])]
+    kinds = [*(("mcs", view) for view in views), (sample.ece_key, views[0])]
+    measured = [
+        [evaluate(part.but(reduction=view), [key], ci=True, findings=False)[key] for part in parts]
+        for key, view in kinds
+    ]
+    most = max(range(len(kinds)), key=lambda k: _in_widths(*measured[k]))
+    key, view = kinds[most]
+    name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
+    before, after = measured[most]
+    ends, p_value = (str(days[first + 1]), str(days[last + 1])), as_large / (DRAWS + 1)
+    now = Watch(reduction=sample.reduction).add(parts[1])
+    return Change(str(days[change]), ends, p_value, name, before, after, now)
+
+
+def _in_widths(one: MetricResult, other: MetricResult) -> float:
+    """The difference of two values, in widths of their intervals."""
+    width = sum(r.interval.high - r.interval.low if r.interval else 2 for r in (one, other))
+    return abs(other.value - one.value) / width
 
 
 def _about(watch: Watch) -> tuple[object, ...]:
