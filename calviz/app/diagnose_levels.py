@@ -150,6 +150,8 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     status = work.draw(at_once=cells <= AT_ONCE, patience=2.0)
     state = _watched((*settings.rows_key, settings.reduction.key), sample)
     if status.result is not None:
+        if state is not None and state.change is not None:
+            st.markdown(md(state.sentence(), 1_000))
         answer = _draw_periods(status.result, settings, state is not None and state.alarm)
         # A lasting change shows in the watch long before one period differs from the others.
         say(answer if state is None or not state.alarm else state.headline)

@@ -275,11 +275,6 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
             "difference": result.difference and picked(result.difference, "value interval verdict"),
             "reason": result.reason or None,
             "failures": result.failures,
-            "change": change
-            and {
-                **picked(change, "since between p_value name"),
-                "before": picked(change.before, measured),
-                "after": picked(change.after, measured),
-            },
+            "change": change and picked(change, "since between p_value name before after"),
         }
     )

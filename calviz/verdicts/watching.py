@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weights
+from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
@@ -106,30 +106,17 @@ class Look:
 class Change(NamedTuple):
     """A change of what the scores mean: its day, the ends of the 95 % confidence set of days, and the p-value, adjusted for their choice.
 
-    Of the mean gaps and the ECE, `before` and `after` are of the one that changes most, which is called `name`.
+    `before` and `after` are the mean gap that changes most, or the ECE, which `name` tells, with the ends of its interval; `now` is a
+    watch of the rows since.
     """
 
     since: str
     between: tuple[str, str]
     p_value: float
     name: str
-    before: MetricResult
-    after: MetricResult
+    before: tuple[float, float, float]
+    after: tuple[float, float, float]
     now: WatchState
-
-    @property
-    def off_before(self) -> bool:
-        """Whether the interval of what changed excludes 0 before."""
-        low, high = self.before.interval or (0, 0)
-        return not low <= 0 <= high
-
-    def __str__(self) -> str:
-        ends = (
-            f" ({' to '.join(map(points, one.interval))})" if one.interval else ""
-            for one in (self.before, self.after)
-        )
-        before, after = (points(one.value) for one in (self.before, self.after))
-        return f"{self.name} {before} points{next(ends)} before, {after}{next(ends)} since"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,8 +177,10 @@ class WatchState(Displayed):
         chance = f"Calibrated scores ever alarm with a chance of at most {100 / self.limit:g} %"
         if self.change is None:
             return f"{self._alarm}: {self._remedy}. ({chance}.)"
+        days, name, before, after = self.change[1], *self.change[3:6]
+        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self._alarm} (95 % confidence: {' to '.join(self.change.between)}): {self.change}. On the rows since, "
+            f"{self._alarm} (95 % confidence: {' to '.join(days)}): {name} {then} before, {since} since. On the rows since, "
             f"{self.change.now._remedy}. ({chance}, and scores that are off alike all the time change with one of {100 * CHANGED:g} %.)"
         )
 
@@ -209,7 +198,7 @@ class WatchState(Displayed):
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
         if self.change is not None:
-            before, after = points(self.change.before.value), points(self.change.after.value)
+            before, after = points(self.change.before[0]), points(self.change.after[0])
             gap = "gap" if " minus " in self.change.name else self.change.name
             return f"{self._alarm}: {gap} {before} points, then {after}"
         remedy = "an offset explains it" if self.remedy == "offset" else "recalibrate it"
@@ -218,12 +207,12 @@ class WatchState(Displayed):
     @property
     @claim("watch")
     def _alarm(self) -> str:
-        started = self.since == self.path[0][0]
-        if started and self.change is not None and self.change.off_before:
+        _, low, high = self.change.before if self.change is not None else (0, 0, 0)
+        if self.changed is None:
+            return f"Not calibrated from the start, {self.since}"
+        if self.since == self.path[0][0] and not low <= 0 <= high:
             return f"Not calibrated from the start, and changed about {self.changed}"
-        if self.changed is not None:
-            return f"No longer calibrated, since about {self.changed}"
-        return f"Not calibrated from the start, {self.since}"
+        return f"No longer calibrated, since about {self.changed}"
 
     @property
     def changed(self) -> str | None:
@@ -542,84 +531,76 @@ def _change(sample: Sample) -> Change | None:
     score statistic is judged (Andrews 1993, eq. 4.7; Hansen 2000b for days of any information). So neither need the scores be
     calibrated before, nor their distribution stay. A cluster counts as one row, as if its rows shared their outcome.
     """
-    data, scored = sample.data, sample.scored
+    data, hit, score = sample.data, sample.scored.hit, sample.scored.score
     days, look = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)  # type: ignore[union-attr]
-    if data.clusters is not None:
-        _, first = np.unique(data.clusters.codes, return_index=True)
-        if (look[first][data.clusters.codes] != look).any():
-            return None
-    is_cells = data.cells is not None
-    hit, weight = scored.hit.astype(np.float64), np.ones(data.n)
-    if data.weights is not None and not is_cells:
-        weight = data.weights / data.weights.mean()
+    clusters, is_cells = data.clusters, data.cells is not None
+    if clusters is not None and np.unique(np.stack([clusters.codes, look]), axis=1).shape[1] > len(
+        clusters.levels
+    ):
+        return None
     # A row of a cluster counts as its share of it, a cell as its rows.
     shares = data.weights if is_cells else _shares(data, look, None)
     rows = np.ones(data.n) if shares is None else shares
-    scores = np.column_stack([1 - scored.score, scored.score])
+    weight = np.ones(data.n) if is_cells or data.weights is None else data.weights
 
     def until(*columns: FloatArray) -> FloatArray:
         """Sums over the days until each, shape (T, C)."""
         return np.stack([np.bincount(look, column) for column in columns], axis=1).cumsum(axis=0)
 
-    few = until(rows * hit, rows * (1 - hit))
-    if min(few[-1]) < 2 * FEWEST:
+    few = until(rows * hit, rows * ~hit)
+    if few[-1].min() < 2 * FEWEST:
         return None
-    fitted = LogisticSpline(strength=0.1).fit(scores, scored.hit.astype(int), rows * weight)
+    scores = np.column_stack([1 - score, score])
+    fitted = LogisticSpline(strength=0.1).fit(scores, hit.astype(int), rows * weight)
     q = fitted.transform(scores)[:, 1]
-    spread, z = rows * weight * q * (1 - q), _logits(q)
+    spread, residual, z = rows * weight * q * (1 - q), rows * weight * (hit - q), _logits(q)
     z -= np.average(z, weights=spread)
-    summed = until(rows * weight * (hit - q), rows * weight * (hit - q) * z)
     # Information of the two scores until each day, and their variance, which differ by the weights.
     information, variance = (
         until(v, v * z, v * z, v * z * z).reshape(-1, 2, 2) for v in (spread, weight * spread)
     )
     part = information @ np.linalg.pinv(information[-1], hermitian=True)
-    rest = np.eye(2) - part
-    both = rest @ variance @ rest.swapaxes(1, 2)
-    both += part @ (variance[-1] - variance) @ part.swapaxes(1, 2)
+    rest, later = np.eye(2) - part, variance[-1] - variance
+    both = rest @ variance @ rest.swapaxes(1, 2) + part @ later @ part.swapaxes(1, 2)
     done = np.column_stack([few, information[:, 0, 0]])
     least = (FEWEST, FEWEST, SIDE * done[-1, 2])
     at = np.flatnonzero((np.minimum(done, done[-1] - done) >= least).all(axis=1))
     if not at.size:
         return None
-    inverse = np.linalg.pinv(both[at], hermitian=True)
-
-    def statistics(sums: FloatArray) -> FloatArray:
-        bridge = sums[at] - part[at] @ sums[-1]
-        return np.asarray(np.einsum("ti,tij,tj->t", bridge, inverse, bridge))
-
-    observed, rng = statistics(summed), np.random.default_rng([sample.seed, 8])
     sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
-    root = axes * np.sqrt(np.maximum(sizes, 0))[:, None]
-    as_large = 1
-    for _ in range(DRAWS):
-        drawn = root @ rng.standard_normal((days.size, 2, 1))
-        as_large += statistics(drawn[..., 0].cumsum(axis=0)).max() >= observed.max()
-    if as_large > CHANGED * (DRAWS + 1):
+    normal = np.random.default_rng([sample.seed, 8]).standard_normal((DRAWS, days.size, 2))
+    drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal.transpose(1, 2, 0)
+    sums = np.dstack([until(residual, residual * z), drawn.cumsum(axis=0)])
+    bridge = sums[at] - part[at] @ sums[-1]
+    inverse = np.linalg.pinv(both[at], hermitian=True)
+    statistics = (bridge * (inverse @ bridge)).sum(axis=1)
+    largest = statistics.max(axis=0)
+    p_value = float(np.mean(largest >= largest[0]))
+    if p_value > CHANGED:
         return None
-    first, last = at[observed >= observed.max() - NEAR][[0, -1]]
-    change = int(at[observed.argmax()]) + 1
-    sides = [np.flatnonzero(side) for side in (look < change, look >= change)]
-    parts = [sample.with_data(data.take(side)) for side in sides]
-    views = [sample.reduction, *filter(None, [sample.reduction.other_of_two(data)])]
-    kinds = [*(("mcs", view) for view in views), (sample.ece_key, views[0])]
-    measured = [
-        [evaluate(part.but(reduction=view), [key], ci=True, findings=False)[key] for part in parts]
-        for key, view in kinds
-    ]
-    most = max(range(len(kinds)), key=lambda k: _in_widths(*measured[k]))
-    key, view = kinds[most]
-    name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
-    before, after = measured[most]
-    ends, p_value = (str(days[first + 1]), str(days[last + 1])), as_large / (DRAWS + 1)
+    near = days[at[statistics[:, 0] >= largest[0] - NEAR] + 1]
+    since = days[at[statistics[:, 0].argmax()] + 1]
+    early = days[look] < since
+    parts = [sample.with_data(data.take(np.flatnonzero(side))) for side in (early, ~early)]
+    other = sample.reduction.other_of_two(data)
+    views = (sample.reduction, other or sample.reduction)
+    compared = []
+    for key, view in (("mcs", views[0]), ("mcs", views[1]), (sample.ece_key, views[0])):
+        then, since_then = (_with_ends(part.but(reduction=view), key) for part in parts)
+        name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
+        compared.append((name, then, since_then))
+    # In widths of the intervals.
+    most = max(
+        compared, key=lambda c: abs(c[2][0] - c[1][0]) / (c[1][2] - c[1][1] + c[2][2] - c[2][1])
+    )
     now = Watch(reduction=sample.reduction).add(parts[1])
-    return Change(str(days[change]), ends, p_value, name, before, after, now)
+    return Change(str(since), (str(near[0]), str(near[-1])), p_value, *most, now)
 
 
-def _in_widths(one: MetricResult, other: MetricResult) -> float:
-    """The difference of two values, in widths of their intervals."""
-    width = sum(r.interval.high - r.interval.low if r.interval else 2 for r in (one, other))
-    return abs(other.value - one.value) / width
+def _with_ends(sample: Sample, key: str) -> tuple[float, float, float]:
+    """A metric and the ends of its interval, if it has one."""
+    result = evaluate(sample, [key], ci=True, findings=False)[key]
+    return result.value, *(result.interval or (-1.0, 1.0))
 
 
 def _about(watch: Watch) -> tuple[object, ...]:
