@@ -19,7 +19,6 @@ from calviz.core.predictions import Dataset
 from calviz.core.words import counted, shorten
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
-from calviz.sample.sample import Sample
 from calviz.verdicts.watching import WatchState, watched
 
 _SITES = "sites"
@@ -148,7 +147,8 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
     status = work.draw(at_once=cells <= AT_ONCE, patience=2.0)
-    state = _watched((*settings.rows_key, settings.reduction.key), sample)
+    with st.spinner("Watching …"):
+        state = sample.once(watched)
     if status.result is not None:
         if state is not None and state.change is not None:
             st.markdown(md(state.sentence(), 1_000))
@@ -176,11 +176,6 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
         help="Bets are on shifts and stretches of the logits, of all rows and of parts, from any day on. "
         "`calviz watch` goes on from day to day.",
     )
-
-
-@st.cache_resource(scope="session", max_entries=2, show_spinner="Watching …")
-def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState | None:
-    return _sample.once(watched)
 
 
 def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:

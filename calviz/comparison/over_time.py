@@ -145,15 +145,14 @@ def over_time(
         one, other = ("period", "fewer") if counts else (divided.every, "longer")
         raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
     rows = divided.rows
+    progress("measuring each period", 0, large.size)
     values = blocks.map_threads(
         lambda i: _measured(sample, rows[large[i]], metric), range(large.size), threaded=True
     )
-    measured: list[Period] = []
-    for k, value in zip(large.tolist(), values, strict=True):
-        name = divided.names[k]
-        checkpoint(f"measuring {name}")
-        progress(f"measuring {name}", len(measured), large.size)
-        measured.append(Period(name, int(count[k]), value, math.nan, math.nan, math.nan))
+    measured = (
+        Period(divided.names[k], int(count[k]), value, math.nan, math.nan, math.nan)
+        for k, value in zip(large.tolist(), values, strict=True)
+    )
     result = OverTime(
         name=sample.data.name,
         rows=sample.data.rows,

@@ -247,14 +247,12 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
                     "period": p.name,
                     "rows": p.rows,
                     **picked(p.result, measured),
-                    **picked(p, "expected p_value adjusted"),
+                    **picked(p, "expected p_value adjusted fitted_on before_labels"),
                     "changed": p.adjusted <= result.level,
                     "mcs": p.gap,
                     "expected_mcs": p.expected_gap,
                     "by_mcs": p.by_gap,
                     "recalibrated": p.recalibrated and picked(p.recalibrated, measured),
-                    "fitted_on": p.fitted_on,
-                    "before_labels": p.before_labels,
                 }
                 for p in result.periods
             ],

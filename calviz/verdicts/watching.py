@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -532,12 +533,11 @@ def _change(sample: Sample) -> Change | None:
     calibrated before, nor their distribution stay. A cluster counts as one row, as if its rows shared their outcome.
     """
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
-    days, look = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)  # type: ignore[union-attr]
-    clusters, is_cells = data.clusters, data.cells is not None
-    if clusters is not None and np.unique(np.stack([clusters.codes, look]), axis=1).shape[1] > len(
-        clusters.levels
-    ):
-        return None
+    (days, look), is_cells = _days(data, None, 0), data.cells is not None
+    if data.clusters is not None:
+        cluster, _ = np.unique(np.stack([data.clusters.codes, look]), axis=1)
+        if not np.diff(cluster).all():  # one of several days
+            return None
     # A row of a cluster counts as its share of it, a cell as its rows.
     shares = data.weights if is_cells else _shares(data, look, None)
     rows = np.ones(data.n) if shares is None else shares
@@ -568,7 +568,7 @@ def _change(sample: Sample) -> Change | None:
     if not at.size:
         return None
     sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
-    normal = np.random.default_rng([sample.seed, 8]).standard_normal((DRAWS, days.size, 2))
+    normal = np.random.default_rng([sample.seed, 8]).standard_normal((DRAWS, len(days), 2))
     drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal.transpose(1, 2, 0)
     sums = np.dstack([until(residual, residual * z), drawn.cumsum(axis=0)])
     bridge = sums[at] - part[at] @ sums[-1]
@@ -578,29 +578,29 @@ def _change(sample: Sample) -> Change | None:
     p_value = float(np.mean(largest >= largest[0]))
     if p_value > CHANGED:
         return None
-    near = days[at[statistics[:, 0] >= largest[0] - NEAR] + 1]
-    since = days[at[statistics[:, 0].argmax()] + 1]
-    early = days[look] < since
-    parts = [sample.with_data(data.take(np.flatnonzero(side))) for side in (early, ~early)]
-    other = sample.reduction.other_of_two(data)
-    views = (sample.reduction, other or sample.reduction)
-    compared = []
-    for key, view in (("mcs", views[0]), ("mcs", views[1]), (sample.ece_key, views[0])):
-        then, since_then = (_with_ends(part.but(reduction=view), key) for part in parts)
-        name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
-        compared.append((name, then, since_then))
-    # In widths of the intervals.
-    most = max(
-        compared, key=lambda c: abs(c[2][0] - c[1][0]) / (c[1][2] - c[1][1] + c[2][2] - c[2][1])
+    near = [days[k + 1] for k in at[statistics[:, 0] >= largest[0] - NEAR]]
+    since = int(at[statistics[:, 0].argmax()]) + 1
+    parts = [np.flatnonzero(look < since), np.flatnonzero(look >= since)]
+    early, late = (sample.with_data(data.take(part)) for part in parts)
+    own, now = sample.reduction, Watch(reduction=sample.reduction).add(late)
+    kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
+    compared = [_compared(early, late, key, view) for key, view in kinds]
+    _, name, before, after = max(compared, key=itemgetter(0))
+    return Change(days[since], (near[0], near[-1]), p_value, name, before, after, now)
+
+
+def _compared(
+    early: Sample, late: Sample, key: str, view: Reduction
+) -> tuple[float, str, Any, Any]:
+    """The difference of a metric in widths of its intervals, its name, and its values, each with the ends of its interval."""
+    a, b = (
+        evaluate(part.but(reduction=view), [key], ci=True, findings=False)[key]
+        for part in (early, late)
     )
-    now = Watch(reduction=sample.reduction).add(parts[1])
-    return Change(str(since), (str(near[0]), str(near[-1])), p_value, *most, now)
-
-
-def _with_ends(sample: Sample, key: str) -> tuple[float, float, float]:
-    """A metric and the ends of its interval, if it has one."""
-    result = evaluate(sample, [key], ci=True, findings=False)[key]
-    return result.value, *(result.interval or (-1.0, 1.0))
+    ends = [one.interval or Interval(-1, 1) for one in (a, b)]
+    name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
+    width = sum(high - low for low, high in ends)
+    return abs(b.value - a.value) / width, name, (a.value, *ends[0]), (b.value, *ends[1])
 
 
 def _about(watch: Watch) -> tuple[object, ...]:
