@@ -149,10 +149,6 @@ def over_time(
     values = blocks.map_threads(
         lambda i: _measured(sample, rows[large[i]], metric), range(large.size), threaded=True
     )
-    measured = (
-        Period(divided.names[k], int(count[k]), value, math.nan, math.nan, math.nan)
-        for k, value in zip(large.tolist(), values, strict=True)
-    )
     result = OverTime(
         name=sample.data.name,
         rows=sample.data.rows,
@@ -162,20 +158,24 @@ def over_time(
         seed=sample.seed,
         every=divided.every,
         whole=evaluate(sample, [metric], ci=True, findings=False, classes=False)[metric],
-        periods=tuple(measured),
+        periods=tuple(
+            Period(divided.names[k], int(count[k]), value, math.nan, math.nan, math.nan)
+            for k, value in zip(large.tolist(), values, strict=True)
+        ),
         small=len(divided.names) - large.size,
         level=LEVEL,
         watch=sample.once(watched),
     )
-    result = _with_changes(result, sample, divided, large, metric)
+    result = tested = _with_changes(result, sample, divided, large, metric)
     if method is not None:
-        since, bare = result.watch.changed if result.watch else None, result
-        result = _with_past(result, sample, divided, large, method, progress)
-        if since is not None:
-            at = np.flatnonzero(sample.data.times >= np.datetime64(since))
-            later, code = sample.with_data(sample.data.take(at)), divided.code[at]
-            anew = _with_past(bare, later, replace(divided, code=code), large, method, progress)
-            result = replace(result, anew=anew)
+        result = _with_past(tested, sample, divided, large, method, progress)
+        if result.watch is not None and result.watch.changed is not None:
+            at = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
+            later, since = (
+                sample.with_data(sample.data.take(at)),
+                replace(divided, code=divided.code[at]),
+            )
+            result = replace(result, anew=_with_past(tested, later, since, large, method, progress))
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
     return result
