@@ -442,10 +442,9 @@ def print_over_time(result: OverTime) -> None:
     show()
     console().print(table)
     show()
-    expected = figure.before_labels()
-    state = result.watch
-    doubt = state.doubt if state is not None and expected else ""
-    watched = "" if state is None else state.sentence()
+    expected, watched, doubt = figure.before_labels(), "", ""
+    if result.watch is not None:
+        watched, doubt = result.watch.sentence(), result.watch.doubt if expected else ""
     for text in filter(None, (watched, figure.answer(), figure.past(), expected, doubt)):
         show(text)
     if result.small:

@@ -184,11 +184,10 @@ def over_time(
 def _check_number_of(divided: Periods) -> None:
     """Raise an error if there is one period only, or more than `MOST_PERIODS`."""
     if len(divided.names) < 2:
+        why = f"lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
         if divided.every == "equal counts":
-            raise NotAvailable("all rows have the same time, so there are no periods.")
-        raise NotAvailable(
-            f"all rows lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
-        )
+            why = "have the same time, so there are no periods."
+        raise NotAvailable(f"all rows {why}")
     if len(divided.names) > MOST_PERIODS:
         raise OptionError(
             f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
@@ -262,8 +261,7 @@ def periods(
         errors.check_choice("every", every, EVERY)
     errors.check_whole("parts", parts, least=2)
     if every is None:
-        lengths: tuple[Every, ...] = ("day", "week", "month", "year")
-        for length in lengths:
+        for length in EVERY[:-1]:
             divided = periods(times, length)
             if 1 < len(divided.names) <= USUAL_PERIODS:
                 return divided
@@ -669,8 +667,7 @@ def without_logits(data: Dataset) -> Dataset:
 
 
 def _evaluated(sample: Sample, data: Dataset, metric: str, *, ci: bool = True) -> MetricResult:
-    part = sample.with_data(data)
-    return evaluate(part, [metric], ci=ci, findings=False, classes=False)[metric]
+    return evaluate(sample.with_data(data), [metric], ci=ci, findings=False, classes=False)[metric]
 
 
 def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) -> Difference | None:

@@ -70,8 +70,7 @@ class OverTimeLine(Figure):
         if not r.changed:
             none = "Taken alone, none" if r.watch and r.watch.changed else "None"
             return f"{none} of {looked} differs from the others in {metrics} beyond chance."
-        most = "; most surely" if len(r.changed) > 1 else ":"
-        verb = "differ" if len(r.changed) > 1 else "differs"
+        verb, most = ("differ", "; most surely") if len(r.changed) > 1 else ("differs", ":")
         return (
             f"In {len(r.changed):,} of {looked} the {metrics} {verb} from the others beyond chance"
             f"{most} {self.sentence(r.changed[0])}."
@@ -126,23 +125,17 @@ class OverTimeLine(Figure):
     def _judged(self, r: OverTime) -> str:
         if r.before is None or r.after is None:
             return ""
-        outcome = ""
-        if r.difference is not None:
-            outcome = {
-                "better": ", better beyond noise",
-                "worse": ", worse beyond noise",
-                "tied": ", no difference beyond noise",
-            }[r.difference.verdict]
+        verdict = r.difference.verdict if r.difference is not None else ""
+        outcome = (
+            f", {'no difference' if verdict == 'tied' else verdict} beyond noise" if verdict else ""
+        )
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
         judged = sum(p.recalibrated is not None for p in r.periods)
-        where = ""
-        if judged < len(r.periods):
-            where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
-        change = f"made the {self.label} {after} instead of {before}"
-        if after == before:
-            change = f"left the {self.label} at {after}"
-        return f"{change}{where}{outcome}."
+        where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
+        change = "left the {} at {}" if after == before else "made the {} {} instead of {}"
+        change = change.format(self.label, after, before)
+        return f"{change}{where if judged < len(r.periods) else ''}{outcome}."
 
     @claim("expected")
     def before_labels(self) -> str:

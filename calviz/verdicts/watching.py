@@ -44,9 +44,9 @@ SHARES_OF_SHIFTS = (0.15, 0.35, 0.35, 0.1, 0.05)
 FIRST = 0.8
 #: The confidence sequence is tightest at this many times the rows of the first look.
 TIGHTEST = 10
-#: Level of a change, draws behind its p-value, and what there must be before and after it: a share of the information, hits and misses.
+#: Level of a change, draws behind its p-value, and what there must be before and after it: a share of the rows, hits and misses.
 CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
-#: Days whose statistic is this much below the largest are in the confidence set: the 95 % quantile of a change's (Hansen 2000, eq. 12).
+#: Days whose statistic is this much below the largest are in the confidence set: its 95 % quantile (Hansen 2000, Econometrica 68, table I).
 NEAR = 7.35
 #: Logits beyond this count as this.
 _FAR = 30.0
@@ -352,23 +352,19 @@ class Watch:
     def _check_model(self, sample: Sample) -> None:
         data = sample.data
         named = data.kind != "confidence" or data.cells is not None
-        classes = tuple(data.class_names) if named else ()
+        classes, why = tuple(data.class_names) if named else (), ""
         if not self.looks:
             self.reduction, self.classes = sample.reduction, classes
         elif classes != self.classes or sample.reduction != Reduction.of(self.reduction, data):
             before, now = (
                 ", ".join(names[:5]) or "confidences" for names in (self.classes, classes)
             )
-            raise InputError(
-                f"the state is of another model: it watches {before}, these rows hold {now}",
-                remedy="give its own state, or a new one",
-            )
+            why = f"another model: it watches {before}, these rows hold {now}"
         elif (self.heaviest is None) != (data.weights is None or data.cells is not None):
             before, now = ("no weights", "weights")[:: 1 if self.heaviest is None else -1]
-            raise InputError(
-                f"the state is of rows with {before}, these have {now}",
-                remedy="give its own state, or a new one",
-            )
+            why = f"rows with {before}, these have {now}"
+        if why:
+            raise InputError(f"the state is of {why}", remedy="give its own state, or a new one")
 
     def _begin(self, sample: Sample) -> None:
         # The bets depend on scores and weights only, so that they are fixed before any label is seen.
@@ -529,7 +525,7 @@ def _change(sample: Sample) -> Change | None:
     """Find the day since which hits follow the scores otherwise; None if none is found or nothing could be.
 
     Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
-    score statistic is judged (Andrews 1993, eq. 4.7; Hansen 2000b for days of any information). So neither need the scores be
+    score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
     calibrated before, nor their distribution stay. A cluster counts as one row, as if its rows shared their outcome.
     """
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
@@ -547,8 +543,10 @@ def _change(sample: Sample) -> Change | None:
         """Sums over the days until each, shape (T, C)."""
         return np.stack([np.bincount(look, column) for column in columns], axis=1).cumsum(axis=0)
 
-    few = until(rows * hit, rows * ~hit)
-    if few[-1].min() < 2 * FEWEST:
+    done = until(rows * hit, rows * ~hit, rows)
+    least = (FEWEST, FEWEST, SIDE * done[-1, 2])
+    at = np.flatnonzero((np.minimum(done, done[-1] - done) >= least).all(axis=1))
+    if not at.size:
         return None
     scores = np.column_stack([1 - score, score])
     fitted = LogisticSpline(strength=0.1).fit(scores, hit.astype(int), rows * weight)
@@ -562,11 +560,6 @@ def _change(sample: Sample) -> Change | None:
     part = information @ np.linalg.pinv(information[-1], hermitian=True)
     rest, later = np.eye(2) - part, variance[-1] - variance
     both = rest @ variance @ rest.swapaxes(1, 2) + part @ later @ part.swapaxes(1, 2)
-    done = np.column_stack([few, information[:, 0, 0]])
-    least = (FEWEST, FEWEST, SIDE * done[-1, 2])
-    at = np.flatnonzero((np.minimum(done, done[-1] - done) >= least).all(axis=1))
-    if not at.size:
-        return None
     sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
     normal = np.random.default_rng([sample.seed, 8]).standard_normal((DRAWS, len(days), 2))
     drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal.transpose(1, 2, 0)
