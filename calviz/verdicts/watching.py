@@ -247,11 +247,8 @@ class WatchState(Displayed):
                 (f"{a:.3g} to {b:.3g}", *(f"{100 * v:+.1f}" for v in (gap, *interval)))
                 for a, b, gap, interval in self.bins
             ),
-            notes=(
-                (f"{counted(self.skipped, 'look')} had been counted before.",)
-                if self.skipped
-                else ()
-            ),
+            notes=(f"{counted(self.skipped, 'look')} had been counted before.",)
+            * bool(self.skipped),
         )
 
 
@@ -478,9 +475,8 @@ class Watch:
             bins = len(watch.edges) - 1
             sizes = {(len(x.units), len(x.score), len(x.hits)) for x in looks}
             numbers = np.array([(*x.bets, *x.units, *x.score, *x.hits, x.rows) for x in looks])
-            if sizes - {(bins,) * 3} or not np.isfinite(numbers).all():
-                raise ValueError
-            if any(len(look.bets) != len(_bets(bins)) for look in looks):
+            bets = any(len(look.bets) != len(_bets(bins)) for look in looks)
+            if bets or sizes - {(bins,) * 3} or not np.isfinite(numbers).all():
                 raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError, OptionError):
             raise InputError("this state of calviz watch is damaged") from None
