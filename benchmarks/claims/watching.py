@@ -8,6 +8,8 @@ from scipy.special import expit, softmax
 from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
+from calviz.sample.sample import Sample
+from calviz.verdicts import watching
 from calviz.verdicts.watching import ALPHA, Watch, WatchState, confidence_sequence
 
 START = np.datetime64("2024-01-01")
@@ -170,3 +172,135 @@ for name, how, remedy, least in (
             (state := binary(rng, [200] * 80, since=60, **how)).alarm and state.remedy == remedy
         )
     )
+
+
+# ---- A change, of scores that may be off before it: a year of days
+
+
+def year(rng, n, *, slopes=(1.0, 1.0), shifts=(0.0, 0.0), at=183, spread=1.5, bend=0.0, **how):
+    """Draw a year whose scores are stretched and shifted, otherwise from one day on (or `at` = 0: more and more)."""
+    day = np.sort(rng.integers(366, size=n))
+    moved = how.get("moving", 0.0) * (day / 183 - 1)
+    true = rng.normal(how.get("base", 0.0) + moved, spread, n)
+    late = day >= at if at else day / 366
+    slope, shift = (a + (b - a) * late for a, b in (slopes, shifts))
+    hit = rng.random(n) < expit(true)
+    score = expit(slope * true + shift + bend * np.sin(2 * true))
+    return score, hit.astype(int), day
+
+
+def looked_at(score, hit, day, **columns) -> WatchState:
+    """Watch the days, all of whose rows are at hand."""
+    times = START + day.astype("timedelta64[D]")
+    state = watching.watched(
+        Sample.of(Predictions(probs=score, labels=hit, times=times, **columns))
+    )
+    assert state is not None
+    return state
+
+
+def alike(case, draw, files=500):
+    simulation(
+        "change-of-calibration",
+        "said of scores that are off alike all the time",
+        case,
+        at_most=0.05,
+        files=files,
+    )(draw)
+
+
+def off_alike(n, slope=1.8, **how):
+    return lambda rng: looked_at(*year(rng, n, slopes=(slope, slope), **how)).change is not None
+
+
+alike("calibrated, 10,000 rows", off_alike(10_000, 1.0))
+alike("logits x 1.15, 30,000 rows", off_alike(30_000, 1.15))
+for rows in (1_000, 4_000, 10_000):
+    alike(f"logits x 1.8, {rows:,} rows", off_alike(rows))
+alike("1 logit up, 2 % events, 4,000 rows", off_alike(4_000, 1.0, base=-4.5, shifts=(1.0, 1.0)))
+alike("logits x 1.8, which rise by 2 over the year, 10,000 rows", off_alike(10_000, moving=1.0))
+alike(
+    "wavy, logits rise by 2 over the year, 30,000 rows",
+    off_alike(30_000, 1.0, moving=1.0, bend=0.4),
+)
+
+
+def _heavy_late(rng):
+    """Weights that vary much from the middle on."""
+    score, hit, day = year(rng, 4_000, slopes=(1.8, 1.8))
+    weights = np.exp(np.where(day >= 183, 1.2, 0.1) * rng.normal(size=day.size))
+    return looked_at(score, hit, day, weights=weights).change is not None
+
+
+def _in_clusters(rng):
+    """Five rows of a person have one outcome."""
+    score, hit, day = (np.repeat(column, 5) for column in year(rng, 2_000, slopes=(1.8, 1.8)))
+    return looked_at(score, hit, day, clusters=np.arange(day.size) // 5).change is not None
+
+
+alike("logits x 1.8, weights that vary from the middle on, 4,000 rows", _heavy_late)
+alike("logits x 1.8, 10,000 rows in clusters of 5 with one outcome", _in_clusters)
+
+CHANGES = {
+    "logits x 1.15, then x 1.6": {"slopes": (1.15, 1.6)},
+    "logits x 1, then x 1.6": {"slopes": (1.0, 1.6)},
+    "logits x 1.4, then / 1.4": {"slopes": (1.4, 1 / 1.4)},
+    "0.15 logits up, then 0.5": {"shifts": (0.15, 0.5)},
+    "logits x 1.15, x 1.8 from day 330 on": {"slopes": (1.15, 1.8), "at": 330},
+    "logits x 1, more and more, x 1.8 at the end": {"slopes": (1.0, 1.8), "at": 0},
+}
+
+
+def of_changes(measures, outcome, cases, *, rows=10_000, **required):
+    for case in cases:
+
+        def one(rng, how=CHANGES[case]):
+            state = looked_at(*year(rng, rows, **how))
+            return outcome(state, how)
+
+        simulation(
+            "change-of-calibration", measures, f"{case}, {rows:,} rows", files=300, **required
+        )(one)
+
+
+of_changes("found", lambda state, _: state.change is not None, CHANGES, at_least=0.9)
+of_changes(
+    "found", lambda state, _: state.change is not None, [*CHANGES][:3], rows=4_000, at_least=0.8
+)
+
+
+def _day_held(state, how):
+    if state.change is None:
+        return None
+    first, last = state.change.between
+    return first <= str(START + how.get("at", 183)) <= last
+
+
+def _gaps_held(state, how):
+    """Whether both intervals hold the gaps, which are those of many rows."""
+    if state.change is None or " minus accuracy" not in state.change.name:
+        return None
+    true = np.random.default_rng(0).normal(0, 1.5, 200_000)
+    held = []
+    for slope, one in zip(how["slopes"], (state.change.before, state.change.after), strict=True):
+        score = expit(slope * true)
+        gap = np.mean(np.sign(score - 0.5) * (score - expit(true)))
+        held.append(one.interval.low <= gap <= one.interval.high)
+    return all(held)
+
+
+of_changes("the confidence set holds the day", _day_held, [*CHANGES][:5], at_least=0.9)
+of_changes("both intervals hold the gaps", _gaps_held, [*CHANGES][:3], at_least=0.85)
+of_changes(
+    "'from the start' said of calibrated scores until then",
+    lambda state, _: "from the start" in state.headline,
+    [[*CHANGES][1]],
+    at_most=0.05,
+)
+of_changes(
+    "'from the start' said of calibrated scores until then",
+    lambda state, _: "from the start" in state.headline,
+    [[*CHANGES][1]],
+    rows=4_000,
+    at_most=0.05,
+)

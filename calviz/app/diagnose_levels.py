@@ -19,7 +19,6 @@ from calviz.core.predictions import Dataset
 from calviz.core.words import counted, shorten
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
-from calviz.sample.sample import Sample
 from calviz.verdicts.watching import WatchState, watched
 
 _SITES = "sites"
@@ -148,8 +147,11 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
     status = work.draw(at_once=cells <= AT_ONCE, patience=2.0)
-    state = _watched((*settings.rows_key, settings.reduction.key), sample)
+    with st.spinner("Watching …"):
+        state = sample.once(watched)
     if status.result is not None:
+        if state is not None and state.change is not None:
+            st.markdown(md(state.sentence(), 1_000))
         answer = _draw_periods(status.result, settings, state is not None and state.alarm)
         # A lasting change shows in the watch long before one period differs from the others.
         say(answer if state is None or not state.alarm else state.headline)
@@ -176,11 +178,6 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
     )
 
 
-@st.cache_resource(scope="session", max_entries=2, show_spinner="Watching …")
-def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState | None:
-    return watched(_sample)
-
-
 def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:
     figure = OverTimeLine.compute(result)
     # Without an alarm, the title says the headline.
@@ -190,32 +187,26 @@ def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:
     subsets = tuple(_metric_of_selected(result, settings))
     name = f"over-time-{result.metric}"
     screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True, beside=subsets)
-    small = ""
-    if result.small:
-        small = f" {counted(result.small, 'period')} with too few rows are left out."
-    both = len(result.tested) > 1
-    tested = ""
-    if result.resamples:
-        tested = (
-            f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-            f"rarely make one as unusual, all periods{' and both metrics' if both else ''} taken together (Westfall and Young); that may "
-            "be a change of the model, of the labels or of the rows that come."
-            + (
-                " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
-                if both
-                else ""
-            )
-        )
+    left_out = f" {counted(result.small, 'period')} with too few rows are left out."
+    both, too = "", ""
+    if len(result.tested) > 1:
+        both = " and both metrics"
+        too = " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
+    tested = (
+        f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
+        f"rarely make one as unusual, all periods{both} taken together (Westfall and Young); that may "
+        f"be a change of the model, of the labels or of the rows that come.{too}"
+    )
     for other in subsets:
         missing = int(np.count_nonzero(np.isnan(other.content)))
-        periods = f" in {missing} of {counted(other.content.size, 'period')}" if missing else ""
-        few = ""
-        if missing:
-            few = f"; there is no value{periods}, which hold fewer than {MIN_ROWS} of these rows"
+        few = (
+            f"; there is no value in {missing} of {counted(other.content.size, 'period')}, which hold fewer than {MIN_ROWS} of these "
+            "rows"
+        ) * (missing > 0)
         st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
-        f"By {result.every}, each period with its own interval and noise floor.{small}",
-        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested}",
+        f"By {result.every}, each period with its own interval and noise floor.{left_out if result.small else ''}",
+        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''}",
     )
     tables_and_cards.draw_figure_table(
         result.frame, "over-time", alt=f"{figure.label} by {result.every}"

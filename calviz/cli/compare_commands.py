@@ -302,10 +302,7 @@ def over_time(
             waiting=loaded.waiting.get(chosen_model(loaded, model)),
         )
     if not json_only.quiet:
-        from calviz.sample.sample import Sample
-        from calviz.verdicts.watching import watched
-
-        print_over_time(result, watched(Sample.of(data, split=split, reduction=reduction)))
+        print_over_time(result)
     if json_only.json is not None:
         from calviz.report.json_results import over_time_record
 

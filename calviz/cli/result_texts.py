@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
     from calviz.sample.slices import Slices
-    from calviz.verdicts.watching import WatchState
 
 
 #: Number of findings on a screen.
@@ -422,7 +421,7 @@ def print_slices(result: Slices) -> None:
     show()
 
 
-def print_over_time(result: OverTime, state: WatchState | None) -> None:
+def print_over_time(result: OverTime) -> None:
     """Print the table of periods (bold where they differ beyond chance) and the conclusions, that of the watch first."""
     from calviz.figures.metric_over_time import OverTimeLine
 
@@ -449,9 +448,9 @@ def print_over_time(result: OverTime, state: WatchState | None) -> None:
     show()
     console().print(table)
     show()
-    expected = figure.before_labels()
-    doubt = state.doubt if state is not None and expected else ""
-    watched = "" if state is None else state.sentence()
+    expected, watched, doubt = figure.before_labels(), "", ""
+    if result.watch is not None:
+        watched, doubt = result.watch.sentence(), result.watch.doubt if expected else ""
     for text in filter(None, (watched, figure.answer(), figure.past(), expected, doubt)):
         show(text)
     if result.small:

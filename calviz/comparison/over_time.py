@@ -36,6 +36,7 @@ from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.verdicts.analysis import evaluate
+from calviz.verdicts.watching import WatchState, watched
 
 #: Periods with fewer rows are only counted.
 MIN_ROWS = 30
@@ -144,15 +145,10 @@ def over_time(
         one, other = ("period", "fewer") if counts else (divided.every, "longer")
         raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
     rows = divided.rows
+    progress("measuring each period", 0, large.size)
     values = blocks.map_threads(
         lambda i: _measured(sample, rows[large[i]], metric), range(large.size), threaded=True
     )
-    measured: list[Period] = []
-    for k, value in zip(large.tolist(), values, strict=True):
-        name = divided.names[k]
-        checkpoint(f"measuring {name}")
-        progress(f"measuring {name}", len(measured), large.size)
-        measured.append(Period(name, int(count[k]), value, math.nan, math.nan, math.nan))
     result = OverTime(
         name=sample.data.name,
         rows=sample.data.rows,
@@ -162,13 +158,24 @@ def over_time(
         seed=sample.seed,
         every=divided.every,
         whole=evaluate(sample, [metric], ci=True, findings=False, classes=False)[metric],
-        periods=tuple(measured),
+        periods=tuple(
+            Period(divided.names[k], int(count[k]), value, math.nan, math.nan, math.nan)
+            for k, value in zip(large.tolist(), values, strict=True)
+        ),
         small=len(divided.names) - large.size,
         level=LEVEL,
+        watch=sample.once(watched),
     )
-    result = _with_changes(result, sample, divided, large, metric)
+    result = tested = _with_changes(result, sample, divided, large, metric)
     if method is not None:
-        result = _with_past(result, sample, divided, large, method, progress)
+        result = _with_past(tested, sample, divided, large, method, progress)
+        if result.watch is not None and result.watch.changed is not None:
+            at = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
+            later, since = (
+                sample.with_data(sample.data.take(at)),
+                replace(divided, code=divided.code[at]),
+            )
+            result = replace(result, anew=_with_past(tested, later, since, large, method, progress))
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
     return result
@@ -177,11 +184,10 @@ def over_time(
 def _check_number_of(divided: Periods) -> None:
     """Raise an error if there is one period only, or more than `MOST_PERIODS`."""
     if len(divided.names) < 2:
+        why = f"lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
         if divided.every == "equal counts":
-            raise NotAvailable("all rows have the same time, so there are no periods.")
-        raise NotAvailable(
-            f"all rows lie in one {divided.every} ({divided.names[0]}): choose a shorter period."
-        )
+            why = "have the same time, so there are no periods."
+        raise NotAvailable(f"all rows {why}")
     if len(divided.names) > MOST_PERIODS:
         raise OptionError(
             f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
@@ -255,8 +261,7 @@ def periods(
         errors.check_choice("every", every, EVERY)
     errors.check_whole("parts", parts, least=2)
     if every is None:
-        lengths: tuple[Every, ...] = ("day", "week", "month", "year")
-        for length in lengths:
+        for length in EVERY[:-1]:
             divided = periods(times, length)
             if 1 < len(divided.names) <= USUAL_PERIODS:
                 return divided
@@ -662,8 +667,7 @@ def without_logits(data: Dataset) -> Dataset:
 
 
 def _evaluated(sample: Sample, data: Dataset, metric: str, *, ci: bool = True) -> MetricResult:
-    part = sample.with_data(data)
-    return evaluate(part, [metric], ci=ci, findings=False, classes=False)[metric]
+    return evaluate(sample.with_data(data), [metric], ci=ci, findings=False, classes=False)[metric]
 
 
 def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) -> Difference | None:
@@ -778,6 +782,10 @@ class OverTime:
         The metric that is expected of all rows without labels.
     unexpected : str
         Why nothing is expected of them; empty if it is, or if there are none.
+    watch : WatchState or None
+        The watch of all days, with a change since which the scores mean something else.
+    anew : OverTime or None
+        If there is one, the same with recalibration on past rows since then only.
     """
 
     name: str
@@ -803,6 +811,8 @@ class OverTime:
     waiting: tuple[Waiting, ...] = ()
     whole_waiting: Expected | None = None
     unexpected: str = ""
+    watch: WatchState | None = None
+    anew: OverTime | None = None
 
     @errors.claim("change-over-time")
     def __repr__(self) -> str:

@@ -68,9 +68,9 @@ class OverTimeLine(Figure):
             return capitalised(r.untested)
         metrics = " or ".join(METRICS[key].label for key in r.tested)
         if not r.changed:
-            return f"None of {looked} differs from the others in {metrics} beyond chance."
-        most = "; most surely" if len(r.changed) > 1 else ":"
-        verb = "differ" if len(r.changed) > 1 else "differs"
+            none = "Taken alone, none" if r.watch and r.watch.changed else "None"
+            return f"{none} of {looked} differs from the others in {metrics} beyond chance."
+        verb, most = ("differ", "; most surely") if len(r.changed) > 1 else ("differs", ":")
         return (
             f"In {len(r.changed):,} of {looked} the {metrics} {verb} from the others beyond chance"
             f"{most} {self.sentence(r.changed[0])}."
@@ -111,25 +111,31 @@ class OverTimeLine(Figure):
         if r.method is None:
             return ""
         name = RECALIBRATORS[r.method].label
+        says = f"{name}, fitted before each period on all rows until then, would have {self._judged(r)}"
+        if r.before is None:
+            says = f"{name} could not be fitted on the past: {r.reason}"
+        if r.anew is None or r.watch is None:
+            return says
+        rows = f"on the rows since {r.watch.changed} only"
+        if r.anew.before is None:
+            return f"{says} It could not be fitted {rows}: {r.anew.reason}"
+        return f"{says} Fitted {rows}, it would have {self._judged(r.anew)}"
+
+    @claim("models-differ")
+    def _judged(self, r: OverTime) -> str:
         if r.before is None or r.after is None:
-            return f"{name} could not be fitted on the past: {r.reason}"
-        outcome = ""
-        if r.difference is not None:
-            outcome = {
-                "better": ", better beyond noise",
-                "worse": ", worse beyond noise",
-                "tied": ", no difference beyond noise",
-            }[r.difference.verdict]
+            return ""
+        verdict = r.difference.verdict if r.difference is not None else ""
+        outcome = (
+            f", {'no difference' if verdict == 'tied' else verdict} beyond noise" if verdict else ""
+        )
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
         judged = sum(p.recalibrated is not None for p in r.periods)
-        where = ""
-        if judged < len(r.periods):
-            where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
-        change = f"made the {self.label} {after} instead of {before}"
-        if after == before:
-            change = f"left the {self.label} at {after}"
-        return f"{name}, fitted before each period on all rows until then, would have {change}{where}{outcome}."
+        where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
+        change = "left the {} at {}" if after == before else "made the {} {} instead of {}"
+        change = change.format(self.label, after, before)
+        return f"{change}{where if judged < len(r.periods) else ''}{outcome}."
 
     @claim("expected")
     def before_labels(self) -> str:
@@ -161,12 +167,9 @@ class OverTimeLine(Figure):
         **page
             See `Figure.plot`.
         """
-        sheet, periods = self.sheet(**page), _names(self.result)
-        step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
-        at = list(range(0, len(periods), step))
-        scale, sign = scale_of(self.result.metric)
-        # The beginning of a period suffices to identify it.
-        names = [plotly_text(periods[i].split(" to ")[0], 16) for i in at]
+        sheet = self.sheet(**page)
+        across, (scale, sign) = _across(sheet, _names(self.result)), scale_of(self.result.metric)
+        names = across["ticktext"]
         room = (sheet.width or _USUAL) - _LEFT - _RIGHT
         fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
         traces = [*_traces(self, sheet), *_before_labels(self, sheet)]
@@ -175,12 +178,11 @@ class OverTimeLine(Figure):
             x = np.arange(one.content.size, dtype=float)
             hover = f"%{{y:.4~g}}<extra>{plotly_text(one.name, 44)}</extra>"
             traces.append(one.curve(x, scale * one.content, sheet.palette, hover=hover, size=9))
-        ticks: Trace = {"tickmode": "array", "tickvals": at, "ticktext": names}
         picture = sheet.picture(
             traces,
             inner=sheet.panel_height,
             margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
-            xaxis=sheet.axis(range=[-0.6, len(periods) - 0.4], **ticks),
+            xaxis=across,
             yaxis=sheet.axis(self.label + (f", {sign}" if sign else ""), nticks=7),
         )
         return marks.drawn(picture)
@@ -224,7 +226,6 @@ class WatchLine(Figure):
         looks, values = zip(*self.state.path, strict=True)
         # Beyond this, nothing is left to tell.
         x, y = np.arange(len(looks), dtype=float), np.minimum(values, 1e30)
-        step = max(1, -(-len(looks) // (_FEW if sheet.narrow else _NAMES)))
         ends = np.array([-0.6, len(looks) - 0.4])
         limit = np.full(2, self.state.limit)
         top = max(math.log10(self.state.limit), float(np.log10(y.max()))) + 0.4
@@ -245,12 +246,7 @@ class WatchLine(Figure):
             traces,
             inner=sheet.panel_height,
             margins=(_LEFT, _RIGHT, _TOP, _TURNED),
-            xaxis=sheet.axis(
-                range=ends.tolist(),
-                tickmode="array",
-                tickvals=x[::step].tolist(),
-                ticktext=[plotly_text(name, 16) for name in looks[::step]],
-            ),
+            xaxis=_across(sheet, looks),
             yaxis=sheet.axis(
                 "E-value",
                 type="log",
@@ -270,6 +266,14 @@ _LEFT, _RIGHT, _TOP, _BOTTOM, _TURNED = 66, 20, 14, 40, 70
 _LETTER, _USUAL = 7, 700
 #: Number of period names that fit below the panel, on wide and narrow pages.
 _NAMES, _FEW = 12, 5
+
+
+def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
+    """The axis of periods or looks, some with their names: the beginning of a period suffices to identify it."""
+    at = list(range(0, len(names), max(1, -(-len(names) // (_FEW if sheet.narrow else _NAMES)))))
+    ticks = [plotly_text(names[i].split(" to ")[0], 16) for i in at]
+    ends = [-0.6, len(names) - 0.4]
+    return sheet.axis(range=ends, tickmode="array", tickvals=at, ticktext=ticks)
 
 
 def _names(r: OverTime) -> list[str]:
@@ -293,16 +297,15 @@ def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         )
     if r.waiting:
         names = _names(r)
-        value = [scale * w.expected.value for w in r.waiting]
-        ends = [[scale * end for end in w.expected.interval] for w in r.waiting]
-        yield marks.markers(
+        yield _with_whiskers(
             [names.index(w.name) for w in r.waiting],
-            value,
+            [
+                (scale * w.expected.value, *(scale * end for end in w.expected.interval))
+                for w in r.waiting
+            ],
             sheet.palette.neutral,
-            size=9,
             symbol="diamond-open",
             name="Without labels: expected, with 95 % interval",
-            error_y=_whiskers(value, ends, sheet.palette.neutral),
             customdata=[[plotly_text(w.name, 40), w.rows] for w in r.waiting],
             hover="%{customdata[0]}: %{y:.4~g} expected<br>%{customdata[1]:,} rows without labels",
         )
@@ -338,27 +341,27 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
             continue
         changes = [r.periods[i] for i in some]
         results = [p.result for p in changes]
-        value = [scale * f.value for f in results]
-        ends = [[scale * end for end in f.interval or (f.value, f.value)] for f in results]
-        colour = palette.vermillion if changed else palette.blue
         name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
-        yield marks.markers(
+        yield _with_whiskers(
             some,
-            value,
-            colour,
-            size=9,
+            [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
+            palette.vermillion if changed else palette.blue,
             symbol="diamond" if changed else "circle",
             name=name,
-            error_y=_whiskers(value, ends, colour),
             customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )
 
 
-def _whiskers(value: list[float], ends: list[list[float]], colour: str) -> Trace:
-    above = [e[1] - v for e, v in zip(ends, value, strict=True)]
-    below = [v - e[0] for e, v in zip(ends, value, strict=True)]
-    return marks.whiskers(above, below, colour, thickness=1.3, width=4)
+def _with_whiskers(
+    at: Sequence[int], values: Sequence[Sequence[float]], colour: str, **look: Any
+) -> Trace:
+    """Marks of values, each with the ends of its interval."""
+    value, low, high = np.array(values).T
+    ends = marks.whiskers(
+        (high - value).tolist(), (value - low).tolist(), colour, thickness=1.3, width=4
+    )
+    return marks.markers(at, value.tolist(), colour, size=9, error_y=ends, **look)
 
 
 def _by_gap(r: OverTime, one: Period) -> str:

@@ -231,6 +231,7 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
 def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
     """Convert all measurements over time, period by period, to plain values."""
     measured = "value interval noise_floor reason"
+    change = result.watch and result.watch.change
     alone = {
         name: value and picked(value, measured)
         for name, value in picked(result, "before after").items()
@@ -246,14 +247,12 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
                     "period": p.name,
                     "rows": p.rows,
                     **picked(p.result, measured),
-                    **picked(p, "expected p_value adjusted"),
+                    **picked(p, "expected p_value adjusted fitted_on before_labels"),
                     "changed": p.adjusted <= result.level,
                     "mcs": p.gap,
                     "expected_mcs": p.expected_gap,
                     "by_mcs": p.by_gap,
                     "recalibrated": p.recalibrated and picked(p.recalibrated, measured),
-                    "fitted_on": p.fitted_on,
-                    "before_labels": p.before_labels,
                 }
                 for p in result.periods
             ],
@@ -274,5 +273,6 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
             "difference": result.difference and picked(result.difference, "value interval verdict"),
             "reason": result.reason or None,
             "failures": result.failures,
+            "change": change and picked(change, "since between p_value name before after"),
         }
     )

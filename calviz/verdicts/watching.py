@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
@@ -16,15 +17,17 @@ import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Interval
+from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
-from calviz.core.words import counted, points
+from calviz.core.words import counted, points, score_and_hit
+from calviz.recalibrators.logit_spline import LogisticSpline
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import evaluate
 
 #: Chance of any false alarm, over all looks.
 ALPHA = 0.05
@@ -41,6 +44,10 @@ SHARES_OF_SHIFTS = (0.15, 0.35, 0.35, 0.1, 0.05)
 FIRST = 0.8
 #: The confidence sequence is tightest at this many times the rows of the first look.
 TIGHTEST = 10
+#: Level of a change, draws behind its p-value, and what there must be before and after it: a share of the rows, hits and misses.
+CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
+#: Days whose statistic is this much below the largest are in the confidence set: its 95 % quantile (Hansen 2000, Econometrica 68, table I).
+NEAR = 7.35
 #: Logits beyond this count as this.
 _FAR = 30.0
 _FORMAT, _MARK = 1, "calviz_watch"
@@ -97,6 +104,22 @@ class Look:
     bets: tuple[float, ...]
 
 
+class Change(NamedTuple):
+    """A change of what the scores mean: its day, the ends of the 95 % confidence set of days, and the p-value, adjusted for their choice.
+
+    `before` and `after` are the mean gap that changes most, or the ECE, which `name` tells, with the ends of its interval; `now` is a
+    watch of the rows since.
+    """
+
+    since: str
+    between: tuple[str, str]
+    p_value: float
+    name: str
+    before: tuple[float, float, float]
+    after: tuple[float, float, float]
+    now: WatchState
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class WatchState(Displayed):
     """What all looks so far say.
@@ -124,6 +147,8 @@ class WatchState(Displayed):
         The e-value after each look.
     skipped : int
         Looks of the last call that had been counted before.
+    change : Change or None
+        Of all rows together, if `watched` finds one.
     """
 
     alarm: bool
@@ -138,6 +163,7 @@ class WatchState(Displayed):
     bins: tuple[tuple[float, float, float, Interval], ...]
     path: tuple[tuple[str, float], ...]
     skipped: int = 0
+    change: Change | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz watch --json``."""
@@ -147,17 +173,24 @@ class WatchState(Displayed):
     @claim("watch")
     def sentence(self) -> str:
         """Say what was found."""
-        chance = f"{100 / self.limit:g}"
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
-        what = {
-            "offset": f"an offset of {self.offset:+.2f} to the logits explains it",
-            "map": "an offset does not explain it: fit a new map",
-        }
+        chance = f"Calibrated scores ever alarm with a chance of at most {100 / self.limit:g} %"
+        if self.change is None:
+            return f"{self._alarm}: {self._remedy}. ({chance}.)"
+        days, name, before, after = self.change[1], *self.change[3:6]
+        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self._alarm}: {what[self.remedy or 'map']}. "
-            f"(Calibrated scores ever alarm with a chance of at most {chance} %.)"
+            f"{self._alarm} (95 % confidence: {' to '.join(days)}): {name} {then} before, {since} since. On the rows since, "
+            f"{self.change.now._remedy}. ({chance}, and scores that are off alike all the time change with one of {100 * CHANGED:g} %.)"
         )
+
+    @property
+    @claim("watch")
+    def _remedy(self) -> str:
+        if self.remedy == "offset":
+            return f"an offset of {self.offset:+.2f} to the logits explains it"
+        return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
 
     @property
     @claim("watch")
@@ -165,24 +198,38 @@ class WatchState(Displayed):
         """`sentence` in at most 15 words."""
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
+        if self.change is not None:
+            before, after = points(self.change.before[0]), points(self.change.after[0])
+            gap = "gap" if " minus " in self.change.name else self.change.name
+            return f"{self._alarm}: {gap} {before} points, then {after}"
         remedy = "an offset explains it" if self.remedy == "offset" else "recalibrate it"
         return f"{self._alarm}: {remedy}"
 
     @property
     @claim("watch")
     def _alarm(self) -> str:
-        if self.since == self.path[0][0]:
+        _, low, high = self.change.before if self.change is not None else (0, 0, 0)
+        if self.changed is None:
             return f"Not calibrated from the start, {self.since}"
-        return f"No longer calibrated, since about {self.since}"
+        if self.since == self.path[0][0] and not low <= 0 <= high:
+            return f"Not calibrated from the start, and changed about {self.changed}"
+        return f"No longer calibrated, since about {self.changed}"
+
+    @property
+    def changed(self) -> str | None:
+        """The look from which on the scores mean something else; None if none is found."""
+        if self.change is not None:
+            return self.change.since
+        return None if self.since == self.path[0][0] else self.since
 
     @property
     @claim("watch")
     def doubt(self) -> str:
         """What an alarm means for what is expected of rows without labels; empty without one, or if all rows are from after the change."""
-        if self.since in (None, self.path[0][0]):
+        if self.changed is None:
             return ""
         return (
-            f"Rows without labels are expected by all rows with labels, also those before {self.since}, whose labels followed the scores "
+            f"Rows without labels are expected by all rows with labels, also those before {self.changed}, whose labels followed the scores "
             "otherwise."
         )
 
@@ -200,11 +247,8 @@ class WatchState(Displayed):
                 (f"{a:.3g} to {b:.3g}", *(f"{100 * v:+.1f}" for v in (gap, *interval)))
                 for a, b, gap, interval in self.bins
             ),
-            notes=(
-                (f"{counted(self.skipped, 'look')} had been counted before.",)
-                if self.skipped
-                else ()
-            ),
+            notes=(f"{counted(self.skipped, 'look')} had been counted before.",)
+            * bool(self.skipped),
         )
 
 
@@ -305,23 +349,19 @@ class Watch:
     def _check_model(self, sample: Sample) -> None:
         data = sample.data
         named = data.kind != "confidence" or data.cells is not None
-        classes = tuple(data.class_names) if named else ()
+        classes, why = tuple(data.class_names) if named else (), ""
         if not self.looks:
             self.reduction, self.classes = sample.reduction, classes
         elif classes != self.classes or sample.reduction != Reduction.of(self.reduction, data):
             before, now = (
                 ", ".join(names[:5]) or "confidences" for names in (self.classes, classes)
             )
-            raise InputError(
-                f"the state is of another model: it watches {before}, these rows hold {now}",
-                remedy="give its own state, or a new one",
-            )
+            why = f"another model: it watches {before}, these rows hold {now}"
         elif (self.heaviest is None) != (data.weights is None or data.cells is not None):
             before, now = ("no weights", "weights")[:: 1 if self.heaviest is None else -1]
-            raise InputError(
-                f"the state is of rows with {before}, these have {now}",
-                remedy="give its own state, or a new one",
-            )
+            why = f"rows with {before}, these have {now}"
+        if why:
+            raise InputError(f"the state is of {why}", remedy="give its own state, or a new one")
 
     def _begin(self, sample: Sample) -> None:
         # The bets depend on scores and weights only, so that they are fixed before any label is seen.
@@ -435,9 +475,8 @@ class Watch:
             bins = len(watch.edges) - 1
             sizes = {(len(x.units), len(x.score), len(x.hits)) for x in looks}
             numbers = np.array([(*x.bets, *x.units, *x.score, *x.hits, x.rows) for x in looks])
-            if sizes - {(bins,) * 3} or not np.isfinite(numbers).all():
-                raise ValueError
-            if any(len(look.bets) != len(_bets(bins)) for look in looks):
+            bets = any(len(look.bets) != len(_bets(bins)) for look in looks)
+            if bets or sizes - {(bins,) * 3} or not np.isfinite(numbers).all():
                 raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError, OptionError):
             raise InputError("this state of calviz watch is damaged") from None
@@ -463,11 +502,94 @@ class Watch:
             raise InputError("this is not a state of calviz watch", file=name) from None
 
 
+@takes_weights
 def watched(sample: Sample) -> WatchState | None:
-    """Watch the days of rows with times; None without times."""
+    """Watch the days of rows with times, and find out whether what they mean has changed; None without times."""
     if sample.data.times is None:
         return None
-    return Watch(reduction=sample.reduction).add(sample)
+    state = Watch(reduction=sample.reduction).add(sample)
+    return replace(state, change=_change(sample)) if state.alarm else state
+
+
+@claim(
+    "change-of-calibration",
+    says="Not calibrated from the start, and changed about ...: gap 1.7 points, then 6.8",
+    chosen="the day, of all, and one of two mean gaps and the ECE",
+    adjusted="the largest score statistic over all days, against that of normal scores with the same information on each day",
+)
+def _change(sample: Sample) -> Change | None:
+    """Find the day since which hits follow the scores otherwise; None if none is found or nothing could be.
+
+    Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
+    score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
+    calibrated before, nor their distribution stay. A cluster counts as one row, as if its rows shared their outcome.
+    """
+    data, hit, score = sample.data, sample.scored.hit, sample.scored.score
+    (days, look), is_cells = _days(data, None, 0), data.cells is not None
+    if data.clusters is not None:
+        cluster, _ = np.unique(np.stack([data.clusters.codes, look]), axis=1)
+        if not np.diff(cluster).all():  # one of several days
+            return None
+    # A row of a cluster counts as its share of it, a cell as its rows.
+    shares = data.weights if is_cells else _shares(data, look, None)
+    rows = np.ones(data.n) if shares is None else shares
+    weight = np.ones(data.n) if is_cells or data.weights is None else data.weights
+
+    def until(*columns: FloatArray) -> FloatArray:
+        """Sums over the days until each, shape (T, C)."""
+        return np.stack([np.bincount(look, column) for column in columns], axis=1).cumsum(axis=0)
+
+    done = until(rows * hit, rows * ~hit, rows)
+    least = (FEWEST, FEWEST, SIDE * done[-1, 2])
+    at = np.flatnonzero((np.minimum(done, done[-1] - done) >= least).all(axis=1))
+    if not at.size:
+        return None
+    scores = np.column_stack([1 - score, score])
+    fitted = LogisticSpline(strength=0.1).fit(scores, hit.astype(int), rows * weight)
+    q = fitted.transform(scores)[:, 1]
+    spread, residual, z = rows * weight * q * (1 - q), rows * weight * (hit - q), _logits(q)
+    z -= np.average(z, weights=spread)
+    # Information of the two scores until each day, and their variance, which differ by the weights.
+    information, variance = (
+        until(v, v * z, v * z, v * z * z).reshape(-1, 2, 2) for v in (spread, weight * spread)
+    )
+    part = information @ np.linalg.pinv(information[-1], hermitian=True)
+    rest, later = np.eye(2) - part, variance[-1] - variance
+    both = rest @ variance @ rest.swapaxes(1, 2) + part @ later @ part.swapaxes(1, 2)
+    sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
+    normal = np.random.default_rng([sample.seed, 8]).standard_normal((DRAWS, len(days), 2))
+    drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal.transpose(1, 2, 0)
+    sums = np.dstack([until(residual, residual * z), drawn.cumsum(axis=0)])
+    bridge = sums[at] - part[at] @ sums[-1]
+    inverse = np.linalg.pinv(both[at], hermitian=True)
+    statistics = (bridge * (inverse @ bridge)).sum(axis=1)
+    largest = statistics.max(axis=0)
+    p_value = float(np.mean(largest >= largest[0]))
+    if p_value > CHANGED:
+        return None
+    near = [days[k + 1] for k in at[statistics[:, 0] >= largest[0] - NEAR]]
+    since = int(at[statistics[:, 0].argmax()]) + 1
+    parts = [np.flatnonzero(look < since), np.flatnonzero(look >= since)]
+    early, late = (sample.with_data(data.take(part)) for part in parts)
+    own, now = sample.reduction, Watch(reduction=sample.reduction).add(late)
+    kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
+    compared = [_compared(early, late, key, view) for key, view in kinds]
+    _, name, before, after = max(compared, key=itemgetter(0))
+    return Change(days[since], (near[0], near[-1]), p_value, name, before, after, now)
+
+
+def _compared(
+    early: Sample, late: Sample, key: str, view: Reduction
+) -> tuple[float, str, Any, Any]:
+    """The difference of a metric in widths of its intervals, its name, and its values, each with the ends of its interval."""
+    a, b = (
+        evaluate(part.but(reduction=view), [key], ci=True, findings=False)[key]
+        for part in (early, late)
+    )
+    ends = [one.interval or Interval(-1, 1) for one in (a, b)]
+    name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
+    width = sum(high - low for low, high in ends)
+    return abs(b.value - a.value) / width, name, (a.value, *ends[0]), (b.value, *ends[1])
 
 
 def _about(watch: Watch) -> tuple[object, ...]:

@@ -54,7 +54,6 @@ from calviz.report.content import (
 from calviz.report.sections.diagrams import BIN_COLUMNS
 from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
-from calviz.verdicts.watching import watched
 
 
 @section(
@@ -379,9 +378,8 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
         yield Note(str(error))
         return
     figure = OverTimeLine.compute(result)
-    state = sample.once(watched)
-    if state is not None:
-        yield Text(state.sentence())
+    if result.watch is not None:
+        yield Text(result.watch.sentence())
     yield Text(figure.answer())
     if figure.past():
         yield Text(figure.past())

@@ -8,13 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calviz
 from benchmarks import record_monitors as monitors
+from benchmarks.claims import every_simulation, too_few, too_many
+from benchmarks.claims.watching import looked_at, year
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.figures.metric_over_time import WatchLine
+from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.sample.sample import Sample
 from calviz.verdicts import watching
 from calviz.verdicts.watching import Watch, confidence_sequence
@@ -343,6 +346,87 @@ def test_the_e_value_is_drawn_against_its_limit():
     assert "from the start" in figure.describe()
 
 
+# ---- A change of scores that may be off before it
+
+
+def cases(*words):
+    return [
+        s
+        for s in every_simulation()
+        if s.claim == "change-of-calibration" and all(w in s.key for w in words)
+    ]
+
+
+@pytest.mark.parametrize("before", ["x 1.15, then x 1.6", "x 1.4, then / 1.4", "0.15 logits up"])
+def test_a_change_is_found_although_the_scores_are_off_before(before):
+    (one,) = cases("found", before, "10,000 rows")
+    outcomes = one.outcomes(6)
+    assert np.mean(outcomes) >= too_few(0.98, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", cases("alike all the time"), ids=lambda one: one.case)
+def test_scores_that_are_off_alike_all_the_time_hardly_ever_change(alike):
+    assert np.mean(alike.outcomes(24)) <= too_many(0.05, 24)
+
+
+def two_parts(n=6_000, seed=0):
+    return year(np.random.default_rng(seed), n, slopes=(1.3, 2.0), at=200)
+
+
+def test_the_change_is_where_two_maps_explain_the_labels_best():
+    score, hit, day = two_parts()
+    change = looked_at(score, hit, day).change
+    z = logit(score)
+
+    def least_loss(rows):
+        def loss(ab):
+            s = ab[0] + ab[1] * z[rows]
+            return np.logaddexp(0, s).sum() - s[hit[rows] == 1].sum()
+
+        return minimize(loss, [0.0, 0.7]).fun
+
+    losses = {at: least_loss(day < at) + least_loss(day >= at) for at in range(160, 241, 2)}
+    best = min(losses, key=losses.get)
+    assert abs((np.datetime64(change.since) - START).astype(int) - best) <= 4
+    assert change.between[0] <= str(START + 200) <= change.between[1]
+    late = day >= (np.datetime64(change.since) - START).astype(int)
+    for rows, (gap, low, high) in ((~late, change.before), (late, change.after)):
+        p, label = score[rows], hit[rows]
+        assert gap == pytest.approx((np.maximum(p, 1 - p) - ((p > 0.5) == label)).mean())
+        assert low < gap < high
+    assert change.name == "mean confidence minus accuracy"
+
+
+def test_weights_clusters_and_cells_change_as_their_rows():
+    score, hit, day = two_parts()
+    change = looked_at(score, hit, day).change
+    assert looked_at(score, hit, day, weights=np.full(day.size, 3.0)).change[:6] == change[:6]
+    three = [np.repeat(column, 3) for column in (score, hit, day)]
+    copies = looked_at(*three, clusters=np.repeat(np.arange(day.size), 3)).change
+    # The spline is less smooth, as there are more rows; the variance is the same, on which the confidence set depends.
+    ends, own = (np.array(one.between, "datetime64[D]").astype(int) for one in (copies, change))
+    assert np.abs(ends - own).max() <= 3
+    # Copies that count as rows tell more than there is to tell.
+    assert looked_at(*three).change.between[0] > change.between[0]
+    times = START + day.astype("timedelta64[D]")
+    cells = _profile(calviz.Predictions(probs=score, labels=hit, times=times))
+    assert watching.watched(Sample.of(cells)).change.since == change.since
+
+
+def test_where_a_change_cannot_be_told_nothing_is_said_of_one():
+    score, hit, day = two_parts()
+    assert looked_at(score, hit, day, clusters=np.arange(day.size) % 500).change is None
+    assert looked_at(score, hit, np.zeros_like(day)).change is None
+    assert looked_at(np.full(200, 0.5), np.ones(200, dtype=int), np.arange(200) // 2).change is None
+    few = looked_at(np.full(18, 0.99), np.arange(18) % 2, np.arange(18) // 9)
+    assert few.alarm
+    assert few.change is None
+    # Scores that are all alike have no slope.
+    alike = looked_at(np.full(2_000, 0.5), (np.arange(2_000) % 10 < 3 + 4 * (np.arange(2_000) // 1_000)).astype(int), np.arange(2_000) // 20)  # fmt: skip
+    assert alike.change.since == str(START + 50)
+
+
 # ---- Beside other monitors, as recorded
 
 
@@ -476,3 +560,33 @@ def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
     assert sentence[:40] in page.read_text()
     without_times = calviz.Predictions(probs=data.probs, labels=data.labels)
     assert watching.watched(Sample.of(without_times)) is None
+
+
+@pytest.mark.slow
+def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since(tmp_path):
+    score, hit, day = year(np.random.default_rng(1), 8_000, slopes=(1.4, 1 / 1.4))
+    times = START + day.astype("timedelta64[D]")
+    data = calviz.Predictions(probs=score, labels=hit, times=times)
+    result = calviz.over_time(data)
+    change = result.watch.change
+    assert f"and changed about {change.since}: gap" in result.watch.headline
+    since = calviz.over_time(data.take(times >= np.datetime64(change.since)), every="month")
+    assert (result.anew.before.value, result.anew.after.value) == pytest.approx(
+        (since.before.value, since.after.value)
+    )
+    # Before and after, the maps of all rows until then cancel.
+    assert result.difference.verdict != "better"
+    assert result.anew.difference.verdict == "better"
+    past = OverTimeLine.compute(result).past()
+    assert f"Fitted on the rows since {change.since} only, it would have made the NLL" in past
+    file, page, record = (tmp_path / name for name in ("days.csv", "report.md", "out.json"))
+    rows = "\n".join(f"{t},{h},{p:.17g}" for t, h, p in zip(times, hit, score, strict=True))
+    file.write_text(f"day,label,probability\n{rows}\n")
+    done = run("over-time", file, "--json", record)
+    said = " ".join(done.stdout.split())
+    assert result.watch.sentence() in said
+    assert past in said
+    assert json.loads(record.read_text())["change"]["since"] == change.since
+    assert run("audit", file, "--markdown", page, "--sections", "over-time").exit_code == 0
+    for words in (f"changed about {change.since}", f"on the rows since {change.since} only"):
+        assert words in page.read_text().replace("\\", "")
