@@ -56,7 +56,7 @@ def sign_of(judged: Verdict | None) -> str:
 
 
 #: The tab that shows more about the subject of a check.
-_TABS = {"bins": "reliability", "classes": "classwise", "slices": "slices"}
+_TABS = {"bins": "reliability", "classes": "classwise", "slices": "slices", "times": "over_time"}
 
 
 def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:

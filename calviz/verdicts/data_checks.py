@@ -295,6 +295,7 @@ class OneVsRestEvidence:
         return " and ".join(parts) or means_off(self.sample, self.beyond)
 
 
+@claim("classes")
 def means_off(sample: Sample, beyond: FloatArray) -> str:
     """Text that names the classes that are off on average: "of 3 classes against the rest, 2 are too high on average, most 'z', ..."."""
     view, names = sample.view(class_gaps), sample.data.class_names
@@ -308,7 +309,7 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
     ]
     return (
         f"of {counted(view.rows.size, 'class', 'classes')} against the rest, {' and '.join(sides)} on average, "
-        f"{most_if_several(beyond)}{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
+        f"{furthest(beyond, 'beyond noise ')}{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
     )
 
 
@@ -380,7 +381,7 @@ _KINDS: tuple[tuple[ClassView, str], ...] = (
 
 @claim(
     "classes",
-    says="3 of 10 classes are off; of 10 predicted classes the model is overconfident on 2, most where it says 'a'",
+    says="3 of 10 classes are off; of 10 predicted classes the model is overconfident on 2, furthest beyond noise where it says 'a'",
     chosen="the classes that are off, in three views",
     adjusted="range of a calibrated model, Bonferroni over classes; each view at a sixth of 1 %, which the three tests against the rest share",
 )
@@ -466,10 +467,10 @@ def class_confidence(sample: Sample) -> Iterator[Told]:
     total = counted(classes, "true class", "true classes")
     yield (
         "warning",
-        f"Of {total} the model is {sides} than a calibrated model would be, {most_if_several(off)}on "
+        f"Of {total} the model is {sides} than a calibrated model would be, {furthest(off, 'beyond noise ')}on "
         f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {value} points "
         f"on {counted(int(ranges.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
-        f"Of {total} the model is {sides} than if calibrated, {most_if_several(off)}on {listed([sample.data.class_names[k]])}",
+        f"Of {total} the model is {sides} than if calibrated, {furthest(off, 'beyond noise ')}on {listed([sample.data.class_names[k]])}",
     )
 
 
@@ -495,13 +496,13 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     classes = int(ranges.has.sum())
     total = counted(classes, "predicted class", "predicted classes")
     sides = named_sides(off, ("overconfident", "underconfident"), classes)
-    where = f"{most_if_several(off)}where it says {listed([_name(sample, k)])}"
+    where = f"where it says {listed([_name(sample, k)])}"
     yield (
         "warning",
-        f"Of {total} the model is {sides} beyond noise, {where} ({counted(int(rows), 'row')}): mean confidence "
+        f"Of {total} the model is {sides} beyond noise, {furthest(off, '')}{where} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
-        f"Of {total} the model is {sides}, {where}",
+        f"Of {total} the model is {sides}, {furthest(off, 'beyond noise ')}{where}",
     )
 
 
@@ -546,6 +547,6 @@ def named_sides(off: FloatArray, words: tuple[str, str], classes: int) -> str:
     return " and ".join(f"{word} on {every.get(n, f'{n:,}')}" for n, word in sides if n)
 
 
-def most_if_several(off: FloatArray) -> str:
-    """Return "most " if several classes are off, to precede the one furthest off; "" if it is the only one."""
-    return "most " if np.count_nonzero(off) > 1 else ""
+def furthest(off: FloatArray, of: str) -> str:
+    """Return "furthest " and `of` if several classes are off, to precede the one that is; "" if it is the only one."""
+    return f"furthest {of}" if np.count_nonzero(off) > 1 else ""

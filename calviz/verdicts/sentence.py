@@ -148,7 +148,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         tail = ""
         if worst is not None:
             same = (worst.gap > 0) == (evidence.mcs > 0)
-            how = "; worst" if same else f", but {words.expected_gap(worst.expected_gap)}"
+            how = ", most clearly" if same else f", but {words.expected_gap(worst.expected_gap)}"
             tail = f"{how} between {worst.where}"
         head = _by(evidence, sample, size, slight=abs(evidence.mcs) < words.SLIGHT)
         return f"{head}{_interval(evidence)} on {rows}{tail}"
@@ -467,7 +467,7 @@ class _Sentences:
         if worst is not None:
             low, high = map(_ends_percent, words.range_ends(worst.low, worst.high, tolerance=0.06))
             return (
-                f"It is worst where it says between {low} and {high} percent: on these {worst.row_words} it said "
+                f"It is most clearly off where it says between {low} and {high} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise:

@@ -17,14 +17,13 @@ import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import METRICS, Interval, takes_weights
+from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, points, score_and_hit
-from calviz.recalibrators.logit_spline import LogisticSpline
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
@@ -511,6 +510,15 @@ def watched(sample: Sample) -> WatchState | None:
     return replace(state, change=_change(sample)) if state.alarm else state
 
 
+@check("CAL028", "A change of what the scores mean", clusters=True, weights=True, about="times")
+@claim("watch")
+def change_over_time(sample: Sample) -> Iterator[Told]:
+    """Say when rows with times began to follow the scores otherwise, as the tab Time does."""
+    state = sample.once(watched)
+    if state is not None and state.change is not None:
+        yield "warning", state.sentence(), state.headline
+
+
 @claim(
     "change-of-calibration",
     says="Not calibrated from the start, and changed about ...: gap 1.7 points, then 6.8",
@@ -524,6 +532,8 @@ def _change(sample: Sample) -> Change | None:
     score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
     calibrated before, nor their distribution stay. A cluster counts as one row, as if its rows shared their outcome.
     """
+    from calviz.recalibrators.logit_spline import LogisticSpline  # loads scikit-learn
+
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
     (days, look), is_cells = _days(data, None, 0), data.cells is not None
     if data.clusters is not None:

@@ -267,7 +267,7 @@ def test_the_worst_bin_and_mce_are_judged_alike():
     data = calviz.Predictions(probs=score, labels=hits)
     e = calviz.evaluate(data, ["mce"], bins=10, reduction="positive", ci=True, findings=True)
     (worst,) = [f for f in e.findings if f.code == "CAL002"]
-    assert worst.message.startswith("Worst between 0.7 and 0.8 (400 rows)")
+    assert worst.message.startswith("Most clearly off between 0.7 and 0.8 (400 rows)")
     noise = Written(e["mce"]).noise(tail="upper", verdict=e.verdict)
     assert noise.startswith("within noise: 3 rows from 0.9 to 1.0")
     exact = stats.binomtest(1, 3).proportion_ci(1 - 0.05 / 3)
@@ -363,7 +363,7 @@ def test_of_one_class_it_is_not_said_that_it_is_off_most(off, sentence):
     data = calviz.Predictions(probs=probs, labels=np.where(hit, predicted, miss))
     (message,) = [f.message for f in findings_of(Sample(data)) if f.code == "CAL020"]
     assert f"overconfident {sentence}" in message
-    assert ("most where it says" in message) is (off > 1)
+    assert ("furthest where it says" in message) is (off > 1)
     assert "where it says" in message
 
 

@@ -564,12 +564,17 @@ def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
 
 @pytest.mark.slow
 def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since(tmp_path):
-    score, hit, day = year(np.random.default_rng(1), 8_000, slopes=(1.4, 1 / 1.4))
+    rng = np.random.default_rng(1)
+    score, hit, day = year(rng, 8_000, slopes=(1.4, 1 / 1.4))
     times = START + day.astype("timedelta64[D]")
     data = calviz.Predictions(probs=score, labels=hit, times=times)
     result = calviz.over_time(data)
     change = result.watch.change
     assert f"and changed about {change.since}: gap" in result.watch.headline
+    (finding,) = [f for f in calviz.evaluate(data).findings if f.code == "CAL028"]
+    assert (finding.message, finding.short) == (result.watch.sentence(), result.watch.headline)
+    alike = calviz.Predictions(probs=data.probs, labels=hit, times=times[rng.permutation(8_000)])
+    assert "CAL028" not in {f.code for f in calviz.evaluate(alike).findings}
     since = calviz.over_time(data.take(times >= np.datetime64(change.since)), every="month")
     assert (result.anew.before.value, result.anew.after.value) == pytest.approx(
         (since.before.value, since.after.value)
