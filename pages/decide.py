@@ -227,7 +227,7 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         following = found.next(rows)
         number = np.arange(1, following.chance.size + 1)
         label = np.isin(number - 1, following.rows).astype(int)
-        return pd.DataFrame({"row": number, "label": label, "chance": following.chance})
+        return pd.DataFrame({"row": number, "to_label": label, "chance": following.chance})
 
     tables_and_cards.download_button("Download which rows", table, "label-next")
     st.caption(

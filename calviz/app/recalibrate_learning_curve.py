@@ -11,7 +11,7 @@ from calviz.app import fitting_choices, screen, session, tables_and_cards
 from calviz.app.jobs import Job, LongWork
 from calviz.app.session import Settings, md
 from calviz.comparison.learning_curves import LearningCurve, learning_curve
-from calviz.core.entry_specs import METRICS, QUOTED
+from calviz.core.entry_specs import METRICS
 from calviz.core.words import counted
 from calviz.figures.learning_curve import LearningCurves
 
@@ -105,7 +105,7 @@ def _show(curve: LearningCurve, settings: Settings, say: Callable[[str], object]
     metric = session.choose_one(
         "Judge by",
         {key: METRICS[key].label for key in available},
-        default=QUOTED if QUOTED in available else available[0],
+        default=next((key for key in METRICS.criteria() if key in available), available[0]),
         key="labels-by",
     )
     figure = LearningCurves.compute(curve, metric=metric or available[0])

@@ -79,6 +79,11 @@ def _read(files: Together, *, keep_current: bool) -> None:
             opened = open_files.open_file(name, source, stays=before)
         if isinstance(opened, open_files.UnreadableFile):
             failures.append(opened)
+    opened_files = len(files) - len(failures)
+    if opened_files > 1 and not together and not keep_current:
+        open_files.queue_note(
+            f"{opened_files} files are open, and the last one is shown: the chip of the file goes to another, Compare models takes them together."
+        )
     # A file that could be read does not hide one that could not.
     open_files.keep_unreadable_files(failures)
 

@@ -271,7 +271,9 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
     factors = {name: factor.take(at) for name, factor in of_all.items()}
     groups = {n: f for n, f in factors.items() if 1 < len(f.levels) <= MOST_LEVELS and n != own}
     columns_of = zip(numeric, fetched.scores, strict=True)
-    numbers = {n: a[at, 0] for n, a in columns_of if np.unique(a[at, 0]).size > 1}
+    numbers = {
+        n: a[at, 0] for n, a in columns_of if np.unique(a[at, 0]).size > 1 and not _counts_rows(a)
+    }
     data = Predictions(
         probs=score[at],
         labels=people[at].astype(np.int64),
@@ -305,6 +307,11 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
         ),
         notices=(*table.notices, *(kind.finding("info", t) for t, kind in notes.items() if t)),
     )
+
+
+def _counts_rows(column: FloatArray) -> bool:
+    """Whether each row, labelled or not, has a whole number of its own."""
+    return np.unique(column).size == column.size and not np.mod(column, 1).any()
 
 
 def _said(

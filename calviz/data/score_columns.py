@@ -376,7 +376,7 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
     Columns without common words are asked about if the labels follow at least two of them.
     """
     scores = [view.table[name] for name in columns]
-    if sum_to_one(scores) or not all(c.in_unit for c in scores):
+    if sum_to_one(scores) or not (all(c.in_unit for c in scores) or _of_events_in_percent(scores)):
         return
     alike = without_common_words(columns) != tuple(columns)
     named = [] if label is None else [view.table[label]]
@@ -403,6 +403,15 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
                 *(Reading(f"only '{name}'", {"scores": (name,), **chosen}) for name in models[:3]),
             ],
         )
+
+
+def _of_events_in_percent(scores: Sequence[Column]) -> bool:
+    """Whether columns go from 0 to 100, and do not sum to 100 in most rows."""
+    if len({c.head.size for c in scores}) != 1 or not scores[0].head.size:
+        return False
+    heads = np.stack([c.head.astype(float) for c in scores])
+    off = np.abs(heads.sum(axis=0) - 100) > 1
+    return bool(heads.min() >= 0 and 10 < heads.max() <= 100 and off.mean() > 0.5)
 
 
 # ---- A single score

@@ -26,7 +26,7 @@ from calviz.comparison.comparison_results import (
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import OverTime, over_time
-from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED, takes_weights
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, takes_weights
 from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
@@ -280,7 +280,8 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
     curve = subject.learning
     if curve is None or not curve.methods:
         return
-    drawn = sorted(METRICS.in_table("drawn"), key=lambda key: key != QUOTED)
+    criteria, drawn = METRICS.criteria(), METRICS.in_table("drawn")
+    drawn = (criteria[0], *(key for key in dict.fromkeys((*criteria, *drawn)) if key in drawn))
     keys = [key for key in drawn if key in curve.directions and curve.uncalibrated[key].available]
     for at, key in enumerate(keys):
         figure = LearningCurves.compute(curve, metric=key)

@@ -891,3 +891,25 @@ def test_a_column_that_identifies_the_rows_of_a_judge_is_no_number_to_slice_by()
     assert found.ids is not None
     assert found.ids.tolist() == [str(i + 1) for i in range(0, 60, 5)]
     assert list(found.numbers) == ["length"]
+    # A counter is no number to slice by, whatever it is called.
+    rows[0:0] = ["item,length,judge,human"]
+    assert list(loaded("\n".join(rows)).first.numbers) == ["length"]
+
+
+def test_percentages_of_an_event_by_two_models_are_asked_about_as_models():
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.02, 0.98, 200)
+    hit = (rng.random(200) < p).astype(int)
+    two = [100 * p, 100 * np.clip(p + rng.normal(0, 0.05, 200), 0, 1)]
+    text = as_csv(
+        ["churned", "score_old", "score_new"], zip(hit, *np.round(two, 1), strict=True)
+    ).decode()
+    way = next(way for way in _ways_of(text) if way.label == "2 models")
+    with pytest.raises(
+        InputError, match="look like percentages; ask to divide them by 100"
+    ) as asked:
+        loaded(text, **way.options)
+    (percent,) = asked.value.repairs
+    models = loaded(text, **way.options, repair=(percent.key,)).models
+    assert [*models] == ["old", "new"]
+    np.testing.assert_allclose(models["old"].probs[:, 1], np.round(two[0], 1) / 100)
