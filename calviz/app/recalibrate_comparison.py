@@ -598,7 +598,7 @@ def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
         st.caption("For new predictions of the same model, in a terminal:")
         map_file = shlex.quote(f"{stem}-map.json")
         st.code(
-            f"calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),
+            f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),
             language="bash",
             wrap_lines=True,
         )

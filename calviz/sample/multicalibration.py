@@ -266,9 +266,11 @@ def _gap_words(one: Segment) -> str:
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
     """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured."""
     try:
-        return multicalibration(sample, columns).sentences() if columns else ("", "")
+        found = multicalibration(sample, columns) if columns else None
     except NotAvailable:
-        return "", ""
+        found = None
+    # Beside all rows, which the verdict is about.
+    return ("", "") if found is None or found.measured == 1 else found.sentences()
 
 
 #: Segments in the result.

@@ -88,7 +88,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     app.selectbox(key="method").set_value("temperature").run()
     assert "All 600 rows are calibrated." in text_of(app)
     app.button(key="calviz.take-home").click().run()
-    (command,) = [c.value for c in app.code if c.value.startswith("calviz apply")]
+    (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
     assert command.endswith("--map net-temperature-map.json --out calibrated.csv")
     wanted, files = app.session_state["calviz.recalibrate.ready"]
     assert wanted[-2:] == ("temperature", ".csv")
@@ -123,7 +123,7 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     app.button(key="calviz.take-home").click().run()
-    (command,) = [c.value for c in app.code if c.value.startswith("calviz apply")]
+    (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
     monkeypatch.chdir(tmp_path)
     Path("two-old-temperature-map.json").write_bytes(
         app.session_state["calviz.recalibrate.ready"][1].map
@@ -132,7 +132,7 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     for content in (unlabelled, joined):  # new rows, and the very file
         Path("NEW_FILE").write_text(content)
         Path("calibrated.csv").unlink(missing_ok=True)
-        done = run(*shlex.split(command)[1:])
+        done = run(*shlex.split(command)[3:])
         assert done.exit_code == 0, (command, done.stderr)
         assert len(pd.read_csv("calibrated.csv")) == 399
 
