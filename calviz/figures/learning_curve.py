@@ -561,6 +561,8 @@ class ModelDifferences(Figure):
         # The axis needs a width even if all differences are 0.
         pad = max(0.06 * (high - low), 1e-3 * scale)
         title = f"Difference in {METRICS[self.metric].label}" + (f", {unit}" if unit else "")
+        if METRICS[self.metric].direction == "zero":  # so that one clear of 0 may be a tie
+            title += "; better is nearer to 0"
         # Both sides are labelled above the rows.
         sides = {"lower": ("better", "worse"), "higher": ("worse", "better")}
         words = sides.get(METRICS[self.metric].direction, ())
