@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 #: What can be imported with each extra.
 EXTRAS = {
-    "report": ("pandas", "plotly", "jinja2", "latex2mathml", "pyarrow"),
+    "report": ("pandas", "plotly", "jinja2", "latex2mathml", "pyarrow", "python_calamine"),
     "app": ("streamlit", "zstandard"),
     "llm": ("zstandard",),
     "hdf5": ("h5py",),

@@ -314,6 +314,7 @@ PURPOSES = {
     "pandas": "tables, reports and written files need",
     "plotly": "figures and reports need",
     "pyarrow": "Parquet, Arrow, JSON, ARFF, Excel and R files need",
+    "python_calamine": "Excel files need",
     "streamlit": "the dashboard needs",
     "zstandard": "logs of Inspect that are compressed by zstd need",
     "wandb": "logging to Weights & Biases needs",
