@@ -17,7 +17,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_bl
 from calviz.core.entry_specs import Interval
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.p_values import clopper_pearson, fisher_below, holm
+from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
@@ -382,6 +382,8 @@ def _tested(
     squares: FloatArray,
 ) -> tuple[SetsOf, ...]:
     """Add the p-values of classes, given the sums of weights of their covered rows and of all, and of squared weights, shape (C,) each."""
+    from scipy.stats import hypergeom
+
     p = np.ones(len(classes))
     # Clusters lower the effective number of the other rows as much as that of all.
     effect = overall.counts_as * squares.sum() / mass.sum() ** 2
@@ -394,8 +396,9 @@ def _tested(
         rows, others = (math.floor(n + _ROUNDED) for n in counts)
         hits = min(math.ceil(one.coverage * counts[0] - _ROUNDED), rows)
         other_hits = math.floor((held.sum() - held[k]) / weight * counts[1] + _ROUNDED)
-        against = fisher_below(hits, rows, min(other_hits, others), others)
-        p[k] = max(against, float(betainc(rows - hits, hits + 1, 1 - coverage)))
+        # Fisher's exact test against the other classes, and the binomial one against the promise.
+        against = hypergeom.cdf(hits, rows + others, hits + min(other_hits, others), rows)
+        p[k] = max(against, betainc(rows - hits, hits + 1, 1 - coverage))
     return tuple(replace(c, p_value=float(v)) for c, v in zip(classes, holm(p), strict=True))
 
 

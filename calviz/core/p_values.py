@@ -52,25 +52,6 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     return np.minimum(adjusted, 1.0)
 
 
-def fisher_below(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
-    """p-value of a share of hits that is smaller than that of other rows (Fisher's exact test, one-sided).
-
-    Given the number of all hits, those of the first rows are hypergeometric: the same as
-    ``scipy.stats.fisher_exact(..., alternative="less")``, without its import.
-    """
-    total, every = hits + other_hits, rows + other_rows
-    x = np.arange(max(0, total - other_rows), min(rows, total) + 1)
-
-    def log_choose(n: npt.ArrayLike, k: npt.ArrayLike) -> FloatArray:
-        n, k = np.asarray(n, np.float64), np.asarray(k, np.float64)
-        return np.asarray(
-            special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-        )
-
-    log_p = log_choose(rows, x) + log_choose(other_rows, total - x) - log_choose(every, total)
-    return float(min(np.exp(log_p[x <= hits]).sum(), 1.0))
-
-
 def westfall_young(
     observed: FloatArray, drawn: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.stats import binom, false_discovery_control, fisher_exact, norm
+from scipy.stats import binom, false_discovery_control, norm
 
 from calviz.core.blocks import effective_number, with_mean_one
 from calviz.core.p_values import (
@@ -13,7 +13,6 @@ from calviz.core.p_values import (
     benjamini_hochberg,
     clopper_pearson,
     draws,
-    fisher_below,
     holm,
     middle_of_mean,
     quantile,
@@ -38,17 +37,6 @@ def test_as_in_scipy(tests):
 def test_holm_by_hand():
     # 4 * 0.01, 3 * 0.02, then 2 * 0.02 is raised to 0.06, and 0.9.
     assert holm([0.02, 0.01, 0.9, 0.02]) == pytest.approx([0.06, 0.04, 0.9, 0.06])
-
-
-@pytest.mark.parametrize(
-    "table", [(3, 10, 40, 50), (0, 5, 5, 5), (10, 10, 1, 90), (70, 100, 180, 200)]
-)
-def test_fisher_as_in_scipy(table):
-    hits, rows, other_hits, other_rows = table
-    expected = fisher_exact(
-        [[hits, rows - hits], [other_hits, other_rows - other_hits]], alternative="less"
-    )
-    assert fisher_below(*table) == pytest.approx(expected.pvalue)
 
 
 # ---- Tails from three cumulants against SciPy's distributions and exact sums
