@@ -6,6 +6,7 @@ ARFF files also hold the predictions of an OpenML run.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -340,13 +341,8 @@ def _numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
         data = stream.read(MAX_JSON.value // _ROOM + 1)
     MAX_JSON.check(_ROOM * len(data), f"text of this format counts {_ROOM} times")
     data = without_bom(data)
-    lines = (
-        decode(data, encoding_of(data, whole=True))
-        .replace("\r\n", "\n")
-        .replace("\r", "\n")
-        .split("\n")
-    )
-    for number, line in enumerate(lines, start=1):
+    text = decode(data, encoding_of(data, whole=True))
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         if line.strip() and not line.lstrip().startswith("%"):
             yield number, line.strip()
 
