@@ -33,8 +33,8 @@ DIST = ROOT / "dist"
 #: What can be imported with each extra.
 EXTRAS = {
     "report": ("pandas", "plotly", "jinja2", "latex2mathml", "pyarrow", "python_calamine"),
-    "app": ("streamlit", "zstandard"),
-    "llm": ("zstandard",),
+    "app": ("streamlit",),
+    "llm": ("pyarrow",),
     "hdf5": ("h5py",),
     "scale": ("duckdb",),
     "spark": ("pyspark.sql",),

@@ -316,17 +316,10 @@ PURPOSES = {
     "pyarrow": "Parquet, Arrow, JSON, ARFF, Excel and R files need",
     "python_calamine": "Excel files need",
     "streamlit": "the dashboard needs",
-    "zstandard": "logs of Inspect that are compressed by zstd need",
     "wandb": "logging to Weights & Biases needs",
 }
 #: The extra that installs an optional package, where it is not `report`; all of these hold `report`.
-_EXTRAS = {
-    "duckdb": "scale",
-    "mlflow": "mlflow",
-    "streamlit": "app",
-    "wandb": "wandb",
-    "zstandard": "llm",
-}
+_EXTRAS = {"duckdb": "scale", "mlflow": "mlflow", "streamlit": "app", "wandb": "wandb"}
 #: All packages that a report needs.
 REPORT = ("pandas", "plotly", "jinja2", "latex2mathml")
 

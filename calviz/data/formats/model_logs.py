@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calviz.core.blocks import checkpoint
-from calviz.core.errors import Finding, InputError, check_expansion, needs, shortened
+from calviz.core.errors import Finding, InputError, check_expansion, shortened
 from calviz.data.answers import TextRules, share_right
 from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.format import ZIP_DAMAGE, Notice, Source, damaged, open_zip, undamaged
@@ -371,21 +371,14 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """Return a member of an ``.eval`` file, whose compression by zstd Python's reader does not know before 3.14."""
     if member.compress_type != _ZSTD:
         return archive.read(member)
-    needs("zstandard")
-    import zstandard
+    import pyarrow as pa
 
-    file = archive.fp
-    assert file is not None
-    file.seek(member.header_offset)
-    local = file.read(30)
-    if local[:4] != b"PK\3\4":
-        raise damaged()
-    file.seek(int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little"), 1)
-    packed = io.BytesIO(file.read(member.compress_size))
-    with undamaged(zstandard.ZstdError):
-        # Inspect divides large samples into several frames.
-        reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
-        data: bytes = reader.read(member.file_size + 1)
+    stored = copy(member)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
+    stored.CRC = None  # type: ignore[assignment]  # it is that of the unpacked bytes
+    packed = pa.BufferReader(archive.read(stored))
+    # Inspect divides large samples into several frames.
+    data: bytes = pa.CompressedInputStream(packed, "zstd").read(member.file_size + 1)
     if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
         raise damaged()
     return data
