@@ -6,7 +6,7 @@ export default function ({ parentElement, data, setStateValue }) {
   if (!button.dataset.busy) caption.textContent = idle;
   const here = () => {
     const url = new URL(window.location.href);
-    for (const [name, value] of Object.entries(data.address)) {
+    for (const [name, value] of Object.entries(data.address || {})) {
       if (value === null) url.searchParams.delete(name); else url.searchParams.set(name, value);
     }
     return url;
@@ -71,6 +71,16 @@ export default function ({ parentElement, data, setStateValue }) {
     if (target.closest(".js-plotly-plot")) target.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX, clientY }));
   };
   document.addEventListener("touchstart", point, true);
+  // Streamlit's links to rooms carry no query, so that a tab of its own would show the sample.
+  const apart = (event) => {
+    const link = event.target.closest("[data-testid=stTopNavLink], [data-testid=stSidebarNavLink]");
+    if (!link || !(event.button === 1 || event.ctrlKey || event.metaKey || event.shiftKey)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    window.open(link.href + here().search, "_blank");
+  };
+  for (const kind of ["click", "auxclick"]) document.addEventListener(kind, apart, true);
+  let others;
   try {
     // Kept by the browser for this tab alone: after a reload the new session finds the files of the one before.
     const kept = sessionStorage.getItem("calviz");
@@ -78,6 +88,18 @@ export default function ({ parentElement, data, setStateValue }) {
     else if (data.files) sessionStorage.setItem("calviz", data.secret);
     else sessionStorage.removeItem("calviz");
     window.calvizAsked = true;
+    // A link that waits for its file asks the other tabs of this browser for theirs.
+    others = new BroadcastChannel("calviz");
+    others.onmessage = ({ data: said }) => {
+      if (said === "?") { if (data.files) others.postMessage(data.secret); }
+      else if (data.waits && said !== data.secret) setStateValue("secret", said);
+    };
+    if (data.waits) others.postMessage("?");
   } catch { /* without storage a reload forgets the files */ }
-  return () => { clearInterval(timer); document.removeEventListener("touchstart", point, true); };
+  return () => {
+    clearInterval(timer);
+    document.removeEventListener("touchstart", point, true);
+    for (const kind of ["click", "auxclick"]) document.removeEventListener(kind, apart, true);
+    others?.close();
+  };
 }

@@ -267,7 +267,7 @@ def component(name: str, html: str) -> Any:
 
 
 def draw_browser(**buttons: Any) -> None:
-    """Draw the script of the page, which runs again when its width class or its theme changes, or its tab had files before a reload.
+    """Draw the script of the page, which runs again when its width class or its theme changes, or this browser has files of before a reload or in another tab.
 
     Parameters
     ----------
@@ -284,6 +284,7 @@ def draw_browser(**buttons: Any) -> None:
             "size": width_class(),
             "secret": mine.secret,
             "files": len(mine),
+            "waits": open_files.waiting_link() is not None,
             **buttons,
         },
         width="content",

@@ -99,12 +99,23 @@ def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
     tab.page.wait_for_url(re.compile(r"data=[0-9a-f]{16}"))
     digest = re.search(r"data=([0-9a-f]{16})", tab.page.url)[1]
 
-    # A reload is a new session of the same tab, which finds its files again; another tab does not.
+    # A reload is a new session of the same tab, which finds its files again.
     tab.open(f"/cumulative?bins=4&data={digest}").at("Diagnose", "Cumulative").expect("Bins 4")
     tab.page.reload()
     tab.at("Diagnose", "Cumulative").expect("mine.csv")
 
-    other = view().open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}")
+    # So does another tab of this browser, by a link that is pasted or a room that is opened there.
+    pasted = tab.page.context.new_page()
+    pasted.goto(tab.page.url)
+    pasted.get_by_text("mine.csv").first.wait_for()
+    with tab.page.context.expect_page() as opened:
+        tab.page.get_by_role("link", name="Decide").first.click(modifiers=["Control"])
+    opened.value.get_by_text("mine.csv").first.wait_for()
+    assert "bins=4" in opened.value.url
+    for page in (pasted, opened.value):
+        page.close()
+
+    other = view(stranger=True).open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}")
     other.expect("This link needs its file").expect(digest)
     _choose(other.page, good)
     other.at("Diagnose", "Reliability").expect("Bins 4").expect("View class")
