@@ -71,35 +71,33 @@ export default function ({ parentElement, data, setStateValue }) {
     if (target.closest(".js-plotly-plot")) target.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX, clientY }));
   };
   document.addEventListener("touchstart", point, true);
-  // Streamlit's links to rooms carry no query, so that a tab of its own would show the sample.
-  const apart = (event) => {
-    const link = event.target.closest("[data-testid=stTopNavLink], [data-testid=stSidebarNavLink]");
-    if (!link || !(event.button === 1 || event.ctrlKey || event.metaKey || event.shiftKey)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    window.open(link.href + here().search, "_blank");
+  // Streamlit's links to rooms carry no query, and it keeps the browser from opening a link in a tab of its own.
+  const carry = (event) => {
+    const link = event.target.closest("a[data-testid*=Nav]");
+    if (link && !(link.search && link.matches("[data-testid^=stPage]"))) link.search = here().search;
+    if (link && (event.ctrlKey || event.metaKey || event.shiftKey) && event.type === "click") event.stopPropagation();
   };
-  for (const kind of ["click", "auxclick"]) document.addEventListener(kind, apart, true);
-  let others;
+  const kinds = ["pointerdown", "keydown", "click"];
+  for (const kind of kinds) document.addEventListener(kind, carry, true);
   try {
     // Kept by the browser for this tab alone: after a reload the new session finds the files of the one before.
     const kept = sessionStorage.getItem("calviz");
     if (kept && kept !== data.secret && !window.calvizAsked) setStateValue("secret", kept);
-    else if (data.files) sessionStorage.setItem("calviz", data.secret);
+    else if (data.files.length) sessionStorage.setItem("calviz", data.secret);
     else sessionStorage.removeItem("calviz");
     window.calvizAsked = true;
-    // A link that waits for its file asks the other tabs of this browser for theirs.
-    others = new BroadcastChannel("calviz");
-    others.onmessage = ({ data: said }) => {
-      if (said === "?") { if (data.files) others.postMessage(data.secret); }
-      else if (data.waits && said !== data.secret) setStateValue("secret", said);
+    // A link that waits for its file asks the other tabs of this browser, once; the channel stays, as an answer may come between two runs.
+    const others = window.calvizOthers ||= new BroadcastChannel("calviz");
+    others.onmessage = ({ data: { key, secret } }) => {
+      if (secret) { if (key === data.waits) setStateValue("secret", secret); }
+      else if (data.files.includes(key)) others.postMessage({ key, secret: data.secret });
     };
-    if (data.waits) others.postMessage("?");
-  } catch { /* without storage a reload forgets the files */ }
+    if (data.waits && window.calvizWaits !== data.waits) others.postMessage({ key: data.waits });
+    window.calvizWaits = data.waits;
+  } catch { /* without storage a reload forgets the files, and other tabs do not find them */ }
   return () => {
     clearInterval(timer);
     document.removeEventListener("touchstart", point, true);
-    for (const kind of ["click", "auxclick"]) document.removeEventListener(kind, apart, true);
-    others?.close();
+    for (const kind of kinds) document.removeEventListener(kind, carry, true);
   };
 }

@@ -98,7 +98,7 @@ class SessionFiles(dict[str, OpenFile]):
     Attributes
     ----------
     secret : str
-        Known only to this tab of the browser, which finds the files again by it after a reload.
+        Known only to this browser, which finds the files again by it after a reload and from another tab.
     """
 
     def __init__(self) -> None:

@@ -274,7 +274,7 @@ def draw_browser(**buttons: Any) -> None:
     **buttons
         What the buttons need; without it none is shown.
     """
-    mine = open_files.files()
+    mine, link = open_files.files(), open_files.waiting_link()
     component("browser", _LINK_HTML)(
         key=_LINK_KEY,
         data={
@@ -283,8 +283,8 @@ def draw_browser(**buttons: Any) -> None:
             "narrow": NARROW,
             "size": width_class(),
             "secret": mine.secret,
-            "files": len(mine),
-            "waits": open_files.waiting_link() is not None,
+            "files": list(mine),
+            "waits": link and link.key,
             **buttons,
         },
         width="content",

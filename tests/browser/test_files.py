@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.conftest import View
+
 BASE = """label,p_cat,p_dog,p_fox
 cat,0.81,0.12,0.07
 dog,0.25,0.55,0.2
@@ -104,16 +106,21 @@ def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
     tab.page.reload()
     tab.at("Diagnose", "Cumulative").expect("mine.csv")
 
-    # So does another tab of this browser, by a link that is pasted or a room that is opened there.
-    pasted = tab.page.context.new_page()
-    pasted.goto(tab.page.url)
-    pasted.get_by_text("mine.csv").first.wait_for()
-    with tab.page.context.expect_page() as opened:
-        tab.page.get_by_role("link", name="Decide").first.click(modifiers=["Control"])
-    opened.value.get_by_text("mine.csv").first.wait_for()
-    assert "bins=4" in opened.value.url
-    for page in (pasted, opened.value):
-        page.close()
+    # So does another tab of this browser, by a link that is pasted or a room that is opened there by mouse or keys.
+    pasted = view().open(f"/cumulative?bins=4&data={digest}")
+    pasted.at("Diagnose", "Cumulative").expect("mine.csv").expect("Bins 4")
+    room = tab.page.locator("[data-testid=stTopNavLink]", has_text="Decide")
+    for way in (
+        lambda: room.click(modifiers=["Control"]),
+        lambda: room.click(button="middle"),
+        lambda: room.press("Control+Enter"),
+    ):
+        with tab.page.context.expect_page() as opened:
+            way()
+        apart = View(opened.value, tab.server).at("Decide").expect("mine.csv").expect("Bins 4")
+        assert f"data={digest}" in apart.page.url
+        apart.page.close()
+    assert "/cumulative" in tab.page.url
 
     other = view(stranger=True).open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}")
     other.expect("This link needs its file").expect(digest)
