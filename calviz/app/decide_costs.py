@@ -30,6 +30,7 @@ from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.risk_coverage import ReferralChoice
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample
+from calviz.sample.slices import usual_slices
 
 # ---- Trust by group
 
@@ -38,11 +39,14 @@ _MOST_LEVELS = 100
 
 
 def trust_columns(chosen: Settings) -> list[str]:
-    """Return the group columns that can be chosen, those with few levels first."""
+    """Return the group columns that can be chosen: that of the slice that is most surely off, then those with few levels first."""
     counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
-    return sorted(
+    few = sorted(
         (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
     )
+    slices = usual_slices(chosen.sample) if few else None
+    off = dict(slices.off[0].where) if slices and slices.off else {}
+    return sorted(few, key=lambda name: name not in off)
 
 
 def _more(choice: ReferralChoice) -> str:

@@ -184,6 +184,7 @@ class OverTimeLine(Figure):
             margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
             xaxis=across,
             yaxis=sheet.axis(self.label + (f", {sign}" if sign else ""), nticks=7),
+            shapes=list(_change(self.result, sheet)),
         )
         return marks.drawn(picture)
 
@@ -274,6 +275,24 @@ def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
     ticks = [plotly_text(names[i].split(" to ")[0], 16) for i in at]
     ends = [-0.6, len(names) - 0.4]
     return sheet.axis(range=ends, tickmode="array", tickvals=at, ticktext=ticks)
+
+
+def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
+    """A line through the period in which calibration changed."""
+    since = r.watch.changed if r.watch else None
+    # Names begin with the first day, month or year of a period.
+    until = sum(p.name.split(" to ")[0] <= since for p in r.periods) if since else 0
+    if until:
+        side = "right" if 2 * until > len(r.periods) else "left"
+        label = {
+            "text": " changed ",
+            "textangle": 0,
+            "textposition": "end",
+            "xanchor": side,
+            "yanchor": "top",
+        }
+        look: Trace = {"x": until - 1, "width": 1.5, "dash": "2px,3px", "label": label}
+        yield marks.vertical_shape(sheet.palette.vermillion, **look, xref="x", yref="y domain")
 
 
 def _names(r: OverTime) -> list[str]:

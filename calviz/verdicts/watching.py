@@ -23,7 +23,7 @@ from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
-from calviz.core.words import counted, points, score_and_hit
+from calviz.core.words import counted, decimal, points, score_and_hit
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
@@ -118,6 +118,12 @@ class Change(NamedTuple):
     after: tuple[float, float, float]
     now: WatchState
 
+    @property
+    @claim("watch")
+    def doubt(self) -> str:
+        """What it means for all that rows from before and after it show together."""
+        return f"Calibration changed about {self.since}: what holds on these rows may not hold on new ones."
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WatchState(Displayed):
@@ -188,7 +194,7 @@ class WatchState(Displayed):
     @claim("watch")
     def _remedy(self) -> str:
         if self.remedy == "offset":
-            return f"an offset of {self.offset:+.2f} to the logits explains it"
+            return f"an offset of {decimal(self.offset, 2, plus=True)} to the logits explains it"
         return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
 
     @property

@@ -582,7 +582,11 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     # Before and after, the maps of all rows until then cancel.
     assert result.difference.verdict != "better"
     assert result.anew.difference.verdict == "better"
-    past = OverTimeLine.compute(result).past()
+    line = OverTimeLine.compute(result)
+    (mark,) = line.plot().layout.shapes
+    assert change.since.startswith(result.periods[int(mark.x0)].name)
+    assert not OverTimeLine.compute(replace(result, watch=None)).plot().layout.shapes
+    past = line.past()
     assert f"Fitted on the rows since {change.since} only, it would have made the NLL" in past
     file, page, record = (tmp_path / name for name in ("days.csv", "report.md", "out.json"))
     rows = "\n".join(f"{t},{h},{p:.17g}" for t, h, p in zip(times, hit, score, strict=True))
