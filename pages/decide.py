@@ -53,7 +53,7 @@ def risk_coverage(chosen: Settings) -> None:
     say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
         method = session.choose_method(chosen)
-        tables_and_cards.draw_change(chosen)
+        rows_shown.say_changed(chosen)
         decide_coverage.explore_risk_coverage(chosen, method, say)
         rows_shown.draw_selection(
             chosen,
@@ -139,7 +139,7 @@ def prediction_sets(chosen: Settings) -> None:
     """Sets of plausible classes."""
     say = _draw_head(chosen, "Sets of classes that hold the true one as often as they promise")
     with navigation.boundary():
-        tables_and_cards.draw_change(chosen)
+        rows_shown.say_changed(chosen)
         decide_costs.explore_prediction_sets(chosen, say)
 
 

@@ -13,7 +13,6 @@ from calviz.app import (
     recalibrate_learning_curve,
     recalibrate_results,
     rows_shown,
-    tables_and_cards,
 )
 from calviz.app.jobs import LongWork
 from calviz.app.recalibrate_comparison import ComparisonOutcome
@@ -82,7 +81,7 @@ def _draw_results(
         say(advice.headline.rstrip("."))
         brought = advice_words(comparison, advice, chosen.sample.ece_key)
         st.markdown(f"{decided} {md(keep_units_together(brought))}")
-        tables_and_cards.draw_change(chosen)
+        rows_shown.say_changed(chosen)
         method = recalibrate_comparison.draw_downloads(outcome, advice.method, chosen)
     recalibrate_results.draw_table(outcome)
     recalibrate_results.draw_selected_rows(outcome, method, chosen)

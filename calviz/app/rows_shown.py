@@ -28,6 +28,7 @@ from calviz.core.words import capitalised, counted, decimal, percent, points, sh
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
+from calviz.verdicts.watching import watched
 
 NO_TEST_NOTE = (
     "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
@@ -79,6 +80,16 @@ def say_not_followed(settings: Settings, subject: str) -> None:
     chosen = selection.current(settings)
     if chosen is not None:
         st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
+
+
+def say_changed(settings: Settings) -> None:
+    """Say, with a link to the tab Time, that calibration has changed: these rows do not tell what holds on new ones."""
+    state = settings.sample.once(watched)
+    if state is not None and state.change is not None:
+        with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+            words = f":material/warning: {md(state.change.doubt)}"
+            st.markdown(words, help=md(state.sentence(), 1_000), width="content")
+            navigation.draw_link("over_time", "Time", width="content")
 
 
 def draw_selection_by_model(settings: Settings) -> None:

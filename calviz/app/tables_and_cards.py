@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation
-from calviz.app.session import Settings, choose_one, current, md, offer_file
+from calviz.app.session import choose_one, current, md, offer_file
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS, MetricResult
@@ -32,7 +32,6 @@ from calviz.core.words import (
 )
 from calviz.sample.sample import predicted_classes, reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, at_its_end, name_of
-from calviz.verdicts.watching import watched
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -87,18 +86,6 @@ def _listed(shown: Sequence[Finding], codes: bool) -> None:
         if tab := _TABS.get(CHECKS[finding.code].about):
             with link:
                 navigation.draw_link(tab, navigation.PAGES_BY_KEY[tab].title)
-
-
-def draw_change(chosen: Settings) -> None:
-    """Warn where something is promised of new rows by old ones, with a link to the tab Time, if calibration has changed."""
-    state = chosen.sample.once(watched)
-    if state is not None and state.change is not None:
-        words, link = st.columns([3, 1], gap="small", vertical_alignment="center")
-        words.markdown(
-            f"{_ICONS['warning']} {md(state.change.doubt)}", help=md(state.sentence(), 1_000)
-        )
-        with link:
-            navigation.draw_link("over_time", "Time")
 
 
 def draw_tiles(
