@@ -127,10 +127,12 @@ def _reacting_table(
 ) -> None:
     """Draw the table that reacts to a click; a fragment, so that the page does not run again."""
     with navigation.boundary():
-        event = _draw_table(results, settings, others, select=True)
+        # Why others have no value is said below the table.
+        shown = {key: result for key, result in results.items() if result.available} or results
+        event = _draw_table(shown, settings, others, select=True)
         rows = event.selection.rows if event is not None else []
         if rows:
-            details(results[list(results)[rows[0]]])
+            details(list(shown.values())[rows[0]])
         else:
             st.caption("Tick a row to read what the metric means, its formula and its source.")
     _reasons(results)
