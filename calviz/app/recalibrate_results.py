@@ -54,13 +54,15 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     comparison = outcome.comparison
     usual = METRICS.in_table("fits")
     ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
+    narrow = screen.page_width() is not None
+    first = (comparison.criterion, "ece") if narrow else usual
     above = st.container(horizontal=True, gap="small", vertical_alignment="center")
     above.subheader("All methods", anchor=False, width="content")
     with above.popover("Columns and rank", icon=":material/view_column:", type="tertiary"):
         columns = st.multiselect(
             "Columns",
             [m.key for m in METRICS],
-            default=[m for m in usual if _has(outcome, m)],
+            default=[m for m in usual if m in first and _has(outcome, m)],
             format_func=lambda key: METRICS[key].label,
             key="columns",
             bind="query-params",
@@ -80,9 +82,8 @@ def draw_table(outcome: ComparisonOutcome) -> None:
         tables_and_cards.draw_export(
             lambda form: table_export(form, outcome, frame, shown), "recalibration"
         )
-    st.table(
-        _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
-    )
+    pictures = {} if narrow else _pictures(outcome, lead)
+    st.table(_styled(frame.copy(), comparison, shown, pictures), border="horizontal")
     st.caption(
         f"{marks_words()} {md(mixture_words(comparison)[0], 600)}",
         help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
