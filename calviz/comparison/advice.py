@@ -102,7 +102,7 @@ LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 #: The rule, with the method of the one comparison that is made if the verdict finds nothing, and the criterion.
 RULE = (
     "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise; take "
-    "the simplest method within one standard error of the best {criterion}."
+    "the simplest method within one standard error of the best {criterion}, of those whose ECE is not told apart from the best."
 )
 
 
@@ -117,8 +117,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
 
     The verdict is that before recalibration (`Comparison.found`). The one comparison is that of `auto`, or of the method that wins most
     often on similar data, with the uncalibrated model, beyond noise as in the table. The simplest method is that whose map holds the
-    fewest numbers; of two, one that keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL is
-    worse beyond noise are not taken.
+    fewest numbers; of two, one that keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL or
+    ECE is worse beyond noise are not taken.
 
     Parameters
     ----------
@@ -136,6 +136,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     first = _named_beforehand(comparison, rule, keep_classes)
     candidates = comparison.candidates(keep_classes=keep_classes)
     near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]
+    # What is as good by a proper score may still be miscalibrated, where that is a small part of the score.
+    even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
         RULE.format(method=_label(first), criterion=name),
@@ -144,7 +146,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     proven = not comparison.found and first in candidates and _better(comparison, first)
     if not near or not (comparison.found or proven):
         return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
-    chosen = min(near, key=lambda key: _simplicity(comparison[key], rule))
+    chosen = min(even, key=lambda key: _simplicity(comparison[key], rule))
     why = _found(comparison)
     if not comparison.found:
         why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
@@ -152,7 +154,11 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     if len(near) > 1:
         best = _label(candidates[0])
         lead = f" ({best}, whose lead may be chance)" if chosen != candidates[0] else ""
-        among = f"is the simplest of {len(near)} methods within one standard error of the best {name}{lead}"
+        which = f"is the simplest of {len(even)}" if len(even) > 1 else f"alone of {len(near)}"
+        ece = " has an ECE that is not told apart from the best" if len(even) == 1 else ""
+        among = f"{which} methods within one standard error of the best {name}{lead}{ece}"
+        if 1 < len(even) < len(near):
+            among += ", with an ECE that is not told apart from the best"
     elif len(candidates) == 1:
         among = f"is the only method with a better {name}"
     return Advice(
@@ -214,12 +220,13 @@ def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> 
         of = " that keeps every predicted class" if keep_classes else ""
         return (
             f"{_found(comparison)}, but no method{of} has a better {name} than the uncalibrated model on "
-            f"{comparison.evaluation.rows:,} evaluation rows without a worse NLL."
+            f"{comparison.evaluation.rows:,} evaluation rows without a worse NLL or ECE."
         )
     if first == UNCALIBRATED:
         return "The verdict finds no miscalibration, and no method keeps every predicted class."
     if _better(comparison, first):
-        return f"The verdict finds no miscalibration, and {_label(first)} is better by {name}, but worse by NLL, than the uncalibrated model beyond noise."
+        worse = " and ".join(comparison[first].worse_in)
+        return f"The verdict finds no miscalibration, and {_label(first)} is better by {name}, but worse by {worse}, than the uncalibrated model beyond noise."
     return f"The verdict finds no miscalibration, and {_label(first)} is not better than the uncalibrated model beyond noise by {name}."
 
 

@@ -131,6 +131,12 @@ class MethodResult:
         return not self.accuracy_preserving
 
     @property
+    def worse_in(self) -> list[str]:
+        """Labels of NLL and ECE, if worse than those of the uncalibrated model beyond noise."""
+        changes = {key: self.differences.get(key) for key in ("nll", "ece")}
+        return [METRICS[k].label for k, c in changes.items() if c and c.verdict == "worse"]
+
+    @property
     def is_its_base(self) -> bool:
         """Whether the fitted map is one other method's, as that of `segments` is if none differ."""
         return self.recalibrator is not None and bool(self.recalibrator.is_its_base)
@@ -370,7 +376,7 @@ class Comparison(Compared[MethodResult]):
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.
 
-        They are better than the uncalibrated model by the criterion, and their NLL is not worse beyond noise. A map that is its base alone
+        They are better than the uncalibrated model by the criterion, and neither NLL nor ECE is worse beyond noise. A map that is its base alone
         does not count as a method of its own.
 
         Parameters
@@ -384,7 +390,7 @@ class Comparison(Compared[MethodResult]):
             key
             for key in better
             if not (keep_classes and self[key].predictions_changed)
-            and not ((nll := self[key].differences.get("nll")) and nll.verdict == "worse")
+            and not self[key].worse_in
             and not self[key].is_its_base
         )
 

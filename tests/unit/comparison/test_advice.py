@@ -214,6 +214,29 @@ def test_where_the_verdict_finds_nothing_one_method_named_beforehand_decides():
         )
 
 
+def test_of_methods_near_the_best_one_with_a_worse_ece_is_not_advised():
+    numbers, near = {"isotonic": 80, "vector": 13, "temperature": 4}, ("vector", "temperature")
+    made = comparison(VALUES, near, numbers=numbers)
+    tied = {"brier": ("isotonic",), "ece": ("vector", "isotonic")}
+    advice = advise(replace(made, tied=tied), data(10))
+    assert advice.method == "vector"
+    assert advice.reasons[0].endswith(
+        f"is the simplest of 2 methods within one standard error of the best Brier score ({RECALIBRATORS['isotonic'].label}, whose lead "
+        "may be chance), with an ECE that is not told apart from the best."
+    )
+    alone = advise(replace(made, tied={**tied, "ece": ("temperature", "ets")}), data(10))
+    assert alone.method == "temperature"
+    assert "alone of 3 methods" in alone.reasons[0]
+    # If none of them has such an ECE, the simplest is taken as before.
+    other = advise(replace(made, tied={**tied, "ece": ("ets",)}), data(10))
+    assert other.method == "temperature"
+    assert "ECE" not in other.reasons[0]
+    worse = {"temperature": {"ece": "worse"}}
+    assert advise(comparison(VALUES, near, numbers=numbers, verdicts=worse), data(10)).method == (
+        "vector"
+    )
+
+
 def test_what_is_better_by_its_own_interval_alone_is_tied_in_the_table_and_no_proof():
     made = comparison(VALUES | {"auto": 0.43}, found="", verdicts={"auto": {"brier": "tied"}})
     alone = replace(
