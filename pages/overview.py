@@ -79,11 +79,13 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
-            groups = judged.only_slices_off
+            groups, classes = judged.only_slices_off, judged.only_classes_off
             found = judged.direction not in ("calibrated", "undecided")
             _button("Recalibrate", "recalibrate", primary=found and not groups)
             if groups:
                 _button("See the groups", "slices", primary=True)
+            elif classes:
+                _button("See the classes", "classwise")
             else:
                 _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the sentence says is not said again.
@@ -140,7 +142,7 @@ def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.report.sections.summary import cheap_method, fix_words, no_fix_words
 
     verdict = session.evaluation(chosen).verdict
-    if verdict is not None and (words := no_fix_words(verdict)):
+    if verdict is not None and (words := no_fix_words(chosen.sample, verdict)):
         st.markdown(words)
         return
     method = cheap_method(chosen.whole)

@@ -154,8 +154,12 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     return " ".join([words, *done.warnings])
 
 
-def no_fix_words(verdict: Verdict) -> str:
-    """Say that the verdict finds nothing that one map for all rows corrects; "" if it does."""
+def no_fix_words(sample: Sample, verdict: Verdict) -> str:
+    """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
+    if (change := analysis.change_found(sample)) is not None:
+        return f"{change.short}. A map fitted on all these rows would not correct the new ones."
+    if verdict.only_classes_off:
+        return "What is off are classes, not all rows: methods with parameters for each class may correct that."
     if verdict.direction != "calibrated" and not verdict.only_slices_off:
         return ""
     rows = "as a whole" if verdict.only_slices_off else "on these rows"
@@ -174,7 +178,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         rows = f"Maps are {comparison.rows_words()}."
         yield Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
-    if words := no_fix_words(subject.verdict):
+    if words := no_fix_words(sample, subject.verdict):
         yield Text(words)
         return
     if sample.data.rows < MIN_ROWS:
