@@ -19,7 +19,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import CHECKS
+from calviz.core.entry_specs import CHECKS, cheap_method
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
@@ -80,9 +80,12 @@ def overview(chosen: Settings) -> None:
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
             groups, classes = judged.only_slices_off, judged.only_classes_off
+            changed = analysis.change_found(chosen.sample) is not None
             found = judged.direction not in ("calibrated", "undecided")
-            _button("Recalibrate", "recalibrate", primary=found and not groups)
-            if groups:
+            _button("Recalibrate", "recalibrate", primary=found and not (groups or changed))
+            if changed:
+                _button("See the change", "over_time", primary=True)
+            elif groups:
                 _button("See the groups", "slices", primary=True)
             elif classes:
                 _button("See the classes", "classwise")
@@ -139,7 +142,7 @@ def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
 
 def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.app import before_after
-    from calviz.report.sections.summary import cheap_method, fix_words, no_fix_words
+    from calviz.report.sections.summary import fix_words, no_fix_words
 
     verdict = session.evaluation(chosen).verdict
     if verdict is not None and (words := no_fix_words(chosen.sample, verdict)):

@@ -622,6 +622,11 @@ def close_to_simpler(facts: FitFacts) -> str:
     return "for two classes it comes close to temperature scaling or isotonic regression."
 
 
+def cheap_method(data: Dataset) -> str:
+    """Return the recalibrator with a parameter or two that suits these data."""
+    return "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
+
+
 def zero_words(params: Mapping[str, Any]) -> str | None:
     """Return what an exact 0 counts as in a fitted map, in words; None if no calibration row has one.
 

@@ -449,6 +449,22 @@ def score_and_hit(reduction: Reduction) -> tuple[str, str]:
 
 #: Differences and errors below this are called slight, and are written with one more digit.
 SLIGHT = 0.01
+#: Shares below this are rare: they are off by a factor rather than by points, from `TIMES` on.
+RARE, TIMES = 0.05, 1.5
+
+
+def times_off(score: float, observed: float) -> str:
+    """Say by which factor the mean score of something rare is off; "" if it is not rare, or by little.
+
+    >>> times_off(0.0092, 0.004), times_off(0.002, 0.01), times_off(0.4, 0.2), times_off(0.01, 0)
+    ('2.3 times too high', '5.0 times too low', '', '')
+    """
+    low, high = sorted((score, observed))
+    if not 0 < low < RARE or high / low < TIMES:
+        return ""
+    return f"{high / low:.1f} times too {'high' if score > observed else 'low'}"
+
+
 #: Largest number of decimals of a share in percent.
 _MOST = 3
 

@@ -483,7 +483,7 @@ def class_confidence(sample: Sample) -> Iterator[Told]:
     "Predicted classes that are over- or underconfident",
     reference="Gupta & Ramdas 2022",
     about="classes",
-    before="CAL013",
+    before="CAL012",
 )
 @claim("classes")
 def predicted_class(sample: Sample) -> Iterator[Told]:
@@ -500,12 +500,15 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     total = counted(classes, "predicted class", "predicted classes")
     sides = named_sides(off, ("overconfident", "underconfident"), classes)
     where = f"where it says {listed([_name(sample, k)])}"
+    head = f"Of {total} the model is {sides}"
+    if classes == 1:
+        head = f"The model is {sides.removesuffix(' on one')}"
     yield (
         "warning",
-        f"Of {total} the model is {sides} beyond noise, {furthest(off, '')}{where} ({counted(int(rows), 'row')}): mean confidence "
+        f"{head} beyond noise, {furthest(off, '')}{where} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
-        f"Of {total} the model is {sides}, {furthest(off, 'beyond noise ')}{where}",
+        f"{head}, {furthest(off, 'beyond noise ')}{where}",
     )
 
 

@@ -24,6 +24,7 @@ from calviz.core.words import (
     range_ends,
     share_decimals,
     shorten,
+    times_off,
 )
 from calviz.sample.metric_results import Displayed, Summary
 
@@ -238,7 +239,8 @@ class Verdict(JudgedNumbers):
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
-        return f"Forecasts {size} points too {'high' if self.mcs > 0 else 'low'}: {means}"
+        points_off = f"{size} points too {'high' if self.mcs > 0 else 'low'}"
+        return f"Forecasts {times_off(self.score, self.observed) or points_off}: {means}"
 
     @property
     def only_slices_off(self) -> bool:

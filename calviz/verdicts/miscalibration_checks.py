@@ -140,6 +140,7 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Told]:
             "warning",
             "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "
             f"{classes.words}.",
+            "The top label shows no miscalibration, but the probabilities of all classes do",
         )
 
 

@@ -150,7 +150,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
             same = (worst.gap > 0) == (evidence.mcs > 0)
             how = ", most clearly" if same else f", but {words.expected_gap(worst.expected_gap)}"
             tail = f"{how} between {worst.where}"
-        head = _by(evidence, sample, size, slight=abs(evidence.mcs) < words.SLIGHT)
+        head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):
         label = shorten(evidence.reduction.label, 40)
@@ -247,6 +247,12 @@ def _by(evidence: Evidence, sample: Sample, size: str, *, slight: bool = False) 
     }[reduction.kind]
     much = "slightly too" if slight else "too"
     return f"{noun} {much} {'high' if way == 'over' else 'low'} by {size} points"
+
+
+def _is_slight(numbers: JudgedNumbers) -> bool:
+    """Whether the mean is off by little: in points, and as a factor of what is rare."""
+    rare = words.times_off(numbers.score, numbers.observed)
+    return abs(numbers.mcs) < words.SLIGHT and not rare
 
 
 def _interval(evidence: Evidence, *, value: bool = False) -> str:
@@ -440,7 +446,7 @@ class _Sentences:
                 "at least."
             )
         if v.direction in ("over", "under"):
-            slightly = "slightly " if abs(v.mcs) < words.SLIGHT else ""
+            slightly = "slightly " if _is_slight(v) else ""
             much = "too much" if v.direction == "over" else "too little"
             return (
                 f"So it promises {slightly}{much}, by {_points(abs(v.mcs), v.mcs_decimals)} on average, which chance does not "

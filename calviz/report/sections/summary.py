@@ -16,7 +16,13 @@ import pandas as pd
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__
-from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS, MetricResult
+from calviz.core.entry_specs import (
+    DIRECTION_WORDS,
+    METRICS,
+    RECALIBRATORS,
+    MetricResult,
+    cheap_method,
+)
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.events import DEFAULT_BINS, Reduction
 from calviz.core.predictions import Dataset, Predictions
@@ -119,11 +125,6 @@ def make_findings(subject: Subject) -> Iterator[Block]:
 
 
 # ---- What a correction would bring
-
-
-def cheap_method(data: Dataset) -> str:
-    """Return the recalibrator with a parameter or two that suits these data."""
-    return "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
 
 
 def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
