@@ -28,7 +28,7 @@ from calviz.core.words import capitalised, counted, decimal, percent, points, sh
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
-from calviz.verdicts import analysis
+from calviz.verdicts.watching import watched
 
 NO_TEST_NOTE = (
     "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
@@ -84,13 +84,17 @@ def say_not_followed(settings: Settings, subject: str) -> None:
 
 def say_changed(settings: Settings) -> None:
     """Say, with a link to the tab Time, that calibration has changed: these rows do not tell what holds on new ones."""
-    change = analysis.change_found(settings.sample)
-    if change is not None:
+    state = settings.sample.once(watched)
+    if state is not None and state.change is not None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-            words = f"{change.short}. What these rows show may not hold on new ones."
-            help_text = md(change.message, 1_000)
+            words = f"{state.headline}. What these rows show may not hold on new ones."
+            help_text = md(state.sentence(), 1_000)
             st.markdown(f":material/warning: {md(words)}", help=help_text, width="content")
             navigation.draw_link("over_time", "Time", width="content")
+            day = state.change.since
+            st.button(
+                f"Only the rows since {day}", on_click=session.look_since, args=(settings, day)
+            )
 
 
 def draw_selection_by_model(settings: Settings) -> None:
