@@ -387,18 +387,23 @@ def points_decimals(*values: float) -> int:
 
 
 def range_ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
-    """Write both ends of a range with as few decimals as keep their error within `tolerance` times its width.
+    """Write both ends of a range with as few decimals as keep their error within `tolerance` times its width; 0 and 1 are only these.
 
     >>> range_ends(0.8, 0.9), range_ends(0.8, 13 / 15), range_ends(0.8, 13 / 15, tolerance=0.06)
     (('0.8', '0.9'), ('0.800', '0.867'), ('0.80', '0.87'))
+    >>> range_ends(0.021, 1, tolerance=0.06)
+    ('0.02', '1.00')
     """
-    width = high - low
+
+    def is_close(text: str, end: float) -> bool:
+        written = float(text)
+        near = abs(written - end) <= tolerance * (high - low)
+        return near and (written == end or written not in (0, 1))
+
     for decimals in range(1, 8):
         texts = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
-        if all(
-            abs(float(t) - v) <= tolerance * width for t, v in zip(texts, (low, high), strict=True)
-        ):
-            return texts
+        if is_close(texts[0], low) and is_close(texts[1], high):
+            break
     return texts
 
 
