@@ -665,7 +665,7 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     others = len(comparison.ranking(metric)) - 1 - len(tied)
     short = comparison.short_names()
     if tied and not others:
-        return f"By {label}, no model is best beyond noise: '{short[best]}' leads ({value}), perhaps by chance."
+        return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' is best ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
