@@ -155,7 +155,8 @@ def _draw_cheap_fix(chosen: Settings) -> None:
         return
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
-    st.markdown(f"**{md(fix_words(method, before, after))}**")
+    words = md(fix_words(method, before, after))
+    st.markdown(f"**{words}**" if after.value < before.value else words)
     more = "This is one simple method; a comparison of all may advise another."
     st.caption(md(f"{result.words} {more}", 600))
 

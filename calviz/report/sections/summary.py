@@ -133,6 +133,8 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     label, then = RECALIBRATORS[method].label, written.of(after.value)
     floor = before.noise_floor
     now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
+    if then != written.value and after.value > before.value:
+        return f"{label} alone would not lower the ECE: {now} points before, {then} after."
     change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
     noise = f" (noise then: {written.of(floor.mean)})" if floor else ""
