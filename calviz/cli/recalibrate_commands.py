@@ -142,10 +142,11 @@ def recalibrate(
     about |= _raw_scores(fitted, raw_score, json_only)
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):
-        write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
-    named = {"name": data.name, "rows": data.rows}
+        named = loaded.named_as_labels(result.calibrated)
+        write_predictions(named, out, before=data, types=loaded.types)
     _say_written(json_only, {counted(data.rows, "row"): out, **saved})
-    json_only.write_json(about | named | {"written": [out], "warnings": remarks})
+    about |= {"name": data.name, "rows": data.rows}
+    json_only.write_json(about | {"written": [out], "warnings": remarks})
 
 
 def _say_written(json_only: Outputs, files: Mapping[str, str | None]) -> None:
@@ -289,7 +290,7 @@ def apply(
         say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
     labelled = bool(loaded.recognition.label_form)
     named = loaded.named_as_labels(calibrated)
-    write_predictions(named, out, labelled=labelled, types=loaded.types)
+    write_predictions(named, out, before=data, labelled=labelled, types=loaded.types)
     _say_written(json_only, {counted(data.rows, "row"): out})
     _say_applied(json_only, map, record, out, raw, [out])
 
