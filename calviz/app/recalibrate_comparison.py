@@ -212,10 +212,7 @@ def stopped_words(job: Job) -> str:
     """Say in one sentence what a stopped comparison still shows."""
     if job.result is None:
         return "Stopped before a method was judged."
-    return (
-        "Stopped: what was finished by then is below, the intervals of its differences from fewer "
-        "resamples."
-    )
+    return "Stopped: what was finished by then is below, with fewer resamples for differences."
 
 
 def mark_link() -> None:
