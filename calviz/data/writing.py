@@ -175,7 +175,7 @@ def _scores(data: Dataset, labelled: bool) -> dict[str, Any]:
     return columns | ({"correct": data.correct.astype(np.int8)} if labelled else {})
 
 
-def _columns(data: Dataset, scores: dict[str, Any]) -> dict[str, Any]:
+def _columns(data: Dataset, scores: Mapping[str, Any]) -> dict[str, Any]:
     # Columns of the file may have the names of those that are written.
     columns = {} if data.splits is None else {"split": data.splits.values().astype(str)}
     if data.ids is not None:
@@ -183,7 +183,7 @@ def _columns(data: Dataset, scores: dict[str, Any]) -> dict[str, Any]:
     written = {*columns, *scores}
     of_rows = {**data.groups, **{k: text for k, text in data.texts.items() if k not in data.groups}}
     columns |= {_free(name, written): column.optional_values() for name, column in of_rows.items()}
-    scores |= {_free(name, written): values for name, values in data.numbers.items()}
+    scores = {**scores, **{_free(name, written): values for name, values in data.numbers.items()}}
     return columns | _of_rows(data, {*columns, *scores}) | scores
 
 

@@ -319,7 +319,7 @@ def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: s
     code, stdout, stderr = run("apply", path, "--map", map_file(tmp_path), "--out", target)
     assert (code, stderr) == (0, "")
     assert "left out: meta" in stdout
-    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2"]
+    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2", "uncalibrated"]
 
 
 def test_columns_of_lists_of_one_value_keep_their_types(tmp_path: Path):
