@@ -542,10 +542,11 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
 
 
 def _differences(suffix: str, settings: Settings) -> Iterator[str]:
-    """Say which columns of the file that was opened have another name, and which of its rows are left out."""
+    """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out."""
+    yield "The scores before are in **uncalibrated**."
     loaded = settings.entry.loaded
     names = {} if suffix == ".npz" else loaded.names_when_written(settings.model)
-    if renamed := [f"'{md(old)}' is '{md(new)}'" for old, new in names.items()]:
+    if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
         yield f"In the file, {', '.join(renamed)}."
     for repair in loaded.repairs_made:
         if repair.startswith("drop-missing: "):
