@@ -90,8 +90,7 @@ def recalibrate(
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
-    about: dict[str, Any] = {"method": method, "out": out}
-    about |= {"map": save_map, "snippet": save_snippet}
+    about = {"method": method, "out": out, "map": save_map, "snippet": save_snippet}
     saved = {"the map": save_map, "its code": save_snippet}
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
@@ -142,9 +141,10 @@ def recalibrate(
     about |= _raw_scores(fitted, raw_score, json_only)
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):
-        write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
-    named = {"name": data.name, "rows": data.rows}
+        calibrated = loaded.named_as_labels(result.calibrated)
+        write_predictions(calibrated, out, before=data, types=loaded.types)
     _say_written(json_only, {counted(data.rows, "row"): out, **saved})
+    named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
 
 
@@ -261,8 +261,8 @@ def apply(
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
     from calviz.recalibrators.base import load_map
 
-    is_file = Path(sources[0]).is_file()
-    several = len(sources) > 1 or bool(not is_file and why_drawn(sources[0], None, None))
+    (file, *others) = sources
+    several = bool(others or (not Path(file).is_file() and why_drawn(file, None, None)))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
@@ -276,7 +276,6 @@ def apply(
         _say_written(json_only, {counted(len(written), "file"): out})
         _say_applied(json_only, map, record, out, raw, [str(path) for path in written])
         return
-    (file,) = sources
     check_target(out)
     check_output("--out", out)
     record = _checked_map(map)
@@ -289,7 +288,7 @@ def apply(
         say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
     labelled = bool(loaded.recognition.label_form)
     named = loaded.named_as_labels(calibrated)
-    write_predictions(named, out, labelled=labelled, types=loaded.types)
+    write_predictions(named, out, before=data, labelled=labelled, types=loaded.types)
     _say_written(json_only, {counted(data.rows, "row"): out})
     _say_applied(json_only, map, record, out, raw, [out])
 

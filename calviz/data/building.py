@@ -604,7 +604,7 @@ class _Builder:
             with suppress(InputError):
                 right = self._right(fetched, layout)
                 if not right.missing.any():
-                    return right
+                    return replace(right, truth=None, predicted=None)
         if layout.correct is not None:
             self.layout = replace(self.layout, kept=(*self.layout.kept, layout.correct))
         none = np.zeros(len(fetched.scores[0]), dtype=bool)

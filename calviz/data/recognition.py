@@ -445,6 +445,9 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     called_confidence = name in column_names.CONFIDENCES and name not in column_names.PROBABILITIES
     if confidence.log or truth.width is not None or not column.in_unit:
         return False
+    # What calviz calibrated may lie below 1/K.
+    if name == "confidence" and confidence.correct and other_columns.number_columns(view, {name}):
+        return False
     classes = truth.classes
     if confidence.predicted is not None:
         classes |= view.table[confidence.predicted].classes

@@ -23,7 +23,7 @@ from calviz.core.errors import NotAvailable, OptionError, check_level, claim, da
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
-from calviz.core.predictions import INTERVAL, Dataset
+from calviz.core.predictions import BEFORE, INTERVAL, Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, gap_decimals, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
@@ -187,7 +187,7 @@ USUAL_RATE = SLICES - SEGMENTS
 
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
-    numbers = [name for name in data.numbers if not name.startswith(INTERVAL)]
+    numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
     texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
     time = [] if data.times is None else [data.time_name]
     return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
