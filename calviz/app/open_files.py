@@ -193,13 +193,17 @@ def open_file(
     link, asked_about = waiting_link(), unreadable_file()
     if asked_about is not None and asked_about.source is source:
         stays = asked_about.stays
+    of_link = ReadingOptions()
     if options is None and link is not None:
-        options = decode_options(link.query.get(READING, ""))
-    options = options or ReadingOptions()
+        of_link = decode_options(link.query.get(READING, ""))
+    options = options or of_link
     try:
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
     except CalvizError as error:
+        if isinstance(error, OptionError) and options is of_link and changed_options(of_link):
+            queue_note(f"The file is not read as the link says: {error}")
+            return open_file(name, source, ReadingOptions(), stays=stays)
         asked = (error.repairs, error.readings) if isinstance(error, InputError) else ((), ())
         rows = None
         with suppress(CalvizError):

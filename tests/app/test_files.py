@@ -257,6 +257,19 @@ def test_a_link_waits_for_its_file_and_gives_it_its_settings():
     assert "digest" in app.info[0].value
 
 
+@pytest.mark.slow
+def test_a_link_that_names_columns_of_another_file_is_said_not_to_fit():
+    reading = encode_options(ReadingOptions(label="truth", scores=("Risk (%)",)))
+    app = open_page(f"data=0123456789abcdef&bins=4&reading={reading}")
+    drop(app, "mine.csv", GOOD)
+    assert app.number_input(key="bins").value == 4
+    note = quiet(app).info[0].value
+    assert "not read as the link says" in note
+    assert "'truth' is not in the file" in plain(note)
+    assert "0123456789abcdef" in note
+    assert "reading" not in app.query_params
+
+
 def test_a_link_that_waits_can_be_left():
     app = quiet(open_page("data=0123456789abcdef"))
     next(b for b in app.button if "sample" in b.label).click().run()
