@@ -202,7 +202,7 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
 
 def draw_repairs(file: OpenFile | UnreadableFile, repairs: Sequence[Repair], *, key: str) -> None:
     """Offer repairs; a click reads the file again with one more."""
-    for repair in repairs:
+    for repair in (each for each in repairs if each.key not in file.options.repair):
         clicked = st.button(md(capitalised(repair.label), 80), key=f"{key}.{repair.key}")
         if clicked and file.source is not None:
             repaired = replace(file.options, repair=(*file.options.repair, repair.key))

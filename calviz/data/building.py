@@ -20,11 +20,16 @@ from calviz.data.column_names import is_missing
 from calviz.data.format import (
     AS_ASKED,
     DROP_MISSING,
+    DROP_OUTSIDE,
+    NAMED,
+    PERCENT,
     Fetched,
     Notice,
     ReadingOptions,
     Table,
+    join_places,
     no_rows,
+    place,
     short,
     span,
 )
@@ -243,7 +248,6 @@ class _Builder:
         rows = part
         if keep is not None:
             rows = np.flatnonzero(keep) if part is None else part[keep[part]]
-        original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
         if rows is not None:
             # Drop the same rows from the logits, unless the lengths disagree.
             if logits is not None and len(logits) == len(array):
@@ -253,7 +257,7 @@ class _Builder:
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
-        problem = roles.Problem(self.table, scores, array, original)
+        problem = roles.Problem(self.table, scores, array, rows)
         if scores.kind == "logits":
             problem.check_logits()
             values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
@@ -473,41 +477,52 @@ class _Builder:
 
     def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
         """Return a mask of the rows without missing values if dropping was requested; raise InputError if a label is missing otherwise."""
-        if "drop-missing" not in self.options.repair:
-            if no_label.any():
-                row = int(no_label.argmax())
-                column = self.layout.correct
-                right = f", or '{short(column or '')}' does not say whether they were right"
-                why = "" if column is None else right
-                raise InputError(
-                    f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
-                    row=row + 1,
-                    line=self.table.line(row),
-                    column=self.layout.label or self.layout.correct,
-                    remedy="fill in the labels, or ask to leave out the rows",
-                    repairs=(DROP_MISSING,),
-                )
-            return None
-        incomplete = np.zeros_like(no_label)
+        asked = self.options.repair
+        if DROP_MISSING.key not in asked and no_label.any():
+            row = int(no_label.argmax())
+            column = self.layout.correct
+            right = f", or '{short(column or '')}' does not say whether they were right"
+            why = "" if column is None else right
+            raise InputError(
+                f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
+                row=row + 1,
+                line=self.table.line(row),
+                column=self.layout.label or self.layout.correct,
+                remedy="fill in the labels, or ask to leave out the rows",
+                repairs=(DROP_MISSING,),
+            )
+        incomplete, odd = np.zeros_like(no_label), np.zeros_like(no_label)
+        most = 100 if PERCENT.key in asked else 1
         for array in arrays:
-            incomplete |= np.isnan(array).any(axis=1)
+            if DROP_MISSING.key in asked:
+                incomplete |= np.isnan(array).any(axis=1)
+            if DROP_OUTSIDE.key in asked:
+                off = roles.outside(array, most)
+                odd |= off & roles.are_few(off)
         if self.parts:  # models keep the same rows
             rows = np.stack([part for part in self.parts.values() if part is not None])
-            incomplete[rows] = incomplete[rows].any(axis=0)
+            for mask in (incomplete, odd):
+                mask[rows] = mask[rows].any(axis=0)
         missing = no_label | incomplete
-        if not missing.any():
+        if (keep := ~(missing | odd)).all():
             return None
-        if missing.all():
+        if not keep.any():
             raise InputError(
                 "there are no rows left: every row has a missing value",
                 remedy="save at least one complete row",
             )
-        self._note_repair(
-            f"drop-missing: {int(missing.sum()):,} of {missing.size:,} rows with missing values "
-            "were left out"
-        )
-        keep: BoolArray = ~missing
-        self.kept, self.unlabelled = keep, no_label & ~incomplete
+        of = f"of {missing.size:,} rows with"
+        if missing.any():
+            self._note_repair(
+                f"{DROP_MISSING.key}: {int(missing.sum()):,} {of} missing values were left out"
+            )
+        if odd.any():
+            first = np.flatnonzero(odd)[:NAMED].tolist()
+            where = join_places([place(row, self.table.line) for row in first], int(odd.sum()))
+            self._note_repair(
+                f"{DROP_OUTSIDE.key}: {int(odd.sum()):,} {of} values not in 0 to {most} were left out: {where}"
+            )
+        self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd)
         return keep
 
     def _columns(self, fetched: Fetched, labels: IntArray | None = None) -> dict[str, Any]:
@@ -558,7 +573,9 @@ class _Builder:
             score = score / 100
             self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
-        problem = roles.Problem(self.table, scores, array, lambda row: row)
+        problem = roles.Problem(
+            self.table, scores, array, None if keep is None else np.flatnonzero(keep)
+        )
         try:
             return ConfidencePredictions(
                 confidence=array[:, 0],

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Repair, Severity
 from calviz.core.probabilities import RENORMALISE
 from calviz.data import column_names
 from calviz.data.column_names import class_key, is_of_first_class
 from calviz.data.format import (
     DROP_MISSING,
+    DROP_OUTSIDE,
     NAMED,
     PERCENT,
     SIGMOID,
@@ -359,6 +360,22 @@ def clearer(
 # ---- Why scores are refused, in sentences
 
 
+#: As many rows, at most, may be taken for mistakes.
+_FEW = 0.1
+#: Positive logits seldom exceed it; percentages with a few values below 0 do.
+_LARGE = 10
+
+
+def outside(array: FloatArray, most: float) -> BoolArray:
+    """Mask of the rows, shape (n,), with a value that is not in 0 to `most`, but for rounding; missing ones are."""
+    return np.asarray(((array < -1e-6) | (array > most * (1 + 1e-6))).any(axis=1))
+
+
+def are_few(rows: BoolArray) -> bool:
+    """Whether the rows of a mask, shape (n,), are at most a tenth."""
+    return bool(rows.mean() <= _FEW)
+
+
 class Problem:
     """Checks and error messages for scores, with their location in the file.
 
@@ -367,14 +384,18 @@ class Problem:
     table : Table
     scores : ScoreColumns
     array : ndarray, shape (n, K)
-    original : callable
-        Maps a row of `array` to its data row in the file.
+    rows : ndarray of int, shape (n,), optional
+        The data rows of the file that `array` holds; all of them if left out.
     """
 
     def __init__(
-        self, table: Table, scores: ScoreColumns, array: FloatArray, original: Callable[[int], int]
+        self, table: Table, scores: ScoreColumns, array: FloatArray, rows: IntArray | None = None
     ) -> None:
-        self.table, self.scores, self.array, self.original = table, scores, array, original
+        self.table, self.scores, self.array, self.rows = table, scores, array, rows
+
+    def original(self, row: int) -> int:
+        """The data row of the file."""
+        return row if self.rows is None else int(self.rows[row])
 
     def check_logits(self) -> None:
         """Raise InputError if scores declared as logits are probabilities."""
@@ -448,9 +469,9 @@ class Problem:
         sums = self.array.sum(axis=1, dtype=np.float64)
         off = np.abs(sums - 1) > 0.02
         count = int(off.sum())
-        if low >= 0 and (np.abs(sums - 100) <= 2).mean() > 0.9:
+        if (hundred := np.abs(sums - 100) <= 2).mean() > 0.9:
             return self._refused(
-                f"values look like percentages: {n:,} rows sum to 100, not 1",
+                f"values look like percentages: {int(hundred.sum()):,} rows sum to 100, not 1",
                 "ask to divide them by 100",
                 (PERCENT,),
             )
@@ -461,7 +482,7 @@ class Problem:
                 f"({place(self.original(row), self.table.line)} '{short(self._name(column))}' is "
                 f"{low:.4g})",
                 "declare them as logits if that is what they are",
-                (SOFTMAX,),
+                (*[DROP_OUTSIDE] * are_few(outside(self.array, 1)), SOFTMAX),
             )
         if not count:
             return None
@@ -481,12 +502,28 @@ class Problem:
         )
 
     def _one_column(self, low: float, high: float) -> InputError:
-        name = short(self.scores.columns[0])
-        column = self.array[:, 0]
-        row = int(np.argmax((column < -1e-6) | (column > 1 + 1e-6)))
-        where = place(self.original(row), self.table.line)
-        what = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1] (first: {where})"
-        if low >= 0 and 1.5 < high <= 100:
+        name, column = short(self.scores.columns[0]), self.array[:, 0]
+        most = next((m for m in (1, 100) if are_few(outside(self.array, m))), 1)
+        odd = outside(self.array, most)
+        count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
+        first = f"(first: {place(self.original(row), self.table.line)})"
+        lies = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1]"
+        percent = low >= 0 and 1.5 < high <= 100
+        largest = float(column[~odd].max(initial=0))
+        if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):
+            few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most} {first}"
+            look, remedy, repairs = "probabilities", "leave out such rows", [DROP_OUTSIDE]
+            if most == 100:
+                look, remedy, repairs = "percentages", f"divide by 100 and {remedy}", [PERCENT, DROP_OUTSIDE]  # fmt: skip
+            elif percent:
+                remedy, repairs = f"{remedy}, or divide all by 100", [DROP_OUTSIDE, PERCENT]
+            return self._refused(
+                f"{lies}: {few}, the others look like {look}",
+                f"correct {'it' if count == 1 else 'them'}, or ask to {remedy}",
+                (*repairs, *[SIGMOID] * (low < 0 or len(odd) < FEWEST_ROWS)),
+            ).but(row=self.original(row) + 1)
+        what = f"{lies} {first}"
+        if percent:
             look, remedy = "percentages", "ask to divide them by 100"
             if high <= 10 and not np.mod(column, 1).any():  # as from 1 to 5
                 look = "percentages or a judge's grades"

@@ -363,7 +363,7 @@ def _read_whole(path: Path, layout: ProfileColumns, error: InputError) -> InputE
             predictions_of(array, np.zeros(len(array), dtype=np.int32), layout)
         except InputError as of_whole:
             error = of_whole
-        return Problem(table, scores, array, lambda row: row).explain(error)
+        return Problem(table, scores, array).explain(error)
 
 
 def _summed(file: TableFiles, layout: ProfileColumns) -> InputError | None:
