@@ -295,7 +295,11 @@ class _Builder:
             self._note_repair(f"{word}: the scores were read as logits")
             scores = replace(scores, kind="logits")
         if "percent" in repairs and scores.kind == "probabilities":
-            array = np.divide(array, 100, out=array)
+            for rows in row_blocks(array):
+                # To the digits of the file, which a division may miss by the last bit.
+                exact = np.divide(array[rows], 100, dtype=np.float64)
+                near = np.round(exact, 15)
+                array[rows] = np.where(abs(near - exact) <= np.spacing(exact), near, exact)
             self._note_repair("percent: the scores were divided by 100")
         if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
             array = self._normalised(scores, array)

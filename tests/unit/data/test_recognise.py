@@ -327,6 +327,14 @@ def test_scores_with_one_mistake_are_named_as_what_the_others_are(row, wrong, fa
     assert f"row {at} (line {at + 1})" in next(t for t in read.repairs_made if "outside" in t)
 
 
+def test_percentages_are_read_to_their_last_digit():
+    written = [f"{i / 10:.1f}" for i in range(1_001)] + ["0.00000123456789", "33.33333333333333"]
+    text = "label,prob\n" + "".join(f"{int(x == '37.2')},{x}\n" for x in written)
+    found = loaded(text, repair=("percent",)).first.probs[:, 1]
+    assert found.tolist()[:-1] == [float(f"{x}e-2") for x in written[:-1]]
+    assert found[-1] == pytest.approx(33.33333333333333 / 100, rel=1e-15)
+
+
 def test_rows_are_left_out_as_mistakes_only_if_they_are_few():
     text = "label,prob\n" + "1,0.9\n0,7\n0,0.2\n" * 10
     with pytest.raises(InputError, match="look like percentages"):
