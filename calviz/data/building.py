@@ -419,8 +419,9 @@ class _Builder:
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
-        if decoded.notice:
-            self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
+        joined = decoded.joined and f"spellings that are read as one class: {decoded.joined}"
+        for text in filter(None, (decoded.notice, joined)):
+            self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         return decoded
 
     def _one_hot(self, fetched: Fetched) -> FloatArray:

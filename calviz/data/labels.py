@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,15 @@ class Labels:
         The class names, filled in from the labels where possible.
     notice : str
         Remark about how the labels were read; empty if there is none.
+    joined : str
+        The spellings that are read as one class; empty if each class has one.
     """
 
     indices: IntArray
     form: str
     class_names: tuple[str, ...]
     notice: str = ""
+    joined: str = ""
 
     @property
     def missing(self) -> BoolArray:
@@ -48,7 +52,7 @@ class Labels:
         indices = np.where(self.missing, self.indices, 1 - self.indices)
         first, second = self.class_names
         notice = f"'{short(column)}' was read as the score of class '{short(first)}'"
-        return Labels(indices, self.form, (second, first), notice)
+        return Labels(indices, self.form, (second, first), notice, self.joined)
 
 
 def decode(
@@ -171,7 +175,25 @@ class _Decoder:
     ) -> Labels:
         out = np.full(len(self.levels), -1, dtype=np.int32)
         out[self.known] = codes
-        return Labels(out[self.factor.codes], form, names, notice)
+        joined = "; ".join(self._joined(codes)) if len({*codes}) < len(codes) else ""
+        return Labels(out[self.factor.codes], form, names, notice, joined)
+
+    def _joined(self, codes: Sequence[int]) -> Iterator[str]:
+        """The spellings of each class that has several, with their rows, the most frequent one first."""
+        of: dict[int, dict[str, int]] = {}
+        for j, code in sorted(
+            zip(self.known, codes, strict=True), key=lambda each: -self._rows[each[0]]
+        ):
+            if self._rows[j] and whole(self.levels[j]) is None:
+                of.setdefault(code, {}).setdefault(self.levels[j], self._rows[j])
+        for rows in of.values():
+            if len(rows) > 1:
+                yield ", ".join(f"'{short(text)}' ({n:,})" for text, n in rows.items())
+
+    @cached_property
+    def _rows(self) -> list[int]:
+        """The rows of each level."""
+        return [*self.factor.counts().values()]
 
     def _by_name(self) -> Labels | None:
         if not self.class_names:
@@ -215,7 +237,8 @@ class _Decoder:
         return self._labels([v - base for v in values], form, names, notice)
 
     def _by_pair(self, names: tuple[str, ...]) -> Labels | None:
-        words = {class_key(text): text for text in self.texts}
+        by_rows = sorted(self.known, key=self._rows.__getitem__)
+        words = {class_key(self.levels[j]): self.levels[j] for j in by_rows}  # the usual spelling
         event = event_of(words)
         if event is None:
             return None

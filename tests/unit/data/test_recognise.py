@@ -992,3 +992,23 @@ def test_percentages_of_an_event_by_two_models_are_asked_about_as_models():
     models = loaded(text, **way.options, repair=(percent.key,)).models
     assert [*models] == ["old", "new"]
     np.testing.assert_allclose(models["old"].probs[:, 1], np.round(two[0], 1) / 100)
+
+
+@pytest.mark.parametrize("seldom_last", [False, True])
+@pytest.mark.parametrize("header", ["truth,score", "truth,p_ham"])
+def test_spellings_of_a_class_are_joined_under_the_usual_one_and_said(header, seldom_last):
+    rows = ["ham,0.4", "spam,0.6"] * 20 + ["HAM,0.3", "Spam ,0.7", "HAM,0.2"]
+    found = loaded("\n".join([header, *(rows if seldom_last else rows[::-1])]))
+    assert sorted(found.first.class_names) == ["ham", "spam"]
+    at = found.first.class_names.index("spam")
+    assert found.first.labels.sum() == (21 if at else 22)
+    *_, said = notices(found, "DATA007")
+    assert said.startswith("spellings that are read as one class: ")
+    assert "'ham' (20), 'HAM' (2)" in said
+    assert "'spam' (20), 'Spam' (1)" in said
+
+
+@pytest.mark.parametrize("labels", [("0", "1"), ("0", "0.0", "1"), ("ham", "spam", "spam ")])
+def test_one_spelling_of_each_class_needs_no_words(labels):
+    text = "truth,score\n" + "".join(f"{y},0.{3 + i}\n" for i, y in enumerate(labels * 9) if i < 7)
+    assert not any("spelling" in text for text in notices(loaded(text), "DATA007"))
