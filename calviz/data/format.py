@@ -55,6 +55,7 @@ AS_ASKED = "changed as asked: "
 
 DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
 DROP_OUTSIDE = Repair("drop-outside", "leave out the few rows with values outside the range")
+DROP_RAGGED = Repair("drop-ragged", "leave out the lines with another number of cells")
 DROP_HEADERS = Repair("drop-headers", "leave out the lines that repeat the header")
 PERCENT = Repair("percent", "divide the values by 100")
 SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
@@ -62,7 +63,10 @@ SIGMOID = Repair("sigmoid", "read the value as the logit of class 1 and take its
 
 REPAIRS: Mapping[str, Repair] = {
     r.key: r
-    for r in (RENORMALISE, DROP_MISSING, DROP_OUTSIDE, DROP_HEADERS, PERCENT, SOFTMAX, SIGMOID)
+    for r in (
+        *(RENORMALISE, DROP_MISSING, DROP_OUTSIDE, DROP_RAGGED, DROP_HEADERS),
+        *(PERCENT, SOFTMAX, SIGMOID),
+    )
 }
 
 
