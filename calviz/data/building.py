@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_only, row_blocks
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
@@ -271,6 +271,7 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
+        vars(predictions)["file_rows"] = None if rows is None else read_only(rows)
         self._note_sums(predictions, scores)
         return predictions
 
@@ -578,11 +579,10 @@ class _Builder:
             score = score / 100
             self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
-        problem = roles.Problem(
-            self.table, scores, array, None if keep is None else np.flatnonzero(keep)
-        )
+        rows = None if keep is None else read_only(np.flatnonzero(keep))
+        problem = roles.Problem(self.table, scores, array, rows)
         try:
-            return ConfidencePredictions(
+            predictions = ConfidencePredictions(
                 confidence=array[:, 0],
                 correct=correct,
                 labels=truth,
@@ -593,6 +593,8 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
+        vars(predictions)["file_rows"] = rows
+        return predictions
 
     def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
         n, line = len(fetched.scores[0]), self.table.line

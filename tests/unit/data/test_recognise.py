@@ -335,6 +335,22 @@ def test_percentages_are_read_to_their_last_digit():
     assert found[-1] == pytest.approx(33.33333333333333 / 100, rel=1e-15)
 
 
+CONFIDENCES = "confidence,correct,split\n0.9,1,a\n0.8,,b\n0.7,0,b\n,1,a\n0.95,1,b\n"
+EVENTS = "p,y,split\n0.9,1,a\n0.8,,b\n0.7,0,b\n,1,a\n0.95,1,b\n"
+
+
+@pytest.mark.parametrize("text", [CONFIDENCES, EVENTS])
+def test_rows_keep_their_numbers_of_the_file_where_others_are_left_out(text):
+    data = loaded(text, repair=("drop-missing",)).first
+    assert data.file_rows.tolist() == [0, 2, 4]
+    assert data.split("b").file_rows.tolist() == [2, 4]
+    whole = loaded("\n".join(line for line in text.split("\n") if ",," not in f",{line}")).first
+    assert whole.file_rows is None
+    # They are no content.
+    assert whole.fingerprint() == data.fingerprint()
+    assert whole.has_metrics_of(data)
+
+
 def test_rows_are_left_out_as_mistakes_only_if_they_are_few():
     text = "label,prob\n" + "1,0.9\n0,7\n0,0.2\n" * 10
     with pytest.raises(InputError, match="look like percentages"):
