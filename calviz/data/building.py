@@ -14,15 +14,12 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_onl
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
-from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import labels, roles
 from calviz.data.column_names import is_missing
 from calviz.data.format import (
     AS_ASKED,
-    DROP_MISSING,
-    DROP_OUTSIDE,
     NAMED,
-    PERCENT,
+    REPAIRS,
     Fetched,
     Notice,
     ReadingOptions,
@@ -38,64 +35,6 @@ from calviz.data.labels import as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
-
-# ---- Check whether the logits and the probabilities in a file belong together.
-
-
-#: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
-TOLERANCE = 1e-4
-
-
-def disagreement(probs: FloatArray, logits: FloatArray) -> str:
-    """Return the reason why logits do not belong to the probabilities; empty if they do.
-
-    Parameters
-    ----------
-    probs, logits : ndarray, shape (n, K)
-
-    Returns
-    -------
-    str
-        The end of a sentence about the logits.
-    """
-    if logits.shape != probs.shape:
-        return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
-    largest = 0.0
-    for rows in row_blocks(logits):
-        block = logits[rows]
-        if not np.isfinite(block).all():
-            return "which are not all finite"
-        difference = softmax(block) - probs[rows]
-        largest = max(largest, float(np.abs(difference).max()))
-    return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
-
-
-# ---- Recognise confidences that people and language models state as whole numbers from 0 to 100.
-
-
-#: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
-_LARGEST_SCALE = 10
-PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
-
-
-def are_percentages(confidences: FloatArray) -> bool:
-    """Whether the values can only be percentages: whole numbers from 0 to 100, at least one above 10; NaN is ignored.
-
-    Parameters
-    ----------
-    confidences : ndarray of float, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
-    (True, False, False)
-    """
-    values = confidences[~np.isnan(confidences)]
-    if not values.size or values.min() < 0 or not _LARGEST_SCALE < values.max() <= 100:
-        return False
-    return bool((values == np.round(values)).all())
-
 
 # ---- Build predictions from a table and its layout, with the requested repairs.
 
@@ -260,7 +199,9 @@ class _Builder:
         problem = roles.Problem(self.table, scores, array, rows)
         if scores.kind == "logits":
             problem.check_logits()
-            values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
+            values: dict[str, Any] = {
+                "logits": roles.two_logits(array) if scores.width == 1 else array
+            }
         else:
             values = {"probs": array[:, 0] if scores.width == 1 else array}
         if logits is not None:
@@ -282,7 +223,7 @@ class _Builder:
         probs, others = span(scores.columns), span(scores.logits)
         problem, text = "", f"'{probs}' holds the scores, read as logits; not used: {others}"
         if scores.kind != "logits":
-            problem = disagreement(array, logits)
+            problem = roles.disagreement(array, logits)
             text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
         if problem:
             text = f"'{probs}' holds the scores; not used: {others}, {problem}"
@@ -484,7 +425,7 @@ class _Builder:
     def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
         """Return a mask of the rows without missing values if dropping was requested; raise InputError if a label is missing otherwise."""
         asked = self.options.repair
-        if DROP_MISSING.key not in asked and no_label.any():
+        if "drop-missing" not in asked and no_label.any():
             row = int(no_label.argmax())
             column = self.layout.correct
             right = f", or '{short(column or '')}' does not say whether they were right"
@@ -495,14 +436,14 @@ class _Builder:
                 line=self.table.line(row),
                 column=self.layout.label or self.layout.correct,
                 remedy="fill in the labels, or ask to leave out the rows",
-                repairs=(DROP_MISSING,),
+                repairs=(REPAIRS["drop-missing"],),
             )
         incomplete, odd = np.zeros_like(no_label), np.zeros_like(no_label)
-        most = 100 if PERCENT.key in asked else 1
+        most = 100 if "percent" in asked else 1
         for array in arrays:
-            if DROP_MISSING.key in asked:
+            if "drop-missing" in asked:
                 incomplete |= np.isnan(array).any(axis=1)
-            if DROP_OUTSIDE.key in asked:
+            if "drop-outside" in asked:
                 off = roles.outside(array, most)
                 odd |= off & roles.are_few(off)
         if self.parts:  # models keep the same rows
@@ -520,13 +461,13 @@ class _Builder:
         of = f"of {missing.size:,} rows with"
         if missing.any():
             self._note_repair(
-                f"{DROP_MISSING.key}: {int(missing.sum()):,} {of} missing values were left out"
+                f"drop-missing: {int(missing.sum()):,} {of} missing values were left out"
             )
         if odd.any():
             first = np.flatnonzero(odd)[:NAMED].tolist()
             where = join_places([place(row, self.table.line) for row in first], int(odd.sum()))
             self._note_repair(
-                f"{DROP_OUTSIDE.key}: {int(odd.sum()):,} {of} values not in 0 to {most} were left out: {where}"
+                f"drop-outside: {int(odd.sum()):,} {of} values not in 0 to {most} were left out: {where}"
             )
         self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd)
         return keep
@@ -575,9 +516,9 @@ class _Builder:
                 f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
             )
             self.notices.append(Notice.CONVERTED.finding("info", text))
-        elif "percent" not in self.options.repair and are_percentages(score):
+        elif "percent" not in self.options.repair and roles.are_percentages(score):
             score = score / 100
-            self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
+            self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
         rows = None if keep is None else read_only(np.flatnonzero(keep))
         problem = roles.Problem(self.table, scores, array, rows)
@@ -692,8 +633,3 @@ class _Builder:
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,
         )
-
-
-def two_logits(array: FloatArray) -> FloatArray:
-    """Turn the logit z of class 1, shape (n, 1), into the logits (0, z), shape (n, 2)."""
-    return np.concatenate([np.zeros_like(array), array], axis=1)

@@ -18,7 +18,7 @@ import numpy as np
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, MAX_LINE, InputError
 from calviz.core.words import counted
 from calviz.data.column_names import count_scores, is_missing, whole
-from calviz.data.format import DROP_RAGGED, NAMED, Source, join_places, place, short
+from calviz.data.format import NAMED, REPAIRS, Source, join_places, place, short
 
 # ---- Detection
 
@@ -355,7 +355,7 @@ def ragged_error(lines: list[tuple[int, int]], expected: int, few: bool) -> Inpu
     return InputError(
         f"{ragged_places(lines)}, expected {expected:,}",
         remedy=f"check these lines for a missing or an extra separator{', or ask to leave them out' * few}",
-        repairs=(DROP_RAGGED,) * few,
+        repairs=(REPAIRS["drop-ragged"],) * few,
     )
 
 

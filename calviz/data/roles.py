@@ -9,25 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.errors import Finding, InputError, Repair, Severity
-from calviz.core.probabilities import RENORMALISE
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.errors import Finding, InputError, Severity
+from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
 from calviz.data.column_names import class_key, is_of_first_class
-from calviz.data.format import (
-    DROP_MISSING,
-    DROP_OUTSIDE,
-    NAMED,
-    PERCENT,
-    SIGMOID,
-    SOFTMAX,
-    Column,
-    Notice,
-    ReadingOptions,
-    Table,
-    place,
-    short,
-)
+from calviz.data.format import NAMED, REPAIRS, Column, Notice, ReadingOptions, Table, place, short
 
 ScoreKind = Literal["probabilities", "logits"]
 
@@ -357,6 +344,69 @@ def clearer(
     return float(difference.mean() / error) if error > 0 else 0.0
 
 
+# ---- Check whether the logits and the probabilities in a file belong together.
+
+
+#: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
+TOLERANCE = 1e-4
+
+
+def disagreement(probs: FloatArray, logits: FloatArray) -> str:
+    """Return the reason why logits do not belong to the probabilities; empty if they do.
+
+    Parameters
+    ----------
+    probs, logits : ndarray, shape (n, K)
+
+    Returns
+    -------
+    str
+        The end of a sentence about the logits.
+    """
+    if logits.shape != probs.shape:
+        return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
+    largest = 0.0
+    for rows in row_blocks(logits):
+        block = logits[rows]
+        if not np.isfinite(block).all():
+            return "which are not all finite"
+        difference = softmax(block) - probs[rows]
+        largest = max(largest, float(np.abs(difference).max()))
+    return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
+
+
+# ---- Recognise confidences that people and language models state as whole numbers from 0 to 100.
+
+
+#: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
+_LARGEST_SCALE = 10
+PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
+
+
+def are_percentages(confidences: FloatArray) -> bool:
+    """Whether the values can only be percentages: whole numbers from 0 to 100, at least one above 10; NaN is ignored.
+
+    Parameters
+    ----------
+    confidences : ndarray of float, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
+    (True, False, False)
+    """
+    values = confidences[~np.isnan(confidences)]
+    if not values.size or values.min() < 0 or not _LARGEST_SCALE < values.max() <= 100:
+        return False
+    return bool((values == np.round(values)).all())
+
+
+def two_logits(array: FloatArray) -> FloatArray:
+    """Turn the logit z of class 1, shape (n, 1), into the logits (0, z), shape (n, 2)."""
+    return np.concatenate([np.zeros_like(array), array], axis=1)
+
+
 # ---- Why scores are refused, in sentences
 
 
@@ -456,7 +506,7 @@ class Problem:
                 if nan_rows == rows
                 else "correct the values"
             ),
-            repairs=(DROP_MISSING,) if nan_rows == rows else (),
+            repairs=(REPAIRS["drop-missing"],) if nan_rows == rows else (),
         )
 
     def _not_probabilities(self) -> InputError | None:
@@ -473,16 +523,18 @@ class Problem:
             return self._refused(
                 f"values look like percentages: {int(hundred.sum()):,} rows sum to 100, not 1",
                 "ask to divide them by 100",
-                (PERCENT,),
+                "percent",
             )
         if low < -1e-6:
             row, column = (int(v) for v in np.unravel_index(self.array.argmin(), self.array.shape))
+            few = are_few(outside(self.array, 1))
             return self._refused(
                 f"values from {low:.4g} to {high:.4g} are not probabilities "
                 f"({place(self.original(row), self.table.line)} '{short(self._name(column))}' is "
                 f"{low:.4g})",
-                "declare them as logits if that is what they are",
-                (*[DROP_OUTSIDE] * are_few(outside(self.array, 1)), SOFTMAX),
+                f"{'ask to leave out such rows, or ' * few}declare them as logits if that is what they are",
+                *(["drop-outside"] * few),
+                "softmax",
             )
         if not count:
             return None
@@ -498,7 +550,7 @@ class Problem:
             f"{place(self.original(first), self.table.line)}; values lie in [{low:.4g}, {high:.4g}])",
             "ask to divide every row by its sum"
             + (", or declare the values as logits" if high > 1 else ""),
-            (RENORMALISE, *([SOFTMAX] if high > 1 else [])),
+            *("renormalise", "softmax")[: 1 + (high > 1)],
         )
 
     def _one_column(self, low: float, high: float) -> InputError:
@@ -512,15 +564,18 @@ class Problem:
         largest = float(column[~odd].max(initial=0))
         if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):
             few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most} {first}"
-            look, remedy, repairs = "probabilities", "leave out such rows", [DROP_OUTSIDE]
+            look, remedy, repairs = "probabilities", "leave out such rows", ["drop-outside"]
             if most == 100:
-                look, remedy, repairs = "percentages", f"divide by 100 and {remedy}", [PERCENT, DROP_OUTSIDE]  # fmt: skip
+                look, remedy = "percentages", f"divide by 100 and {remedy}"
+                repairs.insert(0, "percent")
             elif percent:
-                remedy, repairs = f"{remedy}, or divide all by 100", [DROP_OUTSIDE, PERCENT]
+                remedy = f"{remedy}, or divide all by 100"
+                repairs.append("percent")
             return self._refused(
                 f"{lies}: {few}, the others look like {look}",
                 f"correct {'it' if count == 1 else 'them'}, or ask to {remedy}",
-                (*repairs, *[SIGMOID] * (low < 0 or len(odd) < FEWEST_ROWS)),
+                *repairs,
+                *(["sigmoid"] * (low < 0 or len(odd) < FEWEST_ROWS)),
             ).but(row=self.original(row) + 1)
         what = f"{lies} {first}"
         if percent:
@@ -528,8 +583,9 @@ class Problem:
             if high <= 10 and not np.mod(column, 1).any():  # as from 1 to 5
                 look = "percentages or a judge's grades"
                 remedy = f"call the columns of grades and labels 'judge' and 'human', or {remedy}"
-            return self._refused(f"{what}: values look like {look}", remedy, (PERCENT,))
-        return self._refused(what, "declare it as a logit if it is one", (SIGMOID,))
+            return self._refused(f"{what}: values look like {look}", remedy, "percent")
+        return self._refused(what, "declare it as a logit if it is one", "sigmoid")
 
-    def _refused(self, what: str, remedy: str, repairs: tuple[Repair, ...]) -> InputError:
+    def _refused(self, what: str, remedy: str, *keys: str) -> InputError:
+        repairs = [REPAIRS[key] for key in keys]
         return InputError(what, remedy=remedy, repairs=repairs, placed=True)

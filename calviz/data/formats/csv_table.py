@@ -45,11 +45,10 @@ from calviz.data.csv_dialect import (
 )
 from calviz.data.format import (
     AS_ASKED,
-    DROP_HEADERS,
-    DROP_RAGGED,
     HEAD_BYTES,
     MISSING_WORDS,
     NAMED,
+    REPAIRS,
     Column,
     Fetched,
     Notice,
@@ -326,7 +325,7 @@ class CsvTable(Table):
         places = [[place[j] for j in group] for group in blocks]
         texts = sorted({index[c] for c in columns})
         dtype = self._float_type(len(numbers))
-        skips = DROP_RAGGED.key in self.source.options.repair
+        skips = "drop-ragged" in self.source.options.repair
         parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read, skips)
         arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
@@ -343,7 +342,7 @@ class CsvTable(Table):
         if parser.ragged:
             lines = counted(len(parser.ragged), "line")
             self._note_repair(
-                f"{DROP_RAGGED.key}: {lines} with another number of cells left out: {ragged_places(parser.ragged)}"
+                f"drop-ragged: {lines} with another number of cells left out: {ragged_places(parser.ragged)}"
             )
         if not parser.cells.rows:
             raise no_rows("there is a header but no rows of data")
@@ -417,10 +416,12 @@ class CsvTable(Table):
         lines = [line for line, row in rows if self._again.fullmatch(row)]
         places = join_places([f"{line:,}" for line in lines[:NAMED]], len(lines))
         text = f"{counted(len(lines), 'line repeats', 'lines repeat')} the header ({places})"
-        if DROP_HEADERS.key not in self.source.options.repair:
+        if "drop-headers" not in self.source.options.repair:
             remedy = "delete them, or ask to leave them out"
-            raise InputError(f"{text}, as in joined files", remedy=remedy, repairs=(DROP_HEADERS,))
-        self._note_repair(f"{DROP_HEADERS.key}: {text}: left out")
+            raise InputError(
+                f"{text}, as in joined files", remedy=remedy, repairs=(REPAIRS["drop-headers"],)
+            )
+        self._note_repair(f"drop-headers: {text}: left out")
 
     def _note_repair(self, text: str) -> None:
         if (told := Notice.REPAIRED.finding("warning", f"{AS_ASKED}{text}")) not in self.notices:
