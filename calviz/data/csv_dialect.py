@@ -535,10 +535,10 @@ def _is_ascii_without_nul(block: bytes) -> bool:
     return bool(block) and bool(np.frombuffer(block, dtype=np.int8).min() > 0)
 
 
-def line_in(block: bytes, row: int, separator: str, cells: int) -> int:
-    """Return the 1-based line at which 0-based row `row` of a block begins; records with other than so many cells are no rows."""
-    every = numbered_records(block.decode(errors="replace"), separator)
-    rows = ((line, record) for line, record in every if is_row(record, cells))
+def line_in(block: bytes, row: int, dialect: Dialect) -> int:
+    """Return the 1-based line at which 0-based row `row` of a block begins; records with another number of cells are no rows."""
+    every = numbered_records(block.decode(errors="replace"), dialect.separator)
+    rows = ((line, record) for line, record in every if is_row(record, len(dialect.names)))
     line, record = next(islice(rows, row, None))
     # For a record that spans several lines, the first one.
     return line - sum(cell.count("\n") for cell in record)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -132,14 +131,14 @@ class _Decoder:
         return indices if np.array_equal(indices, values) else None
 
     def look_at(self, factor: Factor, named: tuple[str, ...]) -> None:
-        """Take the labels of a column; `named` are classes that are none of the words for a missing label."""
-        self.factor = factor
+        """Take the labels of a column, the most frequent first; `named` are classes that are none of the words for a missing label."""
+        self.factor, self.rows = factor, [*factor.counts().values()]
         self.levels = [level.strip() for level in factor.levels]
         words = {c.casefold() for c in named}
         self.known = [
             j
-            for j, level in enumerate(self.levels)
-            if not is_missing(level) or (level and level.casefold() in words)
+            for j in sorted(range(len(self.levels)), key=lambda j: -self.rows[j])
+            if not is_missing(level := self.levels[j]) or (level and level.casefold() in words)
         ]
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
@@ -175,25 +174,12 @@ class _Decoder:
     ) -> Labels:
         out = np.full(len(self.levels), -1, dtype=np.int32)
         out[self.known] = codes
-        joined = "; ".join(self._joined(codes)) if len({*codes}) < len(codes) else ""
+        spelled: dict[int, list[str]] = {}
+        for j, code in zip(self.known, codes, strict=True):
+            if self.rows[j] and whole(text := self.levels[j]) is None:
+                spelled.setdefault(code, []).append(f"'{short(text)}' ({self.rows[j]:,})")
+        joined = "; ".join(", ".join(texts) for texts in spelled.values() if len(texts) > 1)
         return Labels(out[self.factor.codes], form, names, notice, joined)
-
-    def _joined(self, codes: Sequence[int]) -> Iterator[str]:
-        """The spellings of each class that has several, with their rows, the most frequent one first."""
-        of: dict[int, dict[str, int]] = {}
-        for j, code in sorted(
-            zip(self.known, codes, strict=True), key=lambda each: -self._rows[each[0]]
-        ):
-            if self._rows[j] and whole(self.levels[j]) is None:
-                of.setdefault(code, {}).setdefault(self.levels[j], self._rows[j])
-        for rows in of.values():
-            if len(rows) > 1:
-                yield ", ".join(f"'{short(text)}' ({n:,})" for text, n in rows.items())
-
-    @cached_property
-    def _rows(self) -> list[int]:
-        """The rows of each level."""
-        return [*self.factor.counts().values()]
 
     def _by_name(self) -> Labels | None:
         if not self.class_names:
@@ -237,8 +223,7 @@ class _Decoder:
         return self._labels([v - base for v in values], form, names, notice)
 
     def _by_pair(self, names: tuple[str, ...]) -> Labels | None:
-        by_rows = sorted(self.known, key=self._rows.__getitem__)
-        words = {class_key(self.levels[j]): self.levels[j] for j in by_rows}  # the usual spelling
+        words = {class_key(text): text for text in reversed(self.texts)}  # the usual spellings
         event = event_of(words)
         if event is None:
             return None

@@ -248,7 +248,7 @@ class BlockParser:
             if not record or (len(record) == 1 and not record[0].strip() and k > 1):
                 continue
             if is_row(record, k):
-                rows.append(record[:k])
+                rows.append(record[:k] if len(record) > k else record)
             else:
                 ragged.append((reader.line_num, len(record)))
         if ragged:
@@ -375,9 +375,7 @@ class CsvTable(Table):
         line, first_row = self.dialect.skip, 0
         for block, rows in zip(self._blocks(), self._rows_of_block, strict=False):
             if row < first_row + rows:
-                return line + line_in(
-                    block, row - first_row, self.dialect.separator, len(self.dialect.names)
-                )
+                return line + line_in(block, row - first_row, self.dialect)
             first_row += rows
             line += block.count(b"\n")
         return None
