@@ -188,6 +188,7 @@ def open_file(
 ) -> OpenFile | UnreadableFile:
     """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`.
 
+    How a link reads its file, such as a division by 100, is not for another file, which is read afresh.
     With `stays`, the open file of this key stays the current one, also where this one is read only after a question.
     """
     link, asked_about = waiting_link(), unreadable_file()
@@ -197,11 +198,14 @@ def open_file(
     if options is None and link is not None:
         of_link = decode_options(link.query.get(READING, ""))
     options = options or of_link
+    by_link = options is of_link and bool(changed_options(of_link))
     try:
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
+        if by_link and link is not None and key != link.key:
+            raise OptionError("it is another one.")
     except CalvizError as error:
-        if isinstance(error, OptionError) and options is of_link and changed_options(of_link):
+        if by_link:
             queue_note(f"The file is not read as the link says: {error}")
             return open_file(name, source, ReadingOptions(), stays=stays)
         asked = (error.repairs, error.readings) if isinstance(error, InputError) else ((), ())

@@ -271,6 +271,21 @@ def test_a_link_that_names_columns_of_another_file_is_said_not_to_fit():
     assert "reading" not in app.query_params
 
 
+@pytest.mark.slow
+def test_how_a_link_reads_its_file_is_for_that_file_only():
+    link = (
+        f"reading={encode_options(ReadingOptions(class_names=('fox', 'dog', 'cat'), label_base=1))}"
+    )
+    for digest in ("0123456789abcdef", read(GOOD, name="mine.csv").digest[:DIGEST_LENGTH]):
+        app = open_page(f"data={digest}&{link}")
+        drop(app, "mine.csv", GOOD)
+        notes = [plain(note.value) for note in quiet(app).info]
+        (entry,) = app.session_state["calviz.files"].values()
+        is_own = digest == entry.key
+        assert (entry.options == ReadingOptions()) is not is_own
+        assert any("not read as the link says: it is another one" in n for n in notes) is not is_own
+
+
 def test_a_link_that_waits_can_be_left():
     app = quiet(open_page("data=0123456789abcdef"))
     next(b for b in app.button if "sample" in b.label).click().run()
