@@ -167,7 +167,7 @@ def select(key: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class UnreadableFile:
-    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`."""
+    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`; `asks`: it is a question."""
 
     title: str
     source: FileSource
@@ -177,6 +177,7 @@ class UnreadableFile:
     readings: tuple[Reading, ...] = ()
     first_rows: FirstRows | None = None
     stays: str | None = None
+    asks: bool = False
 
 
 def open_file(
@@ -212,8 +213,10 @@ def open_file(
         rows = None
         with suppress(CalvizError):
             rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
+        answered = rows is not None and not rows.missing  # by the roles that are guessed
+        asks = bool(asked[1]) or (answered and getattr(error, "asks", False))
         failure = UnreadableFile(
-            name or "several files", source, options, str(error), *asked, rows, stays
+            name or "several files", source, options, str(error), *asked, rows, stays, asks
         )
         st.session_state[_UNREADABLE] = failure
         return failure

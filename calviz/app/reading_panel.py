@@ -50,7 +50,7 @@ def draw_page() -> None:
     failure = open_files.unreadable_file()
     assert failure is not None
     name = md(failure.title, 60)
-    asks = "How is {} to be read?" if failure.readings else "{} could not be read"
+    asks = "How is {} to be read?" if failure.asks else "{} could not be read"
     st.title(asks.format(name), anchor=False)
     draw_failure()
 
@@ -60,7 +60,7 @@ def draw_failure() -> None:
     failure = open_files.unreadable_file()
     if failure is None:
         return
-    if failure.readings:
+    if failure.asks:
         st.warning(md(failure.message, 2_000), icon=":material/help:")
     else:
         st.error(md(failure.message, 2_000), icon=":material/error:")

@@ -587,9 +587,11 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
         return InputError(
             f"there are no columns that add up to 1 in every row, as probabilities do{present}",
             remedy="say which columns hold the scores, and whether they are logits",
+            asks=True,
         )
     return InputError(
         f"there are no probability {word}s{present}",
+        asks=True,
         remedy=(
             "name the array 'probs' or 'logits', or say which one holds the scores"
             if view.table.arrays

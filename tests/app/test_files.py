@@ -438,7 +438,9 @@ def test_a_file_to_compare_with_does_not_become_the_judged_one_by_an_answer():
 @pytest.mark.slow
 def test_a_refused_file_is_read_by_the_roles_of_its_columns():
     app = upload(open_page(page="data"), "logits.csv", LOGITS)
-    assert len(app.error) == 1
+    # The roles below the rows answer it.
+    assert (len(app.error), len(app.warning)) == (0, 1)
+    assert "say which columns hold the scores" in plain(app.warning[0].value)
     assert len(app.table) == 4
     # As shown, the scores are taken for probabilities, and what they may be is offered.
     press(app, "Read it like this")
