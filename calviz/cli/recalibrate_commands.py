@@ -345,7 +345,6 @@ def expected(
     """
     from calviz import expected
     from calviz.comparison.fitting import reading_for_map
-    from calviz.data.format import DROP_MISSING
     from calviz.data.loaded import ReadingForMap
 
     if map is not None and labelled_split is not None:
@@ -361,7 +360,7 @@ def expected(
             rows.split(labelled_split)  # refused if there is none
             assert rows.splits is not None
             rows = rows.take(~rows.splits.mask(labelled_split))
-            complete = replace(reading, repair=(*reading.repair, DROP_MISSING.key))
+            complete = replace(reading, repair=(*reading.repair, "drop-missing"))
             again = read_file(file, complete)
             labelled = again.models[chosen_model(again, model)].split(labelled_split)
         result = expected(

@@ -31,12 +31,15 @@ class Labels:
         The class names, filled in from the labels where possible.
     notice : str
         Remark about how the labels were read; empty if there is none.
+    joined : str
+        The spellings that are read as one class; empty if each class has one.
     """
 
     indices: IntArray
     form: str
     class_names: tuple[str, ...]
     notice: str = ""
+    joined: str = ""
 
     @property
     def missing(self) -> BoolArray:
@@ -48,7 +51,7 @@ class Labels:
         indices = np.where(self.missing, self.indices, 1 - self.indices)
         first, second = self.class_names
         notice = f"'{short(column)}' was read as the score of class '{short(first)}'"
-        return Labels(indices, self.form, (second, first), notice)
+        return Labels(indices, self.form, (second, first), notice, self.joined)
 
 
 def decode(
@@ -128,14 +131,14 @@ class _Decoder:
         return indices if np.array_equal(indices, values) else None
 
     def look_at(self, factor: Factor, named: tuple[str, ...]) -> None:
-        """Take the labels of a column; `named` are classes that are none of the words for a missing label."""
-        self.factor = factor
+        """Take the labels of a column, the most frequent first; `named` are classes that are none of the words for a missing label."""
+        self.factor, self.rows = factor, [*factor.counts().values()]
         self.levels = [level.strip() for level in factor.levels]
         words = {c.casefold() for c in named}
         self.known = [
             j
-            for j, level in enumerate(self.levels)
-            if not is_missing(level) or (level and level.casefold() in words)
+            for j in sorted(range(len(self.levels)), key=lambda j: -self.rows[j])
+            if not is_missing(level := self.levels[j]) or (level and level.casefold() in words)
         ]
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
@@ -171,7 +174,12 @@ class _Decoder:
     ) -> Labels:
         out = np.full(len(self.levels), -1, dtype=np.int32)
         out[self.known] = codes
-        return Labels(out[self.factor.codes], form, names, notice)
+        spelled: dict[int, list[str]] = {}
+        for j, code in zip(self.known, codes, strict=True):
+            if self.rows[j] and whole(text := self.levels[j]) is None:
+                spelled.setdefault(code, []).append(f"'{short(text)}' ({self.rows[j]:,})")
+        joined = "; ".join(", ".join(texts) for texts in spelled.values() if len(texts) > 1)
+        return Labels(out[self.factor.codes], form, names, notice, joined)
 
     def _by_name(self) -> Labels | None:
         if not self.class_names:
@@ -215,7 +223,7 @@ class _Decoder:
         return self._labels([v - base for v in values], form, names, notice)
 
     def _by_pair(self, names: tuple[str, ...]) -> Labels | None:
-        words = {class_key(text): text for text in self.texts}
+        words = {class_key(text): text for text in reversed(self.texts)}  # the usual spellings
         event = event_of(words)
         if event is None:
             return None

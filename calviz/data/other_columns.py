@@ -356,13 +356,13 @@ def time_column(view: TableView, used: set[str]) -> str | None:
         column = view.plain.get(name)
         if holds_dates(column):
             return column
-    candidates = []
-    for usual, name in view.plain.items():
-        words = set(usual.split("_"))
-        dated = words & column_names.TIME_WORDS or usual.endswith("datum")
-        if dated and not words & column_names.NO_TIME_WORDS:
-            candidates += [name] if holds_dates(name) else []
-    return candidates[0] if len(candidates) == 1 else None
+    for known in column_names.TIME_WORDS:
+        words = {name: {*usual.split("_")} for usual, name in view.plain.items()}
+        dated = [name for name in words if words[name] & known or plain(name).endswith("datum")]
+        dated = [n for n in dated if not words[n] & column_names.NO_TIME_WORDS and holds_dates(n)]
+        if dated:
+            return dated[0] if len(dated) == 1 else None
+    return None
 
 
 #: Fewest distinct values of a column that is suggested as clusters: resampling three sites says nothing about others.
