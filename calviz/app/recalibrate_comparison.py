@@ -549,8 +549,8 @@ def _differences(suffix: str, settings: Settings) -> Iterator[str]:
     if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
         yield f"In the file, {', '.join(renamed)}."
     for repair in loaded.repairs_made:
-        if repair.startswith("drop-missing: "):
-            yield f"{repair.removeprefix('drop-missing: ')} and are not in the file."
+        if repair.startswith("drop-"):
+            yield f"Not in the file: {repair.partition(': ')[2]}."
 
 
 #: Reading options that are about the scores alone: new predictions have no labels yet.

@@ -102,6 +102,9 @@ def decode(
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
+_NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
+
+
 @dataclass(eq=False)
 class _Decoder:
     """What is known of the classes, and the distinct labels of a column."""
@@ -140,6 +143,10 @@ class _Decoder:
             for j in sorted(range(len(self.levels)), key=lambda j: -self.rows[j])
             if not is_missing(level := self.levels[j]) or (level and level.casefold() in words)
         ]
+        if self.k == 2 and len(self.known) == 3:  # a third word may say that nobody knows
+            texts = [self.levels[j].casefold() for j in self.known]
+            said = zip(self.known, texts, strict=True)
+            self.known = [j for j, text in said if text in words or text not in _NOBODY_KNOWS]
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
         self.texts = [self.levels[j] for j in self.known]

@@ -1028,3 +1028,18 @@ def test_spellings_of_a_class_are_joined_under_the_usual_one_and_said(header, se
 def test_one_spelling_of_each_class_needs_no_words(labels):
     text = "truth,score\n" + "".join(f"{y},0.{3 + i}\n" for i, y in enumerate(labels * 9) if i < 7)
     assert not any("spelling" in text for text in notices(loaded(text), "DATA007"))
+
+
+def test_a_third_word_that_says_that_nobody_knows_is_a_missing_label():
+    rows = ["yes,0.9", "no,0.2"] * 20 + ["Unknown,0.5"]
+    with pytest.raises(InputError, match="1 of 41 rows have no label") as asked:
+        loaded("\n".join(["truth,score", *rows]))
+    assert asked.value.row == 41
+    found = loaded("\n".join(["truth,score", *rows]), repair=("drop-missing",)).first
+    assert (found.class_names, found.n) == (("no", "yes"), 40)
+    # Beside one other word it is a class of its own, and so it is where a column has its name.
+    with pytest.raises(InputError, match="nothing says which class"):
+        loaded("\n".join(["truth,score", *["known,0.9", "unknown,0.2"] * 20]))
+    three = ["yes,0.2,0.2,0.6", "no,0.7,0.2,0.1", "unknown,0.2,0.5,0.3"]
+    named = loaded("\n".join(["truth,p_no,p_unknown,p_yes", *three])).first
+    assert named.class_names == ("no", "unknown", "yes")
