@@ -384,17 +384,19 @@ def test_a_confidence_that_is_refused_is_named_by_its_row_of_the_file():
 
 
 def test_sums_that_are_off_are_told_of_the_model_they_belong_to() -> None:
-    rows = ".5,.499,.5,.5\n.4,.599,.3,.701\n"
+    rows = ".5,.498,.5,.5\n.4,.598,.3,.702\n"
     file = loaded(
         "label,m1:a,m1:b,m2:a,m2:b\n"
         + "".join(f"{'ab'[j]},{row}\n" for j, row in enumerate(rows.splitlines()))
     )
     assert list(file.models) == ["m1", "m2"]
     first, second = notices(file, "DATA006")
-    assert first.startswith("'m1': 2 of 2 rows sum to 0.999")
-    assert second.startswith("'m2': 1 of 2 rows sum to 1 … 1.001")
-    (alone,) = notices(loaded("label,p_a,p_b\na,.5,.499\nb,.4,.6\n"), "DATA006")
-    assert alone.startswith("1 of 2 rows sum to 0.999 … 1 ")
+    assert first.startswith("'m1': 2 of 2 rows sum to 0.998")
+    assert second.startswith("'m2': 1 of 2 rows sum to 1 … 1.002")
+    (alone,) = notices(loaded("label,p_a,p_b\na,.5,.498\nb,.4,.6\n"), "DATA006")
+    assert alone.startswith("1 of 2 rows sum to 0.998 … 1 ")
+    # As far off as three decimals may be.
+    assert not notices(loaded("label,p_a,p_b,p_c\na,.333,.333,.333\nb,.4,.301,.3\n"), "DATA006")
 
 
 def test_repairs_compute_what_they_say() -> None:
