@@ -543,12 +543,13 @@ class _Builder:
         names: tuple[str, ...] = ()
         missing = np.zeros(n, dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
-            truth, predicted, names = joint_classes(
+            truth, predicted, names, joined = joint_classes(
                 fetched.columns[self.layout.label],
                 fetched.columns[layout.predicted],
                 self.options.class_names or self.table.class_names,
             )
             missing |= (truth < 0) | (predicted < 0)
+            self.notices += joined
         if layout.correct is not None:
             values = one_dimensional(fetched.columns[layout.correct])
             decoded = labels.decode(values, 2, name=layout.correct, line=line)
@@ -556,8 +557,7 @@ class _Builder:
             form = f"'{short(layout.correct)}' says whether it was right"
             missing |= decoded.missing
         else:
-            assert truth is not None
-            assert predicted is not None
+            assert truth is not None and predicted is not None
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
         return _Right(correct, missing, form, truth, predicted, names)
 
