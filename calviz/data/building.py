@@ -538,10 +538,9 @@ class _Builder:
         return predictions
 
     def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
-        n, line = len(fetched.scores[0]), self.table.line
         truth = predicted = None
         names: tuple[str, ...] = ()
-        missing = np.zeros(n, dtype=bool)
+        missing = np.zeros(len(fetched.scores[0]), dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
             truth, predicted, names, joined = joint_classes(
                 fetched.columns[self.layout.label],
@@ -552,12 +551,13 @@ class _Builder:
             self.notices += joined
         if layout.correct is not None:
             values = one_dimensional(fetched.columns[layout.correct])
-            decoded = labels.decode(values, 2, name=layout.correct, line=line)
+            decoded = labels.decode(values, 2, name=layout.correct, line=self.table.line)
             correct = decoded.indices == 1
             form = f"'{short(layout.correct)}' says whether it was right"
             missing |= decoded.missing
         else:
-            assert truth is not None and predicted is not None
+            assert truth is not None
+            assert predicted is not None
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
         return _Right(correct, missing, form, truth, predicted, names)
 
