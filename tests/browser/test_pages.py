@@ -369,7 +369,19 @@ def test_a_page_fits_a_phone(path, view):
         assert wide == [0, 0], dark
 
 
-def test_each_tap_selects_the_bin_that_it_points_at(view):
+def _swipe(page, x, y, up):
+    """Move a finger up from a place, as a screen reports it."""
+    finger = page.context.new_cdp_session(page)
+    for kind, at in (
+        ("touchStart", [0]),
+        *(("touchMove", [up * step / 10]) for step in range(1, 11)),
+        ("touchEnd", []),
+    ):
+        points = [{"x": x, "y": y - far} for far in at]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def test_a_swipe_over_a_diagram_scrolls_and_each_tap_selects_the_bin_that_it_points_at(view):
     tab = view(width=390, height=1400, stranger=True).open("/reliability")
     page = tab.page
     # Until the page knows its width it is drawn for a large screen, and once more for this one: a tap in between meets neither.
@@ -379,6 +391,10 @@ def test_each_tap_selects_the_bin_that_it_points_at(view):
     # No column of their table is cut.
     hidden = "t => t.scrollWidth - t.clientWidth"
     assert page.locator(".dvn-scroller").first.evaluate(hidden) <= 0
+    box = waiting.at_rest(page, bins.nth(5).bounding_box)
+    _swipe(page, box["x"] + box["width"] / 2, box["y"] + 60, up=200)
+    down = "document.querySelector('[data-testid=stMain]').scrollTop"
+    assert waiting.in_the_end(page, lambda: page.evaluate(down), lambda far: far > 100) > 100
     for place, number in ((9, 14), (5, 10)):
         box = waiting.at_rest(page, bins.nth(place).bounding_box)
         page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
