@@ -78,6 +78,8 @@ export default function ({ parentElement, data, setStateValue }) {
     const link = event.target.closest("a[data-testid*=Nav]");
     if (link && !(link.search && link.matches("[data-testid^=stPage]"))) link.search = here().search;
     if (link && (event.ctrlKey || event.metaKey || event.shiftKey) && event.type === "click") event.stopPropagation();
+    // Streamlit closes the drawer for the browser of a phone only; for any, if something beside it is pressed.
+    else if (link && event.type === "click") setTimeout(() => main.dispatchEvent(new MouseEvent("mousedown", { bubbles: true })), 100);
   };
   const kinds = ["pointerdown", "keydown", "click"];
   for (const kind of kinds) document.addEventListener(kind, carry, true);

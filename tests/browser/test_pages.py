@@ -369,18 +369,6 @@ def test_a_page_fits_a_phone(path, view):
         assert wide == [0, 0], dark
 
 
-def _swipe(page, x, y, up):
-    """Move a finger up from a place, as a screen reports it."""
-    finger = page.context.new_cdp_session(page)
-    for kind, at in (
-        ("touchStart", [0]),
-        *(("touchMove", [up * step / 10]) for step in range(1, 11)),
-        ("touchEnd", []),
-    ):
-        points = [{"x": x, "y": y - far} for far in at]
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-
 def test_a_swipe_over_a_diagram_scrolls_and_each_tap_selects_the_bin_that_it_points_at(view):
     tab = view(width=390, height=1400, stranger=True).open("/reliability")
     page = tab.page
@@ -392,13 +380,48 @@ def test_a_swipe_over_a_diagram_scrolls_and_each_tap_selects_the_bin_that_it_poi
     hidden = "t => t.scrollWidth - t.clientWidth"
     assert page.locator(".dvn-scroller").first.evaluate(hidden) <= 0
     box = waiting.at_rest(page, bins.nth(5).bounding_box)
-    _swipe(page, box["x"] + box["width"] / 2, box["y"] + 60, up=200)
+    devtools = page.context.new_cdp_session(page)
+    x, y = box["x"] + box["width"] / 2, box["y"] + 60
+    # The finger rests before it is lifted: what is thrown rolls on.
+    for kind, up in (("Start", 0), *(("Move", min(20 * i, 200)) for i in range(20)), ("End", None)):
+        points = [] if up is None else [{"x": x, "y": y - up}]
+        devtools.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+        page.wait_for_timeout(20)
     down = "document.querySelector('[data-testid=stMain]').scrollTop"
     assert waiting.in_the_end(page, lambda: page.evaluate(down), lambda far: far > 100) > 100
     for place, number in ((9, 14), (5, 10)):
         box = waiting.at_rest(page, bins.nth(place).bounding_box)
         page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
         page.wait_for_url(f"**selected=bins~{number}")
+
+
+def test_the_drawer_of_a_narrow_window_takes_the_focus_only_while_it_is_open(view):
+    page = view(width=390, height=844).open("/data").page
+    drawer, menu = page.get_by_test_id("stSidebar"), page.get_by_test_id("stExpandSidebarButton")
+    page.get_by_role("button", name="Keyboard", exact=True).wait_for()
+    rooms = drawer.locator("a")
+    for state in ("attached", "hidden"):
+        rooms.first.wait_for(state=state)
+    at = "() => document.activeElement.getBoundingClientRect().x"
+    reached = []
+    while not menu.evaluate("button => button === document.activeElement"):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(at))
+        assert len(reached) < 5, reached
+    assert min(reached) >= 0
+    page.keyboard.press("Enter")
+    drawer.locator("a:focus").wait_for()
+    page.keyboard.press("Escape")
+    menu.and_(page.locator(":focus")).wait_for()
+    # A click beside it, and a room that is chosen, close it too.
+    menu.click()
+    rooms.last.wait_for()
+    page.mouse.click(380, 600)
+    rooms.last.wait_for(state="hidden")
+    menu.click()
+    rooms.filter(has_text="Report").click()
+    page.wait_for_url("**/report**")
+    rooms.last.wait_for(state="hidden")
 
 
 def test_rows_that_were_asked_for_stand_above_the_diagram_on_a_phone(view):
