@@ -73,7 +73,8 @@ def draw_foot() -> None:
     with st.container(
         horizontal=True, gap="medium", vertical_alignment="center", key="calviz.foot"
     ):
-        st.caption(screen.stays_here(), width="content")
+        stays = "Your data stay on the machine that runs calviz; nothing is sent on."
+        st.caption(stays, width="content")
         st.page_link(navigation.link("learn"), label="Learn: words and how it is computed")
         draw_shortcuts()
 

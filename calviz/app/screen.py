@@ -62,12 +62,6 @@ def host() -> str | None:
     return urlsplit(st.context.url or "").hostname
 
 
-def stays_here() -> str:
-    """Say where the data stay."""
-    place = "machine" if host() in LOOPBACK else "server"
-    return f"Your data stay on this {place}; nothing is sent anywhere."
-
-
 # ---- Figures
 
 SelectionMode = Literal["points", "box"]

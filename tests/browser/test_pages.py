@@ -482,7 +482,7 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
         assert box["y"] + box["height"] <= 900, part
     assert tab.page.locator("[data-testid=stHeaderLogo], [data-testid*=Logo]").count()
     assert tab.page.locator("[data-testid=stMetric]").count() == 3
-    tab.expect("Your data stay on this machine")
+    tab.expect("Your data stay on the machine that runs calviz")
     verdict = tab.page.locator("h1").first.inner_text()
     assert "points" in verdict or "calibrat" in verdict
     assert len(verdict.split()) <= 15
