@@ -248,7 +248,7 @@ def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
     subject = Subject(Sample(p, resamples=50), title="A model")
     path.write_text(compose(subject, date="").html(), encoding="utf-8")
     page = browser.new_page()
-    for width in (1440, 390):
+    for width in (1440, 390, 360):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(path.as_uri())
         page.locator(".chart .main-svg").last.wait_for()
