@@ -90,9 +90,8 @@ def _data_set() -> None:
         for key, name in names.items()
     }
     rows = counted(loaded.recognition.rows, "row")
-    chip = f"{md(shorten(entry.title, _FITS))} · {rows}"
-    if screen.page_width() is not None:
-        chip = md(shorten(entry.title, _FITS_PHONE))
+    phone = screen.page_width() is not None
+    chip = md(shorten(entry.title, _FITS_PHONE if phone else _FITS)) + f" · {rows}" * (not phone)
     with st.popover(chip, icon=":material/description:"):
         st.session_state[_PICK] = open_files.current_key()
         st.selectbox(
