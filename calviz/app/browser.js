@@ -16,7 +16,8 @@ export default function ({ parentElement, data, setStateValue }) {
     button.dataset.link = url.href;
     try {
       await navigator.clipboard.writeText(url.href);
-      caption.textContent = "Link copied";
+      // Where nothing hovers, nobody reads the button's title.
+      caption.textContent = matchMedia("(hover: none)").matches ? "Link copied: it holds no data" : "Link copied";
       button.dataset.busy = "1";
       setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
     } catch {
