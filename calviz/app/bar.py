@@ -60,6 +60,12 @@ def draw_bar(page: str) -> None:
             with st.popover("Pictures", icon=":material/image:"):
                 screen.draw_picture_choices()
         screen.draw_link_buttons()
+        # Where no rows are left, the page says so.
+        with suppress(CalvizError):
+            if phone:
+                usual = chosen.reduction == Reduction.default(chosen.whole)
+                words = chosen.rows_words if usual else chosen.words
+                st.caption(f"{words} · {chosen.bins_words}")
 
 
 def draw_foot() -> None:
@@ -67,7 +73,8 @@ def draw_foot() -> None:
     with st.container(
         horizontal=True, gap="medium", vertical_alignment="center", key="calviz.foot"
     ):
-        st.caption(screen.stays_here(), width="content")
+        stays = "Your data stay on the machine that runs calviz; nothing is sent on."
+        st.caption(stays, width="content")
         st.page_link(navigation.link("learn"), label="Learn: words and how it is computed")
         draw_shortcuts()
 
@@ -83,9 +90,8 @@ def _data_set() -> None:
         for key, name in names.items()
     }
     rows = counted(loaded.recognition.rows, "row")
-    chip = f"{md(shorten(entry.title, _FITS))} · {rows}"
-    if screen.page_width() is not None:
-        chip = md(shorten(entry.title, _FITS_PHONE))
+    phone = screen.page_width() is not None
+    chip = md(shorten(entry.title, _FITS_PHONE if phone else _FITS)) + f" · {rows}" * (not phone)
     with st.popover(chip, icon=":material/description:"):
         st.session_state[_PICK] = open_files.current_key()
         st.selectbox(

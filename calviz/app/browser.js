@@ -16,7 +16,8 @@ export default function ({ parentElement, data, setStateValue }) {
     button.dataset.link = url.href;
     try {
       await navigator.clipboard.writeText(url.href);
-      caption.textContent = "Link copied";
+      // Where nothing hovers, nobody reads the button's title.
+      caption.textContent = matchMedia("(hover: none)").matches ? "Link copied: it holds no data" : "Link copied";
       button.dataset.busy = "1";
       setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
     } catch {
@@ -66,16 +67,20 @@ export default function ({ parentElement, data, setStateValue }) {
   };
   const timer = setInterval(look, 700);
   look();
-  // Plotly takes a tap for a click on what was last pointed at, which on a screen without a pointer is what was tapped before.
-  const point = ({ target, touches: [{ clientX, clientY }] }) => {
-    if (target.closest(".js-plotly-plot")) target.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX, clientY }));
+  // Plotly takes every touch of a figure that selects for a drag, and the page does not scroll. Where it sees no touch, a swipe scrolls and a
+  // tap becomes the click of a mouse; where a drag picks a range, it has to see them.
+  const leave = (event) => {
+    const figure = event.target.closest(".js-plotly-plot");
+    if (figure && figure.layout?.dragmode !== "select") event.stopPropagation();
   };
-  document.addEventListener("touchstart", point, true);
+  document.addEventListener("touchstart", leave, { capture: true, passive: true });
   // Streamlit's links to rooms carry no query, and it keeps the browser from opening a link in a tab of its own.
   const carry = (event) => {
     const link = event.target.closest("a[data-testid*=Nav]");
     if (link && !(link.search && link.matches("[data-testid^=stPage]"))) link.search = here().search;
     if (link && (event.ctrlKey || event.metaKey || event.shiftKey) && event.type === "click") event.stopPropagation();
+    // Streamlit closes the drawer for the browser of a phone only; for any, if something beside it is pressed.
+    else if (link && event.type === "click") setTimeout(() => main.dispatchEvent(new MouseEvent("mousedown", { bubbles: true })), 100);
   };
   const kinds = ["pointerdown", "keydown", "click"];
   for (const kind of kinds) document.addEventListener(kind, carry, true);
@@ -97,7 +102,7 @@ export default function ({ parentElement, data, setStateValue }) {
   } catch { /* without storage a reload forgets the files, and other tabs do not find them */ }
   return () => {
     clearInterval(timer);
-    document.removeEventListener("touchstart", point, true);
+    document.removeEventListener("touchstart", leave, true);
     for (const kind of kinds) document.removeEventListener(kind, carry, true);
   };
 }

@@ -139,6 +139,9 @@ def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: Selectio
     # The interval of all rows is given by the verdict, which computes it in another way.
     bare = {name for name in parts if rule.by_outcome or name == session.ALL_ROWS}
     table = parts_table(settings, parts, bare)
+    if screen.page_width() is not None and len(parts) < 3:
+        # A phone has room for two parts beside each other, not for all their numbers.
+        table = table.set_index("").T.reset_index(names="")
     right = dict.fromkeys(table.columns[1:], tables_and_cards.RIGHT)
     screen.table(table, alt="The selected rows beside others", column_config=right)
     st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)

@@ -57,15 +57,16 @@ def wider() -> int:
     return 150 * (width_class() == "wide")
 
 
+def rare_choices(**options: Any) -> Any:
+    """Return the place of choices that are rarely changed: on a phone behind a button, so that the answer comes first; else a row."""
+    if page_width() is not None:
+        return st.popover("Choices", icon=":material/tune:")
+    return st.container(horizontal=True, **options)
+
+
 def host() -> str | None:
     """Return the host in the address of the page; None if the address is not known."""
     return urlsplit(st.context.url or "").hostname
-
-
-def stays_here() -> str:
-    """Say where the data stay."""
-    place = "machine" if host() in LOOPBACK else "server"
-    return f"Your data stay on this {place}; nothing is sent anywhere."
 
 
 # ---- Figures
@@ -289,8 +290,9 @@ def draw_browser(**buttons: Any) -> None:
         },
         width="content",
         default={"size": width_class(), "theme": "", "secret": ""},
-        on_size_change=_nothing,
-        on_theme_change=_nothing,
+        # Streamlit reports only values that have a callback.
+        on_size_change=lambda: None,
+        on_theme_change=lambda: None,
         on_secret_change=lambda: open_files.find_again(st.session_state[_LINK_KEY]["secret"]),
     )
 
@@ -327,10 +329,6 @@ def _requested_step() -> dict[str, Any] | None:
         query[open_files.DATA] = (view.key,)
     page = "" if view.page == "overview" else view.page
     return {"turn": name, "page": page, "query": urlencode(query, doseq=True)}
-
-
-def _nothing() -> None:
-    """Do nothing: streamlit reports only values that have a callback."""
 
 
 def copy_button(content: str, label: str, *, key: str) -> None:

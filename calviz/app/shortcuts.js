@@ -74,6 +74,11 @@ export default function ({ parentElement, data }) {
     const at = event.composedPath()[0];
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || dialog.open) return;
     if (at instanceof Element && at.closest(typing)) return;
+    if (event.key === "Escape" && document.querySelector("[data-testid=stSidebar][data-collapsed=false]")) {
+      // As Streamlit closes the drawer.
+      document.querySelector("[data-testid=stMain]").dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+      setTimeout(() => document.querySelector("[data-testid=stExpandSidebarButton]")?.focus(), 300);
+    }
     const key = event.key.toLowerCase(), soon = Date.now() - begun < 1500;
     begun = 0;
     if (soon) {
@@ -92,12 +97,18 @@ export default function ({ parentElement, data }) {
       if (chart) copyFigure(chart);
     }
   };
-  // What a chip opens stands at the end of the page: a key that opens it (a click without a pointer) also leads into it.
+  // What a chip opens stands at the end of the page, and the drawer at its beginning: a key that opens one (a click without a pointer) also
+  // leads into it.
+  const inside = {
+    stPopoverButton: "[data-testid=stPopoverBody] :is(input, button:not([aria-label^=Help]), [tabindex='0'])",
+    stExpandSidebarButton: "[data-testid=stSidebar] a",
+  };
   const opened = (event) => {
-    if (event.detail || !(event.target instanceof Element) || !event.target.closest("[data-testid=stPopoverButton]")) return;
+    const content = !event.detail && event.target instanceof Element && inside[event.target.closest("button")?.dataset.testid];
+    if (!content) return;
     let looks = 10;
     const enter = () => {
-      const first = document.querySelector("[data-testid=stPopoverBody] :is(input, button:not([aria-label^=Help]), [tabindex='0'])");
+      const first = document.querySelector(content);
       if (first) first.focus(); else if (looks--) setTimeout(enter, 100);
     };
     setTimeout(enter, 200);

@@ -225,7 +225,6 @@ def draw_page() -> None:
 
     with navigation.boundary():
         draw_uploader("Use your file: predictions and true labels")
-        st.caption(screen.stays_here())
 
     with navigation.boundary(), st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(md(entry.title, 80), anchor=False, width="content")

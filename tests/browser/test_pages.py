@@ -248,7 +248,7 @@ def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
     subject = Subject(Sample(p, resamples=50), title="A model")
     path.write_text(compose(subject, date="").html(), encoding="utf-8")
     page = browser.new_page()
-    for width in (1440, 390):
+    for width in (1440, 390, 360):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(path.as_uri())
         page.locator(".chart .main-svg").last.wait_for()
@@ -369,7 +369,7 @@ def test_a_page_fits_a_phone(path, view):
         assert wide == [0, 0], dark
 
 
-def test_each_tap_selects_the_bin_that_it_points_at(view):
+def test_a_swipe_over_a_diagram_scrolls_and_each_tap_selects_the_bin_that_it_points_at(view):
     tab = view(width=390, height=1400, stranger=True).open("/reliability")
     page = tab.page
     # Until the page knows its width it is drawn for a large screen, and once more for this one: a tap in between meets neither.
@@ -379,10 +379,49 @@ def test_each_tap_selects_the_bin_that_it_points_at(view):
     # No column of their table is cut.
     hidden = "t => t.scrollWidth - t.clientWidth"
     assert page.locator(".dvn-scroller").first.evaluate(hidden) <= 0
+    box = waiting.at_rest(page, bins.nth(5).bounding_box)
+    devtools = page.context.new_cdp_session(page)
+    x, y = box["x"] + box["width"] / 2, box["y"] + 60
+    # The finger rests before it is lifted: what is thrown rolls on.
+    for kind, up in (("Start", 0), *(("Move", min(20 * i, 200)) for i in range(20)), ("End", None)):
+        points = [] if up is None else [{"x": x, "y": y - up}]
+        devtools.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+        page.wait_for_timeout(20)
+    down = "document.querySelector('[data-testid=stMain]').scrollTop"
+    assert waiting.in_the_end(page, lambda: page.evaluate(down), lambda far: far > 100) > 100
     for place, number in ((9, 14), (5, 10)):
         box = waiting.at_rest(page, bins.nth(place).bounding_box)
         page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
         page.wait_for_url(f"**selected=bins~{number}")
+
+
+def test_the_drawer_of_a_narrow_window_takes_the_focus_only_while_it_is_open(view):
+    page = view(width=390, height=844).open("/data").page
+    drawer, menu = page.get_by_test_id("stSidebar"), page.get_by_test_id("stExpandSidebarButton")
+    page.get_by_role("button", name="Keyboard", exact=True).wait_for()
+    rooms = drawer.locator("a")
+    for state in ("attached", "hidden"):
+        rooms.first.wait_for(state=state)
+    at = "() => document.activeElement.getBoundingClientRect().x"
+    reached = []
+    while not menu.evaluate("button => button === document.activeElement"):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(at))
+        assert len(reached) < 5, reached
+    assert min(reached) >= 0
+    page.keyboard.press("Enter")
+    drawer.locator("a:focus").wait_for()
+    page.keyboard.press("Escape")
+    menu.and_(page.locator(":focus")).wait_for()
+    # A click beside it, and a room that is chosen, close it too.
+    menu.click()
+    rooms.last.wait_for()
+    page.mouse.click(380, 600)
+    rooms.last.wait_for(state="hidden")
+    menu.click()
+    rooms.filter(has_text="Report").click()
+    page.wait_for_url("**/report**")
+    rooms.last.wait_for(state="hidden")
 
 
 def test_rows_that_were_asked_for_stand_above_the_diagram_on_a_phone(view):
@@ -443,7 +482,7 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
         assert box["y"] + box["height"] <= 900, part
     assert tab.page.locator("[data-testid=stHeaderLogo], [data-testid*=Logo]").count()
     assert tab.page.locator("[data-testid=stMetric]").count() == 3
-    tab.expect("Your data stay on this machine")
+    tab.expect("Your data stay on the machine that runs calviz")
     verdict = tab.page.locator("h1").first.inner_text()
     assert "points" in verdict or "calibrat" in verdict
     assert len(verdict.split()) <= 15

@@ -36,6 +36,16 @@
     Plotly.relayout(chart, change);
   };
 
+  // The title of a narrow plot, and what stands in it, may be wider than the plot: it moves to the left until it is whole.
+  const keepInside = (chart) => {
+    const { right } = chart.getBoundingClientRect();
+    for (const words of chart.querySelectorAll(".xtitle, .annotation-text-g")) {
+      words.style.translate = "";
+      const beyond = words.getBoundingClientRect().right - right;
+      if (beyond > 0) words.style.translate = `${-Math.ceil(beyond)}px`;
+    }
+  };
+
   // Panels side by side have a minimum width, and scroll on a phone.
   const beside = (layout) => Object.entries(layout).some(([name, axis]) => /^xaxis\d+$/.test(name) && axis.domain && axis.domain[0] > 0.05);
 
@@ -71,7 +81,8 @@
     const spec = JSON.parse(chart.closest("figure").querySelector("script").textContent);
     chart.replaceChildren();
     if (beside(spec.figure.layout)) chart.classList.add("panels");
-    Plotly.newPlot(chart, spec.figure.data, structuredClone(spec.figure.layout), config).then(fit);
+    Plotly.newPlot(chart, spec.figure.data, structuredClone(spec.figure.layout), config).then(fit).then(() => keepInside(chart));
+    chart.on("plotly_afterplot", () => keepInside(chart));
     chart.on("plotly_relayout", (change) => { if (change.autosize) fit(chart); });
     tools(chart, spec);
   }
