@@ -340,6 +340,8 @@ class MetricFacts(Generic[V]):
 
 
 metric = MetricFacts
+#: Metrics that are a distance of shares: a number from 0 to 1, written in points, of which less is better.
+error_metric = partial(metric, direction="lower", bounds=(0.0, 1.0), unit="points")
 
 
 def first_paragraph(documented: object) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, quotient
-from calviz.core.entry_specs import metric
+from calviz.core.entry_specs import error_metric, metric
 from calviz.core.events import assign, equal_width_edges
 from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, logistic_curves
@@ -49,10 +49,9 @@ def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
 
 
 _distance_metric = partial(
-    _tested,
-    unit="points",
-    direction="lower",
-    bounds=(0.0, 1.0),
+    error_metric,
+    family="Tests and summaries",
+    paired=False,
     reference="Austin & Steyerberg 2019",
     view=with_curve,
     interval="half-inverted",

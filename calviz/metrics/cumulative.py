@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import metric
+from calviz.core.entry_specs import error_metric
 from calviz.sample import cell_bounds
 from calviz.sample.draws import once_per_view
 from calviz.sample.step_views import steps
@@ -89,15 +89,7 @@ def deviation(view: Steps) -> float:
 # ---- Averaged two-bin error, KS, Kuiper
 
 
-_cumulative = partial(
-    metric,
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
-    unit="points",
-    view=steps,
-    widening=1.1,
-)
+_cumulative = partial(error_metric, family="Bin-free", view=steps, widening=1.1)
 
 
 def _expected(view: Steps) -> Mapping[str, float]:
