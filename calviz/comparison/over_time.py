@@ -25,7 +25,7 @@ from calviz.comparison.expected import (
 )
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
-from calviz.core import blocks, errors
+from calviz.core import blocks, entry_specs, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult, is_of_steps
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
@@ -70,6 +70,7 @@ Every = Literal["day", "week", "month", "year", "equal counts"]
 EVERY: tuple[Every, ...] = get_args(Every)
 
 
+@entry_specs.takes_weights
 @one_blas_thread()
 @shows_options
 def over_time(
