@@ -946,12 +946,7 @@ CHECKS: Registry[Check] = Registry("check")
 
 def check(key: str, title: str, **facts: Any) -> Callable[[F], F]:
     """Register a function of a sample as a check; arguments as in `Check`."""
-
-    def register(run: F) -> F:
-        CHECKS.register(Check(key, title, run, **facts))
-        return run
-
-    return register
+    return CHECKS.adding(lambda run: Check(key, title, run, **facts))
 
 
 # ---- Conventions of other libraries
