@@ -223,10 +223,6 @@ def _of_log_ratio(view: BinSums, level: float) -> tuple[float, float] | None:
     return (ratio * math.exp(-reach), ratio * math.exp(reach)) if reach > 0 else None
 
 
-def _counts(view: BinSums) -> Mapping[str, float]:
-    return {"observed": float(view.hit_sum[0]), "expected": float(view.score_sum[0])}
-
-
 @_tested(
     label="O/E ratio",
     direction="one",
@@ -235,7 +231,7 @@ def _counts(view: BinSums) -> Mapping[str, float]:
     reference="Debray et al. 2017",
     view=event_sums,
     tail="two-sided",
-    details=_counts,
+    details=lambda view: {"observed": float(view.hit_sum[0]), "expected": float(view.score_sum[0])},
     closed_interval=_of_log_ratio,
     undefined="undefined: all scores are 0.",
 )

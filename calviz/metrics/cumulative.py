@@ -92,17 +92,13 @@ def deviation(view: Steps) -> float:
 _cumulative = partial(error_metric, family="Bin-free", view=steps, widening=1.1)
 
 
-def _expected(view: Steps) -> Mapping[str, float]:
-    return {"if_calibrated": deviation(view) ** 2}
-
-
 @_cumulative(
     unit="plain",
     label="Averaged two-bin error",
     formula=r"\sum_{j=0}^{m} (u_{j+1} - u_j) \left( C_j^2 + (C_m - C_j)^2 \right),\; u_0 = 0,\; u_{m+1} = 1",
     reference="Hartline, Hu & Wu 2026, definition of ATB",
     interval="inverted",
-    details=_expected,
+    details=lambda view: {"if_calibrated": deviation(view) ** 2},
 )
 def atb(view: Steps) -> FloatArray:
     """Averaged two-bin error: a cutoff splits the scores into two bins, the squared errors of both are added, and the sum is averaged over all cutoffs from 0 to 1.
