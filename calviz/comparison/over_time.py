@@ -172,10 +172,8 @@ def over_time(
         result = _with_past(tested, sample, divided, large, method, progress)
         if result.watch is not None and result.watch.changed is not None:
             at = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
-            later, since = (
-                sample.with_data(sample.data.take(at)),
-                replace(divided, code=divided.code[at]),
-            )
+            later = sample.with_data(sample.data.take(at))
+            since = replace(divided, code=divided.code[at])
             result = replace(result, anew=_with_past(tested, later, since, large, method, progress))
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
