@@ -19,7 +19,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import CHECKS
+from calviz.core.entry_specs import CHECKS, cheap_method
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
@@ -79,11 +79,16 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
-            groups = judged.only_slices_off
+            groups, classes = judged.only_slices_off, judged.only_classes_off
+            changed = analysis.change_found(chosen.sample) is not None
             found = judged.direction not in ("calibrated", "undecided")
-            _button("Recalibrate", "recalibrate", primary=found and not groups)
-            if groups:
+            _button("Recalibrate", "recalibrate", primary=found and not (groups or changed))
+            if changed:
+                _button("See the change", "over_time", primary=True)
+            elif groups:
                 _button("See the groups", "slices", primary=True)
+            elif classes:
+                _button("See the classes", "classwise")
             else:
                 _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the sentence says is not said again.
@@ -137,10 +142,10 @@ def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
 
 def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.app import before_after
-    from calviz.report.sections.summary import cheap_method, fix_words, no_fix_words
+    from calviz.report.sections.summary import fix_words, no_fix_words
 
     verdict = session.evaluation(chosen).verdict
-    if verdict is not None and (words := no_fix_words(verdict)):
+    if verdict is not None and (words := no_fix_words(chosen.sample, verdict)):
         st.markdown(words)
         return
     method = cheap_method(chosen.whole)
@@ -150,7 +155,8 @@ def _draw_cheap_fix(chosen: Settings) -> None:
         return
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
-    st.markdown(f"**{md(fix_words(method, before, after))}**")
+    words = md(fix_words(method, before, after))
+    st.markdown(f"**{words}**" if after.value < before.value else words)
     more = "This is one simple method; a comparison of all may advise another."
     st.caption(md(f"{result.words} {more}", 600))
 

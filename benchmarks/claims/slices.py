@@ -129,7 +129,7 @@ def advised(sample: Sample) -> str:
 
 
 SAID = {
-    "title: slices off, no miscalibration as a whole": (title, "off; no miscalibration found"),
+    "title: slices off, no miscalibration as a whole": (title, "Off where "),
     "advice: miscalibration in places": (advised, "finds miscalibration in places"),
 }
 #: One of 20 values is off, so that the mean of all rows hardly is.

@@ -14,7 +14,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.over_time import EVERY, MIN_ROWS, Every, OverTime, over_time, values_of
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, shorten
 from calviz.figures.marks import Overlay
@@ -95,11 +95,11 @@ AT_ONCE = 500_000
 def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choices, the running job, and the periods; `say` replaces the title."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        keys = METRICS.in_table("fits")
+        # First what a shift of the scores shows in; the NLL of rows that are easier falls even where they are off.
+        keys = ("mcs", *METRICS.in_table("fits"))
         metric = st.selectbox(
             "Metric",
             keys,
-            index=keys.index(RANKED_BY) if RANKED_BY in keys else 0,
             format_func=lambda key: METRICS[key].label,
             key="time-metric",
             bind="query-params",
@@ -117,7 +117,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         method = st.selectbox(
             "Recalibrate on the past by",
             (_NONE, *methods),
-            index=1 + methods.index("temperature"),
+            index=1 + methods.index(cheap_method(settings.whole)),
             format_func=lambda key: key if key == _NONE else RECALIBRATORS[key].label,
             key="time-method",
             bind="query-params",

@@ -167,7 +167,7 @@ def select(key: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class UnreadableFile:
-    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`."""
+    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`; `asks`: it is a question."""
 
     title: str
     source: FileSource
@@ -177,6 +177,7 @@ class UnreadableFile:
     readings: tuple[Reading, ...] = ()
     first_rows: FirstRows | None = None
     stays: str | None = None
+    asks: bool = False
 
 
 def open_file(
@@ -188,24 +189,34 @@ def open_file(
 ) -> OpenFile | UnreadableFile:
     """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`.
 
+    How a link reads its file, such as a division by 100, is not for another file, which is read afresh.
     With `stays`, the open file of this key stays the current one, also where this one is read only after a question.
     """
     link, asked_about = waiting_link(), unreadable_file()
     if asked_about is not None and asked_about.source is source:
         stays = asked_about.stays
+    of_link = ReadingOptions()
     if options is None and link is not None:
-        options = decode_options(link.query.get(READING, ""))
-    options = options or ReadingOptions()
+        of_link = decode_options(link.query.get(READING, ""))
+    options = options or of_link
+    by_link = options is of_link and bool(changed_options(of_link))
     try:
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
+        if by_link and link is not None and key != link.key:
+            raise OptionError("it is another one.")
     except CalvizError as error:
+        if by_link:
+            queue_note(f"The file is not read as the link says: {error}")
+            return open_file(name, source, ReadingOptions(), stays=stays)
         asked = (error.repairs, error.readings) if isinstance(error, InputError) else ((), ())
         rows = None
         with suppress(CalvizError):
             rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
+        answered = rows is not None and not rows.missing  # by the roles that are guessed
+        asks = bool(asked[1]) or (answered and getattr(error, "asks", False))
         failure = UnreadableFile(
-            name or "several files", source, options, str(error), *asked, rows, stays
+            name or "several files", source, options, str(error), *asked, rows, stays, asks
         )
         st.session_state[_UNREADABLE] = failure
         return failure

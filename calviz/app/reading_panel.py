@@ -50,7 +50,7 @@ def draw_page() -> None:
     failure = open_files.unreadable_file()
     assert failure is not None
     name = md(failure.title, 60)
-    asks = "How is {} to be read?" if failure.readings else "{} could not be read"
+    asks = "How is {} to be read?" if failure.asks else "{} could not be read"
     st.title(asks.format(name), anchor=False)
     draw_failure()
 
@@ -60,7 +60,7 @@ def draw_failure() -> None:
     failure = open_files.unreadable_file()
     if failure is None:
         return
-    if failure.readings:
+    if failure.asks:
         st.warning(md(failure.message, 2_000), icon=":material/help:")
     else:
         st.error(md(failure.message, 2_000), icon=":material/error:")
@@ -202,7 +202,7 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
 
 def draw_repairs(file: OpenFile | UnreadableFile, repairs: Sequence[Repair], *, key: str) -> None:
     """Offer repairs; a click reads the file again with one more."""
-    for repair in repairs:
+    for repair in (each for each in repairs if each.key not in file.options.repair):
         clicked = st.button(md(capitalised(repair.label), 80), key=f"{key}.{repair.key}")
         if clicked and file.source is not None:
             repaired = replace(file.options, repair=(*file.options.repair, repair.key))

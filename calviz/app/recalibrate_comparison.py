@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -190,7 +190,8 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
         outcome = ComparisonOutcome(
             choice.key, data, whole, choice.rows, settings.reduction, comparison
         )
-        if sum(map(_bytes, comparison)) <= KEPT_BYTES:
+        probs = (getattr(m.calibrated, "probs", np.empty(0)) for m in comparison)
+        if sum(p.nbytes for p in probs) <= KEPT_BYTES:
             return outcome
         return replace(
             outcome,
@@ -211,10 +212,7 @@ def stopped_words(job: Job) -> str:
     """Say in one sentence what a stopped comparison still shows."""
     if job.result is None:
         return "Stopped before a method was judged."
-    return (
-        "Stopped: what was finished by then is below, the intervals of its differences from fewer "
-        "resamples."
-    )
+    return "Stopped: what was finished by then is below, with fewer resamples for differences."
 
 
 def mark_link() -> None:
@@ -236,11 +234,6 @@ def _without_rows(comparison: Comparison) -> Comparison:
     """Return the comparison without the calibrated rows."""
     bare = (replace(m, calibrated=None) if m.recalibrator is not None else m for m in comparison)
     return replace(comparison, methods={m.key: m for m in bare})
-
-
-def _bytes(result: MethodResult) -> int:
-    probs = getattr(result.calibrated, "probs", np.empty(0))
-    return int(probs.nbytes)
 
 
 # ---- The outcome
@@ -322,7 +315,7 @@ class FigureKind:
     Attributes
     ----------
     compute : callable
-        ``compute(outcome, method, settings)`` returns the figure.
+        ``compute(data, outcome, method, settings)`` returns the figure; `data` are the rows after the method.
     binned : bool
         Whether it depends on the bins of the bar.
     at_once : bool
@@ -331,7 +324,7 @@ class FigureKind:
         Whether it shows a map, which the uncalibrated model does not have.
     """
 
-    compute: Callable[[ComparisonOutcome, str, Settings], Any]
+    compute: Callable[[Dataset, ComparisonOutcome, str, Settings], Any]
     binned: bool = False
     at_once: bool = False
     of_map: bool = False
@@ -339,40 +332,28 @@ class FigureKind:
 
 KINDS: Mapping[str, FigureKind] = {
     "reliability": FigureKind(
-        lambda outcome, method, settings: Reliability.compute(
-            outcome.calibrated(method),
-            reduction=outcome.reduction,
-            bins=settings.bins,
-            scheme=settings.scheme,
-            band=False,
+        lambda data, outcome, _, of: Reliability.compute(
+            data, reduction=outcome.reduction, bins=of.bins, scheme=of.scheme, band=False
         ),
         binned=True,
         at_once=True,
     ),
     "map": FigureKind(
-        lambda outcome, method, settings: CalibrationMap.compute(
+        lambda data, outcome, method, settings: CalibrationMap.compute(
             outcome.calibrated(UNCALIBRATED),
-            outcome.calibrated(method),
+            data,
             name=outcome.comparison[method].label,
             reduction=outcome.reduction,
             # The rows of the outcome: it may be drawn by a job, which has no session.
-            bins=bins_used(outcome.calibrated(UNCALIBRATED).rows, settings.bins, "equal-width"),
+            bins=bins_used(data.rows, settings.bins, "equal-width"),
         ),
         binned=True,
         at_once=True,
         of_map=True,
     ),
-    "cumulative": FigureKind(
-        lambda outcome, method, _: Cumulative.compute(
-            outcome.calibrated(method), reduction=outcome.reduction
-        )
-    ),
-    "classes": FigureKind(
-        lambda outcome, method, _: ClassBars.compute(
-            outcome.calibrated(method), resamples=QUICK_RESAMPLES
-        )
-    ),
-    "risk": FigureKind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
+    "cumulative": FigureKind(lambda data, of, *_: Cumulative.compute(data, reduction=of.reduction)),
+    "classes": FigureKind(lambda data, *_: ClassBars.compute(data, resamples=QUICK_RESAMPLES)),
+    "risk": FigureKind(lambda data, *_: RiskCoverage.compute(data)),
 }
 
 
@@ -400,7 +381,7 @@ def figures_of_all(
                 if not kind.at_once or (kind.of_map and m.key == UNCALIBRATED):
                     continue
                 key = m.key, name, _settings_key(name, settings)
-                computed[key] = kind.compute(outcome, m.key, settings)
+                computed[key] = kind.compute(outcome.calibrated(m.key), outcome, m.key, settings)
     return computed
 
 
@@ -418,7 +399,7 @@ def _kept_figure(
     _outcome: ComparisonOutcome,
     _settings: Settings,
 ) -> Any:
-    return KINDS[kind].compute(_outcome, method, _settings)
+    return KINDS[kind].compute(_outcome.calibrated(method), _outcome, method, _settings)
 
 
 # ---- Downloads
@@ -486,7 +467,7 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
     words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
         words += " The file holds these rows too: judge the result on the others."
-    st.caption(words)
+    st.caption(" ".join((words, *_differences(suffix, settings))))
     return method
 
 
@@ -533,34 +514,43 @@ def _usual(settings: Settings) -> str:
 
 
 def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
-    result = outcome.comparison[method]
-    is_cross_fitted = len(outcome.rows.pairs) > 1
-    data = (
-        outcome.calibrated(method)
-        if is_cross_fitted
-        else apply_to_all(outcome.whole, result.recalibrator, outcome.rows)
-    )
-    table = _written(data, suffix, settings)
-    if is_cross_fitted:
+    if len(outcome.rows.pairs) > 1:
+        table = _written(outcome.calibrated(method), outcome.data, suffix, settings)
         reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
         return MethodFiles(table, None, None, reason, reason)
-    record = result.recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
+    recalibrator = outcome.comparison[method].recalibrator
+    data = apply_to_all(outcome.whole, recalibrator, outcome.rows)
+    table = _written(data, outcome.whole, suffix, settings)
+    record = recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        return MethodFiles(table, content, result.recalibrator.snippet())
+        return MethodFiles(table, content, recalibrator.snippet())
     except NotAvailable as reason:
         return MethodFiles(table, content, None, "", str(reason))
 
 
-def _written(data: Dataset, suffix: str, settings: Settings) -> bytes:
+def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) -> bytes:
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
         loaded = settings.entry.loaded
-        write_predictions(loaded.named_as_labels(data), path, types=loaded.types)
+        named = loaded.named_as_labels(data)
+        write_predictions(named, path, before=before, types=loaded.types)
         return path.read_bytes()
+
+
+def _differences(suffix: str, settings: Settings) -> Iterator[str]:
+    """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out."""
+    yield "The scores before are in **uncalibrated**."
+    loaded = settings.entry.loaded
+    names = {} if suffix == ".npz" else loaded.names_when_written(settings.model)
+    if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
+        yield f"In the file, {', '.join(renamed)}."
+    for repair in loaded.repairs_made:
+        if repair.startswith("drop-"):
+            yield f"Not in the file: {repair.partition(': ')[2]}."
 
 
 #: Reading options that are about the scores alone: new predictions have no labels yet.

@@ -112,6 +112,8 @@ def _draw_remark(comparison: Comparison, remark: Remark) -> None:
     elif remark.kind in ("differences", "zeros"):
         zeros = remark.kind == "zeros"
         st.caption(f"{text[0].upper()}{text[1:]}: {names}." if zeros else text)
+    elif remark.kind == "warning" and all(comparison[key].is_its_base for key in remark.of):
+        st.caption(f"{names}: {text}")
     elif remark.kind == "warning":
         st.warning(f"{names}: {text}", icon=":material/warning:")
 

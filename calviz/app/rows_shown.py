@@ -87,9 +87,14 @@ def say_changed(settings: Settings) -> None:
     state = settings.sample.once(watched)
     if state is not None and state.change is not None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-            words = f":material/warning: {md(state.change.doubt)}"
-            st.markdown(words, help=md(state.sentence(), 1_000), width="content")
+            words = f"{state.headline}. What these rows show may not hold on new ones."
+            help_text = md(state.sentence(), 1_000)
+            st.markdown(f":material/warning: {md(words)}", help=help_text, width="content")
             navigation.draw_link("over_time", "Time", width="content")
+            day = state.change.since
+            st.button(
+                f"Only the rows since {day}", on_click=session.look_since, args=(settings, day)
+            )
 
 
 def draw_selection_by_model(settings: Settings) -> None:

@@ -301,14 +301,25 @@ def conditional_values(
     return tuple(dict.fromkeys(level for factor in reversed(taken) for level in factor.levels))
 
 
-def look_at_slice(data: Dataset, where: Where) -> None:
-    """Show the rows of a slice from the next drawing of the bar on, all rows if `where` is empty; for callbacks."""
+def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
+    """Show the rows of a slice from the next drawing of the bar on, all rows if `where` is empty, with other settings; for callbacks."""
     names = distinct(sliceable_columns(data))
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
         requests[column_key] = names[column]
         requests[value_key] = distinct(conditional_values(data, column))[value]
-    open_files.request_settings(requests)
+    open_files.request_settings(requests | others)
+
+
+def look_since(settings: Settings, day: str) -> None:
+    """Show the rows since a day from the next drawing of the bar on; for callbacks."""
+    name = settings.whole.time_name
+    edge = f"{name}={np.datetime64(day, 's') - np.timedelta64(1, 's')}"
+    others = filter(None, open_files.split_parts(settings.cuts))
+    cuts = [cut for cut in others if cut.rpartition("=")[0] != name]
+    data = cut_columns(settings.whole, edges_of([edge]))
+    since = ((name, data.sliced(name).levels[-1]),)
+    look_at_slice(data, since, cuts=open_files.join_parts([*cuts, edge]))
 
 
 # ---- Results

@@ -200,12 +200,13 @@ def rows_table(
     reduction : Reduction
         Defines score and hit.
     numbers : ndarray of int, optional
-        For each row of `data` its row number in the file, 0-based.
+        For each row of `data` its row number in the file, 0-based, if the file was read without leaving out rows.
     """
     part = data.take(rows)
     events = reduce(part, reduction)
     facts = _facts(part)
-    front: dict[str, object] = {"row": 1 + np.asarray(rows if numbers is None else numbers[rows])}
+    at = rows if numbers is None else numbers[rows]
+    front: dict[str, object] = {"row": 1 + (at if part.file_rows is None else part.file_rows)}
     front |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:
@@ -224,7 +225,8 @@ def _joined(front: dict[str, object], facts: dict[str, object]) -> pd.DataFrame:
 def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
     """Return the first rows as they were understood."""
     part = data.take(np.arange(min(n, data.n)))
-    columns: dict[str, object] = {"row": np.arange(1, part.n + 1)}
+    rows = np.arange(part.n) if part.file_rows is None else part.file_rows
+    columns: dict[str, object] = {"row": 1 + rows}
     facts = _facts(part)
     columns |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
     if isinstance(part, Predictions):

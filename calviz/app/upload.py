@@ -89,14 +89,11 @@ def _read(files: Together, *, keep_current: bool) -> None:
 
 
 def draw_repairs(entry: OpenFile) -> None:
-    """Draw the repairs that were made, and buttons for those that are offered."""
-    loaded = entry.loaded
-    for repair_made in loaded.repairs_made:
-        st.markdown(f":material/build: **Repair made, on request:** {md(repair_made)}")
+    """Draw buttons for the repairs that are offered, and one that undoes those made, which the notices list."""
     if entry.source is None:
         return
     with st.container(horizontal=True):
-        reading_panel.draw_repairs(entry, loaded.repairs_offered, key="calviz.offer")
+        reading_panel.draw_repairs(entry, entry.loaded.repairs_offered, key="calviz.offer")
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
             reading_panel.read_again(entry.title, entry.source, replace(entry.options, repair=()))
 

@@ -90,8 +90,7 @@ def recalibrate(
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
-    about: dict[str, Any] = {"method": method, "out": out}
-    about |= {"map": save_map, "snippet": save_snippet}
+    about = {"method": method, "out": out, "map": save_map, "snippet": save_snippet}
     saved = {"the map": save_map, "its code": save_snippet}
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
@@ -142,9 +141,10 @@ def recalibrate(
     about |= _raw_scores(fitted, raw_score, json_only)
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):
-        write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
-    named = {"name": data.name, "rows": data.rows}
+        calibrated = loaded.named_as_labels(result.calibrated)
+        write_predictions(calibrated, out, before=data, types=loaded.types)
     _say_written(json_only, {counted(data.rows, "row"): out, **saved})
+    named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
 
 
@@ -261,8 +261,8 @@ def apply(
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
     from calviz.recalibrators.base import load_map
 
-    is_file = Path(sources[0]).is_file()
-    several = len(sources) > 1 or bool(not is_file and why_drawn(sources[0], None, None))
+    (file, *others) = sources
+    several = bool(others or (not Path(file).is_file() and why_drawn(file, None, None)))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
@@ -280,7 +280,6 @@ def apply(
             files = apply_to_files(sources, record, out, model=model, options=reading)
         what, written = counted(len(files), "file"), [str(path) for path in files]
     else:
-        (file,) = sources
         loaded, data = read_model(file, model, json_only, reading_for_map(record, reading))
         with naming(file):
             calibrated = apply_map(data, record)
@@ -290,7 +289,7 @@ def apply(
             say(f"the score columns are taken in the order of the classes of the map: {order}.")
         labelled = bool(loaded.recognition.label_form)
         named = loaded.named_as_labels(calibrated)
-        write_predictions(named, out, labelled=labelled, types=loaded.types)
+        write_predictions(named, out, before=data, labelled=labelled, types=loaded.types)
         what, written = counted(data.rows, "row"), [out]
     _say_written(json_only, {what: out})
     about = {"map": map, "method": record["method"], "out": out, "written": written}
@@ -342,7 +341,6 @@ def expected(
     """
     from calviz import expected
     from calviz.comparison.fitting import reading_for_map
-    from calviz.data.format import DROP_MISSING
     from calviz.data.loaded import ReadingForMap
 
     if map is not None and labelled_split is not None:
@@ -358,7 +356,7 @@ def expected(
             rows.split(labelled_split)  # refused if there is none
             assert rows.splits is not None
             rows = rows.take(~rows.splits.mask(labelled_split))
-            complete = replace(reading, repair=(*reading.repair, DROP_MISSING.key))
+            complete = replace(reading, repair=(*reading.repair, "drop-missing"))
             again = read_file(file, complete)
             labelled = again.models[chosen_model(again, model)].split(labelled_split)
         result = expected(

@@ -66,14 +66,12 @@ _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
-    """Print what was recognised in a file: one line, then the notices, the repairs, and that all splits are used."""
+    """Print what was recognised in a file: one line, then the notices, the repairs on offer, and that all splits are used."""
     line = Text(terminal_text(as_given(file)), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     console().print(line, soft_wrap=True)
     for notice in loaded.notices:
         _finding(notice.severity, notice.code, notice.message)
-    for repair_made in loaded.repairs_made:
-        show(f"  repaired: {repair_made}")
     for repair in loaded.repairs_offered:
         show(f"  offered: --repair {repair.key} ({repair.label})")
     splits = next(iter(loaded.models.values())).split_names

@@ -664,6 +664,8 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     value = f"{column.text(best)} {column.written.unit_words}".rstrip()
     others = len(comparison.ranking(metric)) - 1 - len(tied)
     short = comparison.short_names()
+    if tied and not others:
+        return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' is best ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
@@ -675,20 +677,24 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     return f"{text}."
 
 
+@claim("models-differ")
 def caution(comparison: ModelComparison, metric: str) -> str:
-    """Return a caution if the best calibrated model is less accurate than another, otherwise ""."""
-    if not METRICS[metric].of_calibration or "accuracy" not in comparison.pairs:
+    """Caution if the best calibrated model is less accurate than another, or the best one worse calibrated, beyond noise; or else ""."""
+    of_calibration = METRICS[metric].of_calibration
+    other = "accuracy" if of_calibration else "ece"
+    if other not in comparison.pairs:
         return ""
-    best, right = comparison.ranking(metric)[0], comparison.ranking("accuracy")[0]
-    difference = comparison.difference("accuracy", best, right) if best != right else None
+    best, first = comparison.ranking(metric)[0], comparison.ranking(other)[0]
+    difference = comparison.difference(other, best, first) if best != first else None
     if difference is None or difference.tied:
         return ""
-    value = value_text("accuracy", comparison[best].metrics["accuracy"].value)
     short = comparison.short_names()
-    return (
-        f"Calibrated is not accurate: '{short[best]}' is right in {value} of the rows, "
-        f"'{short[right]}' in {value_text('accuracy', comparison[right].metrics['accuracy'].value)}."
+    of_best, of_first = (
+        value_text(other, comparison[k].metrics[other].value) for k in (best, first)
     )
+    if of_calibration:
+        return f"Calibrated is not accurate: '{short[best]}' is right in {of_best} of the rows, '{short[first]}' in {of_first}."
+    return f"Best is not best calibrated: '{short[first]}' has an ECE of {of_first}, '{short[best]}' of {of_best}."
 
 
 # ---- Differences

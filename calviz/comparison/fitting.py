@@ -638,10 +638,9 @@ def with_probabilities(
     """
     kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
     new_numbers = {**kept, **(numbers or {})}
+    cells = data.cells and cells_after_map(data.cells, probs, strata(data), data.weights)
     if isinstance(data, Predictions):
-        cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
         return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)
-    cells = data.cells and cells_after_map(data.cells, probs, data.correct, data.weights)
     return replace(data, confidence=read_only(probs[:, 1]), numbers=new_numbers, cells=cells)
 
 

@@ -624,6 +624,11 @@ def close_to_simpler(facts: FitFacts) -> str:
     return "for two classes it comes close to temperature scaling or isotonic regression."
 
 
+def cheap_method(data: Dataset) -> str:
+    """Return the recalibrator with a parameter or two that suits these data."""
+    return "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
+
+
 def zero_words(params: Mapping[str, Any]) -> str | None:
     """Return what an exact 0 counts as in a fitted map, in words; None if no calibration row has one.
 
@@ -891,7 +896,7 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
 
 # ---- Checks
 
-About = Literal["scores", "bins", "classes", "slices"]
+About = Literal["scores", "bins", "classes", "slices", "times"]
 #: What a check finds: severity, message and short form, which with its key make a `Finding`.
 Told = tuple[Severity, str] | tuple[Severity, str, str] | tuple[Severity, str, str, str]
 
@@ -910,7 +915,7 @@ class Check:
         ``run(sample)`` yields what it finds.
     reference : str
         The publication that it comes from, if any.
-    about : {"scores", "bins", "classes", "slices"}
+    about : {"scores", "bins", "classes", "slices", "times"}
         What its findings are about, which determines where more about them is shown.
     clusters, weights : bool
         Whether it is valid for clustered rows, and for weighted rows: a test for independent rows is not, and is

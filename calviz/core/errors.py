@@ -109,6 +109,8 @@ class InputError(CalvizError):
         Whether `what` already names the row and the column, which are then not prepended.
     readings : iterable of Reading, optional
         The ways in which the data can be read, if that is the question.
+    asks : bool
+        Whether all that is missing is what the columns are, which the user can say.
     """
 
     def __init__(
@@ -123,8 +125,9 @@ class InputError(CalvizError):
         repairs: Iterable[Repair] = (),
         placed: bool = False,
         readings: Iterable[Reading] = (),
+        asks: bool = False,
     ) -> None:
-        self.what, self.remedy = what, remedy
+        self.what, self.remedy, self.asks = what, remedy, asks
         self.file, self.row, self.line, self.column = file, row, line, column
         self.placed = placed
         self.repairs, self.readings = tuple(repairs), tuple(readings)

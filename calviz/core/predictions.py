@@ -20,6 +20,8 @@ from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weight
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"
+#: Name in files of the one that holds the scores before a map.
+BEFORE = "uncalibrated"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -202,10 +202,12 @@ def checked_row_sums(probs: FloatArray, filled: RowsInRange | None = None) -> Ro
 
 
 def rounding_of_sums(probs: FloatArray) -> float:
-    """How far from 1 rows of probabilities with four decimals, shape (n, K), may sum: half a unit each, at most 0.001; 0 with more decimals."""
-    blocks = (probs[rows] for rows in row_blocks(probs))
-    rounded = all(np.abs(block - block.round(4)).max(initial=0.0) < 1e-7 for block in blocks)
-    return min(probs.shape[1] / 2 * 1e-4, 1e-3) + _SLACK if rounded else 0.0
+    """How far from 1 rows of probabilities with up to four decimals, (n, K), may sum: half a unit each, at most 0.001; 0 with more decimals."""
+    for digits in (3, 4):
+        blocks = (probs[rows] for rows in row_blocks(probs))
+        if all(np.abs(block - block.round(digits)).max(initial=0.0) < 1e-7 for block in blocks):
+            return min(probs.shape[1] / 2 * 10.0**-digits, 1e-3) + _SLACK
+    return 0.0
 
 
 def _sums_in_range(probs: FloatArray) -> FloatArray:

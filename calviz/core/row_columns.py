@@ -354,7 +354,7 @@ Kind = Literal["probabilities", "logits", "confidence"]
 
 #: Columns on which no metric depends.
 _DESCRIPTIVE = frozenset(
-    "name splits groups ids numbers texts times column_names cuts prevalence".split()
+    "name splits groups ids numbers texts times column_names cuts prevalence file_rows".split()
 )
 
 
@@ -376,6 +376,8 @@ class RowColumns:
     class_names: tuple[str, ...] = ()
     prevalence: tuple[float, ...] = ()
     name: str = "predictions"
+    #: The 0-based rows of the file that these are, shape (n,); None where a reader left out none.
+    file_rows: IntArray | None = field(init=False, default=None)
 
     def _check_columns(self, n: int) -> None:
         """Check the columns, and keep them read-only and as the types that are declared."""

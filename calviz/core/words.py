@@ -387,18 +387,23 @@ def points_decimals(*values: float) -> int:
 
 
 def range_ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
-    """Write both ends of a range with as few decimals as keep their error within `tolerance` times its width.
+    """Write both ends of a range with as few decimals as keep their error within `tolerance` times its width; 0 and 1 are only these.
 
     >>> range_ends(0.8, 0.9), range_ends(0.8, 13 / 15), range_ends(0.8, 13 / 15, tolerance=0.06)
     (('0.8', '0.9'), ('0.800', '0.867'), ('0.80', '0.87'))
+    >>> range_ends(0.021, 1, tolerance=0.06)
+    ('0.02', '1.00')
     """
-    width = high - low
+
+    def is_close(text: str, end: float) -> bool:
+        written = float(text)
+        near = abs(written - end) <= tolerance * (high - low)
+        return near and (written == end or written not in (0, 1))
+
     for decimals in range(1, 8):
         texts = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
-        if all(
-            abs(float(t) - v) <= tolerance * width for t, v in zip(texts, (low, high), strict=True)
-        ):
-            return texts
+        if is_close(texts[0], low) and is_close(texts[1], high):
+            break
     return texts
 
 
@@ -449,6 +454,22 @@ def score_and_hit(reduction: Reduction) -> tuple[str, str]:
 
 #: Differences and errors below this are called slight, and are written with one more digit.
 SLIGHT = 0.01
+#: Shares below this are rare: they are off by a factor rather than by points, from `TIMES` on.
+RARE, TIMES = 0.05, 1.5
+
+
+def times_off(score: float, observed: float) -> str:
+    """Say by which factor the mean score of something rare is off; "" if it is not rare, or by little.
+
+    >>> times_off(0.0092, 0.004), times_off(0.002, 0.01), times_off(0.4, 0.2), times_off(0.01, 0)
+    ('2.3 times too high', '5.0 times too low', '', '')
+    """
+    low, high = sorted((score, observed))
+    if not 0 < low < RARE or high / low < TIMES:
+        return ""
+    return f"{high / low:.1f} times too {'high' if score > observed else 'low'}"
+
+
 #: Largest number of decimals of a share in percent.
 _MOST = 3
 

@@ -16,7 +16,6 @@ from calviz.core.errors import Finding, InputError, OptionError, shortened
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import counted, percent, percent_range
 from calviz.data import column_names
-from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.column_names import is_missing, plain
 from calviz.data.format import (
     Column,
@@ -29,6 +28,7 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.judge_columns import yes_or_score
+from calviz.data.roles import PERCENT_WORDS, are_percentages
 from calviz.data.rows_in_memory import arrow_rows
 
 #: Names of the columns that logs of language models are read into.

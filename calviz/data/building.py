@@ -10,21 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_only, row_blocks
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
-from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import labels, roles
 from calviz.data.column_names import is_missing
 from calviz.data.format import (
     AS_ASKED,
-    DROP_MISSING,
+    NAMED,
+    REPAIRS,
     Fetched,
     Notice,
     ReadingOptions,
     Table,
+    join_places,
     no_rows,
+    place,
     short,
     span,
 )
@@ -33,64 +35,6 @@ from calviz.data.labels import as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
-
-# ---- Check whether the logits and the probabilities in a file belong together.
-
-
-#: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
-TOLERANCE = 1e-4
-
-
-def disagreement(probs: FloatArray, logits: FloatArray) -> str:
-    """Return the reason why logits do not belong to the probabilities; empty if they do.
-
-    Parameters
-    ----------
-    probs, logits : ndarray, shape (n, K)
-
-    Returns
-    -------
-    str
-        The end of a sentence about the logits.
-    """
-    if logits.shape != probs.shape:
-        return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
-    largest = 0.0
-    for rows in row_blocks(logits):
-        block = logits[rows]
-        if not np.isfinite(block).all():
-            return "which are not all finite"
-        difference = softmax(block) - probs[rows]
-        largest = max(largest, float(np.abs(difference).max()))
-    return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
-
-
-# ---- Recognise confidences that people and language models state as whole numbers from 0 to 100.
-
-
-#: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
-_LARGEST_SCALE = 10
-PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
-
-
-def are_percentages(confidences: FloatArray) -> bool:
-    """Whether the values can only be percentages: whole numbers from 0 to 100, at least one above 10; NaN is ignored.
-
-    Parameters
-    ----------
-    confidences : ndarray of float, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
-    (True, False, False)
-    """
-    values = confidences[~np.isnan(confidences)]
-    if not values.size or values.min() < 0 or not _LARGEST_SCALE < values.max() <= 100:
-        return False
-    return bool((values == np.round(values)).all())
-
 
 # ---- Build predictions from a table and its layout, with the requested repairs.
 
@@ -243,7 +187,6 @@ class _Builder:
         rows = part
         if keep is not None:
             rows = np.flatnonzero(keep) if part is None else part[keep[part]]
-        original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
         if rows is not None:
             # Drop the same rows from the logits, unless the lengths disagree.
             if logits is not None and len(logits) == len(array):
@@ -253,10 +196,12 @@ class _Builder:
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
-        problem = roles.Problem(self.table, scores, array, original)
+        problem = roles.Problem(self.table, scores, array, rows)
         if scores.kind == "logits":
             problem.check_logits()
-            values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
+            values: dict[str, Any] = {
+                "logits": roles.two_logits(array) if scores.width == 1 else array
+            }
         else:
             values = {"probs": array[:, 0] if scores.width == 1 else array}
         if logits is not None:
@@ -267,6 +212,7 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
+        vars(predictions)["file_rows"] = None if rows is None else read_only(rows)
         self._note_sums(predictions, scores)
         return predictions
 
@@ -277,7 +223,7 @@ class _Builder:
         probs, others = span(scores.columns), span(scores.logits)
         problem, text = "", f"'{probs}' holds the scores, read as logits; not used: {others}"
         if scores.kind != "logits":
-            problem = disagreement(array, logits)
+            problem = roles.disagreement(array, logits)
             text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
         if problem:
             text = f"'{probs}' holds the scores; not used: {others}, {problem}"
@@ -291,7 +237,11 @@ class _Builder:
             self._note_repair(f"{word}: the scores were read as logits")
             scores = replace(scores, kind="logits")
         if "percent" in repairs and scores.kind == "probabilities":
-            array = np.divide(array, 100, out=array)
+            for rows in row_blocks(array):
+                # To the digits of the file, which a division may miss by the last bit.
+                exact = np.divide(array[rows], 100, dtype=np.float64)
+                near = np.round(exact, 15)
+                array[rows] = np.where(abs(near - exact) <= np.spacing(exact), near, exact)
             self._note_repair("percent: the scores were divided by 100")
         if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
             array = self._normalised(scores, array)
@@ -411,8 +361,9 @@ class _Builder:
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
-        if decoded.notice:
-            self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
+        joined = decoded.joined and f"spellings that are read as one class: {decoded.joined}"
+        for text in filter(None, (decoded.notice, joined)):
+            self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         return decoded
 
     def _one_hot(self, fetched: Fetched) -> FloatArray:
@@ -473,41 +424,52 @@ class _Builder:
 
     def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
         """Return a mask of the rows without missing values if dropping was requested; raise InputError if a label is missing otherwise."""
-        if "drop-missing" not in self.options.repair:
-            if no_label.any():
-                row = int(no_label.argmax())
-                column = self.layout.correct
-                right = f", or '{short(column or '')}' does not say whether they were right"
-                why = "" if column is None else right
-                raise InputError(
-                    f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
-                    row=row + 1,
-                    line=self.table.line(row),
-                    column=self.layout.label or self.layout.correct,
-                    remedy="fill in the labels, or ask to leave out the rows",
-                    repairs=(DROP_MISSING,),
-                )
-            return None
-        incomplete = np.zeros_like(no_label)
+        asked = self.options.repair
+        if "drop-missing" not in asked and no_label.any():
+            row = int(no_label.argmax())
+            column = self.layout.correct
+            right = f", or '{short(column or '')}' does not say whether they were right"
+            why = "" if column is None else right
+            raise InputError(
+                f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
+                row=row + 1,
+                line=self.table.line(row),
+                column=self.layout.label or self.layout.correct,
+                remedy="fill in the labels, or ask to leave out the rows",
+                repairs=(REPAIRS["drop-missing"],),
+            )
+        incomplete, odd = np.zeros_like(no_label), np.zeros_like(no_label)
+        most = 100 if "percent" in asked else 1
         for array in arrays:
-            incomplete |= np.isnan(array).any(axis=1)
+            if "drop-missing" in asked:
+                incomplete |= np.isnan(array).any(axis=1)
+            if "drop-outside" in asked:
+                off = roles.outside(array, most)
+                odd |= off & roles.are_few(off)
         if self.parts:  # models keep the same rows
             rows = np.stack([part for part in self.parts.values() if part is not None])
-            incomplete[rows] = incomplete[rows].any(axis=0)
+            for mask in (incomplete, odd):
+                mask[rows] = mask[rows].any(axis=0)
         missing = no_label | incomplete
-        if not missing.any():
+        if (keep := ~(missing | odd)).all():
             return None
-        if missing.all():
+        if not keep.any():
             raise InputError(
                 "there are no rows left: every row has a missing value",
                 remedy="save at least one complete row",
             )
-        self._note_repair(
-            f"drop-missing: {int(missing.sum()):,} of {missing.size:,} rows with missing values "
-            "were left out"
-        )
-        keep: BoolArray = ~missing
-        self.kept, self.unlabelled = keep, no_label & ~incomplete
+        of = f"of {missing.size:,} rows with"
+        if missing.any():
+            self._note_repair(
+                f"drop-missing: {int(missing.sum()):,} {of} missing values were left out"
+            )
+        if odd.any():
+            first = np.flatnonzero(odd)[:NAMED].tolist()
+            where = join_places([place(row, self.table.line) for row in first], int(odd.sum()))
+            self._note_repair(
+                f"drop-outside: {int(odd.sum()):,} {of} values not in 0 to {most} were left out: {where}"
+            )
+        self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd)
         return keep
 
     def _columns(self, fetched: Fetched, labels: IntArray | None = None) -> dict[str, Any]:
@@ -554,13 +516,14 @@ class _Builder:
                 f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
             )
             self.notices.append(Notice.CONVERTED.finding("info", text))
-        elif "percent" not in self.options.repair and are_percentages(score):
+        elif "percent" not in self.options.repair and roles.are_percentages(score):
             score = score / 100
-            self.notices.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
+            self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
-        problem = roles.Problem(self.table, scores, array, lambda row: row)
+        rows = None if keep is None else read_only(np.flatnonzero(keep))
+        problem = roles.Problem(self.table, scores, array, rows)
         try:
-            return ConfidencePredictions(
+            predictions = ConfidencePredictions(
                 confidence=array[:, 0],
                 correct=correct,
                 labels=truth,
@@ -571,6 +534,8 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
+        vars(predictions)["file_rows"] = rows
+        return predictions
 
     def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
         n, line = len(fetched.scores[0]), self.table.line
@@ -604,7 +569,7 @@ class _Builder:
             with suppress(InputError):
                 right = self._right(fetched, layout)
                 if not right.missing.any():
-                    return right
+                    return replace(right, truth=None, predicted=None)
         if layout.correct is not None:
             self.layout = replace(self.layout, kept=(*self.layout.kept, layout.correct))
         none = np.zeros(len(fetched.scores[0]), dtype=bool)
@@ -668,8 +633,3 @@ class _Builder:
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,
         )
-
-
-def two_logits(array: FloatArray) -> FloatArray:
-    """Turn the logit z of class 1, shape (n, 1), into the logits (0, z), shape (n, 2)."""
-    return np.concatenate([np.zeros_like(array), array], axis=1)

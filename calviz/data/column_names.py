@@ -51,9 +51,9 @@ TIMES = (
     "zeitstempel", "periode", "jour", "mois", "date_heure", "heure", "horodatage", "temps", "période", "fecha", "fecha_hora", "hora",
     "tiempo", "periodo", "período", "día", "dia", "mes", "data", "data_ora", "ora", "tempo", "giorno", "mese", "dag", "maand", "tijd", "tijdstip",
 )  # fmt: skip
-#: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
+#: Words that mark other time columns, such as origination_date or, without one, valid_time; and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (
-    frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}),
+    (frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}), frozenset({"time", "zeit"})),
     frozenset((
         "birth", "dob", "death", "geburtsdatum", "sterbedatum", "todesdatum", "naissance", "décès", "deces", "nacimiento",
         "fallecimiento", "defunción", "nascita", "decesso", "morte", "geboortedatum", "overlijdensdatum",

@@ -16,8 +16,9 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, MAX_LINE, InputError
+from calviz.core.words import counted
 from calviz.data.column_names import count_scores, is_missing, whole
-from calviz.data.format import NAMED, Source, join_places, place, short
+from calviz.data.format import NAMED, REPAIRS, Source, join_places, place, short
 
 # ---- Detection
 
@@ -338,15 +339,23 @@ def unclosed_error(line: int) -> InputError:
     )
 
 
-def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
-    """Return the error about lines whose number of cells differs from that of the header."""
-    shown = [
-        f"line {line:,} has {count} cell{'s' if count != 1 else ''}"
-        for line, count in lines[:NAMED]
-    ]
+def is_row(record: list[str], cells: int) -> bool:
+    """Whether a record has so many cells, or an empty one more after the last separator."""
+    return len(record) == cells or (len(record) == cells + 1 and not record[-1].strip())
+
+
+def ragged_places(lines: list[tuple[int, int]]) -> str:
+    """Name the lines with another number of cells than the header has: each line, and its number of cells."""
+    shown = (f"line {line:,} has {counted(cells, 'cell')}" for line, cells in lines[:NAMED])
+    return join_places([*shown], len(lines))
+
+
+def ragged_error(lines: list[tuple[int, int]], expected: int, few: bool) -> InputError:
+    """Return the error about such lines; a few can be left out."""
     return InputError(
-        f"{join_places(shown, len(lines))}, expected {expected:,}",
-        remedy="check these lines for a missing or an extra separator",
+        f"{ragged_places(lines)}, expected {expected:,}",
+        remedy=f"check these lines for a missing or an extra separator{', or ask to leave them out' * few}",
+        repairs=(REPAIRS["drop-ragged"],) * few,
     )
 
 
@@ -526,9 +535,10 @@ def _is_ascii_without_nul(block: bytes) -> bool:
     return bool(block) and bool(np.frombuffer(block, dtype=np.int8).min() > 0)
 
 
-def line_in(block: bytes, row: int, separator: str) -> int:
-    """Return the 1-based line at which 0-based row `row` of a block begins."""
-    rows = numbered_records(block.decode(errors="replace"), separator)
+def line_in(block: bytes, row: int, dialect: Dialect) -> int:
+    """Return the 1-based line at which 0-based row `row` of a block begins; records with another number of cells are no rows."""
+    every = numbered_records(block.decode(errors="replace"), dialect.separator)
+    rows = ((line, record) for line, record in every if is_row(record, len(dialect.names)))
     line, record = next(islice(rows, row, None))
     # For a record that spans several lines, the first one.
     return line - sum(cell.count("\n") for cell in record)

@@ -53,7 +53,7 @@ class FirstRows:
     recognised : bool
         Whether the roles are recognised, rather than guessed because no reading fits.
     options : ReadingOptions
-        The options that these roles were made with.
+        The options that these roles were made with, without those that name a column that is not there.
     """
 
     numbers: tuple[int, ...]
@@ -181,9 +181,10 @@ def first_rows(
                 raise InputError("a profile holds sums, no rows")
             if options.answers is not None:
                 raise InputError("a row is made of all answers to a question")
-            roles, classes, asked, read_with = _roles(
-                table, recognition.with_array_names(table, used)
-            )
+            used = recognition.with_array_names(table, used)
+            lost = recognition.options_without_column(table, used)
+            options = replace(options, **lost)
+            roles, classes, asked, read_with = _roles(table, replace(used, **lost))
         except InputError as error:
             raise error.in_file(opened.name) from None
         known = max(len(c.head) for c in table.columns)
@@ -197,7 +198,7 @@ def first_rows(
             classes=classes,
             choices={c.name: _choices(c) for c in table.columns},
             asked=asked,
-            recognised=read_with is not None,
+            recognised=read_with is not None and not lost,
             options=options if read_with is None else replace(options, **read_with),
         )
 

@@ -53,14 +53,18 @@ from calviz.data.column_names import class_key, event_of, is_missing
 #: How notices of changes begin.
 AS_ASKED = "changed as asked: "
 
-DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
-DROP_HEADERS = Repair("drop-headers", "leave out the lines that repeat the header")
-PERCENT = Repair("percent", "divide the values by 100")
-SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
-SIGMOID = Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid")
-
 REPAIRS: Mapping[str, Repair] = {
-    r.key: r for r in (RENORMALISE, DROP_MISSING, DROP_HEADERS, PERCENT, SOFTMAX, SIGMOID)
+    repair.key: repair
+    for repair in (
+        RENORMALISE,
+        Repair("drop-missing", "leave out the rows with missing values"),
+        Repair("drop-outside", "leave out the few rows with values outside the range"),
+        Repair("drop-ragged", "leave out the lines with another number of cells"),
+        Repair("drop-headers", "leave out the lines that repeat the header"),
+        Repair("percent", "divide the values by 100"),
+        Repair("softmax", "read the values as logits and take their softmax"),
+        Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid"),
+    )
 }
 
 

@@ -31,12 +31,15 @@ class Labels:
         The class names, filled in from the labels where possible.
     notice : str
         Remark about how the labels were read; empty if there is none.
+    joined : str
+        The spellings that are read as one class; empty if each class has one.
     """
 
     indices: IntArray
     form: str
     class_names: tuple[str, ...]
     notice: str = ""
+    joined: str = ""
 
     @property
     def missing(self) -> BoolArray:
@@ -48,7 +51,7 @@ class Labels:
         indices = np.where(self.missing, self.indices, 1 - self.indices)
         first, second = self.class_names
         notice = f"'{short(column)}' was read as the score of class '{short(first)}'"
-        return Labels(indices, self.form, (second, first), notice)
+        return Labels(indices, self.form, (second, first), notice, self.joined)
 
 
 def decode(
@@ -99,6 +102,9 @@ def decode(
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
+_NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
+
+
 @dataclass(eq=False)
 class _Decoder:
     """What is known of the classes, and the distinct labels of a column."""
@@ -128,15 +134,19 @@ class _Decoder:
         return indices if np.array_equal(indices, values) else None
 
     def look_at(self, factor: Factor, named: tuple[str, ...]) -> None:
-        """Take the labels of a column; `named` are classes that are none of the words for a missing label."""
-        self.factor = factor
+        """Take the labels of a column, the most frequent first; `named` are classes that are none of the words for a missing label."""
+        self.factor, self.rows = factor, [*factor.counts().values()]
         self.levels = [level.strip() for level in factor.levels]
         words = {c.casefold() for c in named}
         self.known = [
             j
-            for j, level in enumerate(self.levels)
-            if not is_missing(level) or (level and level.casefold() in words)
+            for j in sorted(range(len(self.levels)), key=lambda j: -self.rows[j])
+            if not is_missing(level := self.levels[j]) or (level and level.casefold() in words)
         ]
+        if self.k == 2 and len(self.known) == 3:  # a third word may say that nobody knows
+            texts = [self.levels[j].casefold() for j in self.known]
+            said = zip(self.known, texts, strict=True)
+            self.known = [j for j, text in said if text in words or text not in _NOBODY_KNOWS]
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
         self.texts = [self.levels[j] for j in self.known]
@@ -171,7 +181,12 @@ class _Decoder:
     ) -> Labels:
         out = np.full(len(self.levels), -1, dtype=np.int32)
         out[self.known] = codes
-        return Labels(out[self.factor.codes], form, names, notice)
+        spelled: dict[int, list[str]] = {}
+        for j, code in zip(self.known, codes, strict=True):
+            if self.rows[j] and whole(text := self.levels[j]) is None:
+                spelled.setdefault(code, []).append(f"'{short(text)}' ({self.rows[j]:,})")
+        joined = "; ".join(", ".join(texts) for texts in spelled.values() if len(texts) > 1)
+        return Labels(out[self.factor.codes], form, names, notice, joined)
 
     def _by_name(self) -> Labels | None:
         if not self.class_names:
@@ -215,7 +230,7 @@ class _Decoder:
         return self._labels([v - base for v in values], form, names, notice)
 
     def _by_pair(self, names: tuple[str, ...]) -> Labels | None:
-        words = {class_key(text): text for text in self.texts}
+        words = {class_key(text): text for text in reversed(self.texts)}  # the usual spellings
         event = event_of(words)
         if event is None:
             return None

@@ -251,15 +251,22 @@ class Loaded:
 
     def named_as_labels(self, data: Dataset) -> Dataset:
         """Rename classes that are only counted to the labels of the file: -1 and 1, or 1, 2, ..."""
-        counted = [str(j) for j in range(data.n_classes)]
-        own = {
-            "-1 and +1": ["-1", "1"],
-            "class index, counted from 1": [*counted[1:], str(len(counted))],
-        }
-        names = own.get(self.recognition.label_form)
-        if names is None or list(data.class_names) != counted:
-            return data
-        return replace(data, class_names=tuple(names))
+        names = self._as_labels(data.class_names)
+        return data if names == data.class_names else replace(data, class_names=names)
+
+    def _as_labels(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        counted = tuple(str(j) for j in range(len(names) + 1))
+        own = {"-1 and +1": ("-1", "1"), "class index, counted from 1": counted[1:]}
+        return own.get(self.recognition.label_form, names) if names == counted[:-1] else names
+
+    def names_when_written(self, model: str) -> dict[str, str]:
+        """The columns of label, split and scores that have another name in a calibrated table, with that name."""
+        found = self.recognition
+        names = {found.label or "": "label", found.split_column or "": "split"}
+        if model == found.models[0]:
+            scores = tuple(f"p_{name}" for name in self._as_labels(found.class_names))
+            names[span(found.scores)] = "confidence" if found.kind == "confidence" else span(scores)
+        return {old: new for old, new in names.items() if old not in ("", new)}
 
     @property
     def first(self) -> Dataset:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.features import date_readers, date_text, reads_all
-from calviz.core.predictions import INTERVAL
+from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
 from calviz.data import column_names
 from calviz.data.column_names import plain
@@ -356,13 +356,13 @@ def time_column(view: TableView, used: set[str]) -> str | None:
         column = view.plain.get(name)
         if holds_dates(column):
             return column
-    candidates = []
-    for usual, name in view.plain.items():
-        words = set(usual.split("_"))
-        dated = words & column_names.TIME_WORDS or usual.endswith("datum")
-        if dated and not words & column_names.NO_TIME_WORDS:
-            candidates += [name] if holds_dates(name) else []
-    return candidates[0] if len(candidates) == 1 else None
+    for known in column_names.TIME_WORDS:
+        words = {name: {*usual.split("_")} for usual, name in view.plain.items()}
+        dated = [name for name in words if words[name] & known or plain(name).endswith("datum")]
+        dated = [n for n in dated if not words[n] & column_names.NO_TIME_WORDS and holds_dates(n)]
+        if dated:
+            return dated[0] if len(dated) == 1 else None
+    return None
 
 
 #: Fewest distinct values of a column that is suggested as clusters: resampling three sites says nothing about others.
@@ -410,14 +410,11 @@ def _may_be_id(column: Column, within: Column | None = None) -> bool:
 
 
 def number_columns(view: TableView, used: set[str]) -> tuple[str, ...]:
-    """The columns with intervals of calibrated probabilities, as written by calviz."""
+    """The columns with intervals of calibrated probabilities, and with the scores before, as written by calviz."""
     if not view.table.named:
         return ()
-    return tuple(
-        c.name
-        for c in view.table.columns
-        if c.name.startswith(INTERVAL) and c.numeric and c.width is None and c.name not in used
-    )
+    free = [c.name for c in view.numeric(used)]
+    return tuple(name for name in free if name == BEFORE or name.startswith(INTERVAL))
 
 
 def group_columns(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -177,10 +177,25 @@ _NAMED = {
 }
 
 
+def options_without_column(table: Table, options: ReadingOptions) -> dict[str, Any]:
+    """Return the options that name a column that is not there, as those made for another file do, each as None."""
+
+    def is_there(name: str) -> bool:
+        prefix = name[:-1] if name.endswith("*") else None
+        return name in table or any(
+            prefix is not None and n.startswith(prefix) for n in table.names
+        )
+
+    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models", "groups")}
+    several = {key: (v,) if isinstance(v, str) else v for key, v in named.items()}
+    return {key: None for key, names in several.items() if not all(map(is_there, names))}
+
+
 def _check_options(table: Table, options: ReadingOptions) -> None:
     """Refuse a column that is not there, that has two roles, or whose name says that it is the label or the score."""
     single = [(what, name) for key, what in _NAMED.items() if (name := getattr(options, key))]
-    scores = [("score column", s) for s in options.scores or () if not s.endswith("*")]
+    listed = options.scores or options.models or ()
+    scores = [("score column", s) for s in listed if not s.endswith("*")]
     for what, name in (*single, *(("group", g) for g in options.groups or () if g), *scores):
         if name not in table:
             raise OptionError(
@@ -445,6 +460,9 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     called_confidence = name in column_names.CONFIDENCES and name not in column_names.PROBABILITIES
     if confidence.log or truth.width is not None or not column.in_unit:
         return False
+    # What calviz calibrated may lie below 1/K.
+    if name == "confidence" and confidence.correct and other_columns.number_columns(view, {name}):
+        return False
     classes = truth.classes
     if confidence.predicted is not None:
         classes |= view.table[confidence.predicted].classes
@@ -572,9 +590,11 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
         return InputError(
             f"there are no columns that add up to 1 in every row, as probabilities do{present}",
             remedy="say which columns hold the scores, and whether they are logits",
+            asks=True,
         )
     return InputError(
         f"there are no probability {word}s{present}",
+        asks=True,
         remedy=(
             "name the array 'probs' or 'logits', or say which one holds the scores"
             if view.table.arrays

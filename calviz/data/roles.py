@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.errors import Finding, InputError, Repair, Severity
-from calviz.core.probabilities import RENORMALISE
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.errors import Finding, InputError, Severity
+from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
 from calviz.data.column_names import class_key, is_of_first_class
-from calviz.data.format import (
-    DROP_MISSING,
-    NAMED,
-    PERCENT,
-    SIGMOID,
-    SOFTMAX,
-    Column,
-    Notice,
-    ReadingOptions,
-    Table,
-    place,
-    short,
-)
+from calviz.data.format import NAMED, REPAIRS, Column, Notice, ReadingOptions, Table, place, short
 
 ScoreKind = Literal["probabilities", "logits"]
 
@@ -356,7 +344,86 @@ def clearer(
     return float(difference.mean() / error) if error > 0 else 0.0
 
 
+# ---- Check whether the logits and the probabilities in a file belong together.
+
+
+#: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
+TOLERANCE = 1e-4
+
+
+def disagreement(probs: FloatArray, logits: FloatArray) -> str:
+    """Return the reason why logits do not belong to the probabilities; empty if they do.
+
+    Parameters
+    ----------
+    probs, logits : ndarray, shape (n, K)
+
+    Returns
+    -------
+    str
+        The end of a sentence about the logits.
+    """
+    if logits.shape != probs.shape:
+        return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
+    largest = 0.0
+    for rows in row_blocks(logits):
+        block = logits[rows]
+        if not np.isfinite(block).all():
+            return "which are not all finite"
+        difference = softmax(block) - probs[rows]
+        largest = max(largest, float(np.abs(difference).max()))
+    return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
+
+
+# ---- Recognise confidences that people and language models state as whole numbers from 0 to 100.
+
+
+#: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
+_LARGEST_SCALE = 10
+PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
+
+
+def are_percentages(confidences: FloatArray) -> bool:
+    """Whether the values can only be percentages: whole numbers from 0 to 100, at least one above 10; NaN is ignored.
+
+    Parameters
+    ----------
+    confidences : ndarray of float, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
+    (True, False, False)
+    """
+    values = confidences[~np.isnan(confidences)]
+    if not values.size or values.min() < 0 or not _LARGEST_SCALE < values.max() <= 100:
+        return False
+    return bool((values == np.round(values)).all())
+
+
+def two_logits(array: FloatArray) -> FloatArray:
+    """Turn the logit z of class 1, shape (n, 1), into the logits (0, z), shape (n, 2)."""
+    return np.concatenate([np.zeros_like(array), array], axis=1)
+
+
 # ---- Why scores are refused, in sentences
+
+
+#: As many rows, at most, may be taken for mistakes.
+_FEW = 0.1
+#: Positive logits seldom exceed it; percentages with a few values below 0 do.
+_LARGE = 10
+
+
+def outside(array: FloatArray, most: float) -> BoolArray:
+    """Mask of the rows, shape (n,), with a value that is not in 0 to `most`, but for rounding; missing ones are."""
+    return np.asarray(((array < -1e-6) | (array > most * (1 + 1e-6))).any(axis=1))
+
+
+def are_few(rows: BoolArray) -> bool:
+    """Whether the rows of a mask, shape (n,), are at most a tenth."""
+    return bool(rows.mean() <= _FEW)
 
 
 class Problem:
@@ -367,14 +434,18 @@ class Problem:
     table : Table
     scores : ScoreColumns
     array : ndarray, shape (n, K)
-    original : callable
-        Maps a row of `array` to its data row in the file.
+    rows : ndarray of int, shape (n,), optional
+        The data rows of the file that `array` holds; all of them if left out.
     """
 
     def __init__(
-        self, table: Table, scores: ScoreColumns, array: FloatArray, original: Callable[[int], int]
+        self, table: Table, scores: ScoreColumns, array: FloatArray, rows: IntArray | None = None
     ) -> None:
-        self.table, self.scores, self.array, self.original = table, scores, array, original
+        self.table, self.scores, self.array, self.rows = table, scores, array, rows
+
+    def original(self, row: int) -> int:
+        """The data row of the file."""
+        return row if self.rows is None else int(self.rows[row])
 
     def check_logits(self) -> None:
         """Raise InputError if scores declared as logits are probabilities."""
@@ -435,7 +506,7 @@ class Problem:
                 if nan_rows == rows
                 else "correct the values"
             ),
-            repairs=(DROP_MISSING,) if nan_rows == rows else (),
+            repairs=(REPAIRS["drop-missing"],) if nan_rows == rows else (),
         )
 
     def _not_probabilities(self) -> InputError | None:
@@ -448,20 +519,22 @@ class Problem:
         sums = self.array.sum(axis=1, dtype=np.float64)
         off = np.abs(sums - 1) > 0.02
         count = int(off.sum())
-        if low >= 0 and (np.abs(sums - 100) <= 2).mean() > 0.9:
+        if (hundred := np.abs(sums - 100) <= 2).mean() > 0.9:
             return self._refused(
-                f"values look like percentages: {n:,} rows sum to 100, not 1",
+                f"values look like percentages: {int(hundred.sum()):,} rows sum to 100, not 1",
                 "ask to divide them by 100",
-                (PERCENT,),
+                "percent",
             )
         if low < -1e-6:
             row, column = (int(v) for v in np.unravel_index(self.array.argmin(), self.array.shape))
+            few = are_few(outside(self.array, 1))
             return self._refused(
                 f"values from {low:.4g} to {high:.4g} are not probabilities "
                 f"({place(self.original(row), self.table.line)} '{short(self._name(column))}' is "
                 f"{low:.4g})",
-                "declare them as logits if that is what they are",
-                (SOFTMAX,),
+                f"{'ask to leave out such rows, or ' * few}declare them as logits if that is what they are",
+                *(["drop-outside"] * few),
+                "softmax",
             )
         if not count:
             return None
@@ -477,22 +550,42 @@ class Problem:
             f"{place(self.original(first), self.table.line)}; values lie in [{low:.4g}, {high:.4g}])",
             "ask to divide every row by its sum"
             + (", or declare the values as logits" if high > 1 else ""),
-            (RENORMALISE, *([SOFTMAX] if high > 1 else [])),
+            *("renormalise", "softmax")[: 1 + (high > 1)],
         )
 
     def _one_column(self, low: float, high: float) -> InputError:
-        name = short(self.scores.columns[0])
-        column = self.array[:, 0]
-        row = int(np.argmax((column < -1e-6) | (column > 1 + 1e-6)))
-        where = place(self.original(row), self.table.line)
-        what = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1] (first: {where})"
-        if low >= 0 and 1.5 < high <= 100:
+        name, column = short(self.scores.columns[0]), self.array[:, 0]
+        most = next((m for m in (1, 100) if are_few(outside(self.array, m))), 1)
+        odd = outside(self.array, most)
+        count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
+        first = f"(first: {place(self.original(row), self.table.line)})"
+        lies = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1]"
+        percent = low >= 0 and 1.5 < high <= 100
+        largest = float(column[~odd].max(initial=0))
+        if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):
+            few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most} {first}"
+            look, remedy, repairs = "probabilities", "leave out such rows", ["drop-outside"]
+            if most == 100:
+                look, remedy = "percentages", f"divide by 100 and {remedy}"
+                repairs.insert(0, "percent")
+            elif percent:
+                remedy = f"{remedy}, or divide all by 100"
+                repairs.append("percent")
+            return self._refused(
+                f"{lies}: {few}, the others look like {look}",
+                f"correct {'it' if count == 1 else 'them'}, or ask to {remedy}",
+                *repairs,
+                *(["sigmoid"] * (low < 0 or len(odd) < FEWEST_ROWS)),
+            ).but(row=self.original(row) + 1)
+        what = f"{lies} {first}"
+        if percent:
             look, remedy = "percentages", "ask to divide them by 100"
             if high <= 10 and not np.mod(column, 1).any():  # as from 1 to 5
                 look = "percentages or a judge's grades"
                 remedy = f"call the columns of grades and labels 'judge' and 'human', or {remedy}"
-            return self._refused(f"{what}: values look like {look}", remedy, (PERCENT,))
-        return self._refused(what, "declare it as a logit if it is one", (SIGMOID,))
+            return self._refused(f"{what}: values look like {look}", remedy, "percent")
+        return self._refused(what, "declare it as a logit if it is one", "sigmoid")
 
-    def _refused(self, what: str, remedy: str, repairs: tuple[Repair, ...]) -> InputError:
+    def _refused(self, what: str, remedy: str, *keys: str) -> InputError:
+        repairs = [REPAIRS[key] for key in keys]
         return InputError(what, remedy=remedy, repairs=repairs, placed=True)

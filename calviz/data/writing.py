@@ -6,6 +6,7 @@ import os
 import re
 import zipfile
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from calviz.core.errors import (
     replacing,
     shortened,
 )
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import BEFORE, Dataset, Predictions
 
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
@@ -47,6 +48,7 @@ def write_predictions(
     data: Dataset,
     path: str | Path,
     *,
+    before: Dataset | None = None,
     labelled: bool = True,
     types: Mapping[str, Any] | None = None,
 ) -> None:
@@ -55,7 +57,8 @@ def write_predictions(
     In tables, score columns are named ``p_<class>``, labels are class names, and all columns but splits keep their names; CSV text
     that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
-    would take more than 256 MiB, because an array gives every row the length of the longest, are left out. If not `labelled`, nothing
+    would take more than 256 MiB, because an array gives every row the length of the longest, are left out. The column ``uncalibrated``
+    has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If not `labelled`, nothing
     is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of `types` (`Loaded.types`),
     where their values have these.
     """
@@ -65,8 +68,18 @@ def write_predictions(
             "a profile holds no rows to write",
             remedy="apply the map to the files: calviz apply FILE... --map MAP.json --out FOLDER",
         )
+    if before is not None:
+        name = _free(BEFORE, {*data.groups, *data.texts})
+        data = replace(data, numbers={name: _one_score(before), **data.numbers})
     with replacing(target) as temporary_path:
         _write(data, temporary_path, labelled, types or {})
+
+
+def _one_score(data: Dataset) -> npt.NDArray[Any]:
+    """P(class 1) of two classes, otherwise the confidence, shape (n,)."""
+    if not isinstance(data, Predictions):
+        return data.confidence
+    return data.probs[:, 1] if data.n_classes == 2 else data.probs.max(axis=1)
 
 
 def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]) -> None:
@@ -75,13 +88,12 @@ def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]
         return
     import pandas as pd
 
-    columns = _columns(data, labelled)
+    scores = _scores(data, labelled)
+    columns = _columns(data, scores)
     if target.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
-        own = {"confidence", *(f"p_{name}" for name in data.class_names)}
-        own |= {"label", "correct"} if labelled else set()
-        kept = {name: kind for name, kind in types.items() if name not in own}
+        kept = {name: kind for name, kind in types.items() if name not in {*scores, BEFORE}}
         # These tell missing texts from empty ones.
         texts = {**data.texts, **data.groups}.items()
         with_missing = {name for name, factor in texts if factor.missing is not None}
@@ -151,17 +163,19 @@ def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
-def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
-    scores: dict[str, Any] = {}
+def _scores(data: Dataset, labelled: bool) -> dict[str, Any]:
+    """The columns of scores, of true and predicted classes, and of hits, as tables name them."""
+    names = np.asarray(data.class_names, dtype=object)
+    classes = {"label": data.labels, "predicted": getattr(data, "predicted", None)}
+    named = {key: v for key, v in classes.items() if labelled and names.size and v is not None}
+    columns: dict[str, Any] = {key: names[codes] for key, codes in named.items()}
     if isinstance(data, Predictions):
-        if labelled:
-            scores["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
-        for k, name in enumerate(data.class_names):
-            scores[f"p_{name}"] = data.probs[:, k]
-    else:
-        scores["confidence"] = data.confidence
-        if labelled:
-            scores["correct"] = data.correct.astype(np.int8)
+        return columns | {f"p_{name}": data.probs[:, k] for k, name in enumerate(names)}
+    columns["confidence"] = data.confidence
+    return columns | ({"correct": data.correct.astype(np.int8)} if labelled else {})
+
+
+def _columns(data: Dataset, scores: Mapping[str, Any]) -> dict[str, Any]:
     # Columns of the file may have the names of those that are written.
     columns = {} if data.splits is None else {"split": data.splits.values().astype(str)}
     if data.ids is not None:
@@ -169,7 +183,7 @@ def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
     written = {*columns, *scores}
     of_rows = {**data.groups, **{k: text for k, text in data.texts.items() if k not in data.groups}}
     columns |= {_free(name, written): column.optional_values() for name, column in of_rows.items()}
-    scores |= {_free(name, written): values for name, values in data.numbers.items()}
+    scores = {**scores, **{_free(name, written): values for name, values in data.numbers.items()}}
     return columns | _of_rows(data, {*columns, *scores}) | scores
 
 
@@ -189,13 +203,15 @@ def _arrays(data: Dataset, labelled: bool) -> dict[str, npt.NDArray[Any]]:
     arrays |= data.numbers
     if isinstance(data, Predictions):
         arrays["probs"] = data.probs
+        arrays["class_names"] = names = np.asarray(data.class_names, dtype=str)
         if labelled:
-            arrays["labels"] = data.labels
-        arrays["class_names"] = np.asarray(data.class_names, dtype=str)
+            codes = np.flatnonzero(np.bincount(data.labels))
+            numbers = codes.astype(str)
+            # Numbers that all name a class would be read as names.
+            as_names = np.isin(numbers, names).all() and (numbers != names[codes]).any()
+            arrays["labels"] = names[data.labels] if as_names else data.labels
     else:
-        arrays["confidence"] = data.confidence
-        if labelled:
-            arrays["correct"] = data.correct.astype(np.int8)
+        arrays |= _scores(data, labelled)
     # Arrays of dates are not read.
     arrays |= _with_date_texts(_of_rows(data, arrays))
     for name, texts in {**data.texts, **data.groups}.items():

@@ -203,6 +203,11 @@ class ClassBars(SampleFigure):
         """Classes below the range of a calibrated model, shape (C,)."""
         return np.asarray(self.beyond < 0)
 
+    @property
+    def furthest(self) -> str:
+        """The class furthest outside the range of a calibrated model, in quotes."""
+        return listed([self.class_name[int(np.argmax(np.abs(self.beyond)))]])
+
     def ranked(self, order: Order = "beyond") -> IntArray:
         """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""
         check_choice("order", order, get_args(Order))
@@ -279,7 +284,7 @@ class ClassBars(SampleFigure):
             )
             way = _WORDS[self.mode][0 if beyond[worst] > 0 else 1]
             text += (
-                f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
+                f" Furthest outside is {self.furthest}, {value} points "
                 f"({counted(int(self.rows[worst]), 'row')}), where a calibrated model shows "
                 f"{low} to {high}: {way}."
             )
@@ -359,7 +364,7 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     if not judged:
         return "No class is judged: what a calibrated model would show is not known.", False
     parts = [
-        f"{outside:,} of {counted(view.value.size, *_NOUNS[view.mode])}"
+        f"{outside:,} of {counted(view.value.size, *_NOUNS[view.mode])} ({'furthest ' * (outside > 1)}{view.furthest})"
         for view in judged
         if (outside := int((view.over | view.under).sum()))
     ]

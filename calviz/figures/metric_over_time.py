@@ -70,7 +70,8 @@ class OverTimeLine(Figure):
         if not r.changed:
             none = "Taken alone, none" if r.watch and r.watch.changed else "None"
             return f"{none} of {looked} differs from the others in {metrics} beyond chance."
-        verb, most = ("differ", "; most surely") if len(r.changed) > 1 else ("differs", ":")
+        most = "; most surely" if len(r.changed) > 1 else ":"
+        verb = "differ" if len(r.tested) > 1 and len(r.changed) > 1 else "differs"
         return (
             f"In {len(r.changed):,} of {looked} the {metrics} {verb} from the others beyond chance"
             f"{most} {self.sentence(r.changed[0])}."

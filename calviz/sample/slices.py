@@ -23,12 +23,12 @@ from calviz.core.errors import NotAvailable, OptionError, check_level, claim, da
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
-from calviz.core.predictions import INTERVAL, Dataset
+from calviz.core.predictions import BEFORE, INTERVAL, Dataset
 from calviz.core.profile import Profile
-from calviz.core.words import condition, counted, percent, points, shorten
+from calviz.core.words import condition, counted, gap_decimals, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, Where
+from calviz.sample.sample import Sample, Where, where_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,6 +144,21 @@ class Slices(Displayed):
         """Slices that are off beyond chance, adjusted for all slices."""
         return tuple(s for s in self.slices if s.adjusted <= self.rate)
 
+    @property
+    def counted_off(self) -> str:
+        """How many are off: "1 of 20 slices is off"."""
+        n = len(self.off)
+        return f"{n:,} of {counted(len(self.slices), 'slice')} {'is' if n == 1 else 'are'} off"
+
+    @property
+    @claim("slices")
+    def furthest(self) -> tuple[str, str]:
+        """The slice that is most surely off, and by how much: "ward = ICU", "26.2 points too low"."""
+        worst = self.off[0]
+        way = "high" if worst.gap > 0 else "low"
+        size = points(abs(worst.gap), gap_decimals(worst.gap))
+        return shorten(where_words(worst.where), 40), f"{size} points too {way}"
+
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""
         return data_frame(
@@ -172,7 +187,7 @@ USUAL_RATE = SLICES - SEGMENTS
 
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
-    numbers = [name for name in data.numbers if not name.startswith(INTERVAL)]
+    numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
     texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
     time = [] if data.times is None else [data.time_name]
     return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))

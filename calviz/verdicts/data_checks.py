@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import CHECKS, Check, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
@@ -386,18 +386,19 @@ _KINDS: tuple[tuple[ClassView, str], ...] = (
     adjusted="range of a calibrated model, Bonferroni over classes; each view at a sixth of 1 %, which the three tests against the rest share",
 )
 def classes_off(sample: Sample) -> tuple[str, ...]:
-    """Return texts on the classes outside the range of a calibrated model: "2 of 10 predicted classes are off"."""
-    texts = []
+    """Return a text on the classes outside the range of a calibrated model: "2 of 10 predicted classes are off, furthest beyond noise 'a'".
+
+    Of predicted classes if any of these is off, or else of true classes, or against the rest.
+    """
     for view, noun in _KINDS:
-        if (ranges := ranges_of(sample, view)) is not None and ranges.beyond[ranges.has].any():
-            texts.append(_count((ranges.beyond != 0)[ranges.has], noun))
-    if sample.reduction.kind == "top-label":
-        rest = sample.once(one_vs_rest)
-        if rest is not None and rest.means_off:
-            texts.append(_count(rest.beyond != 0, "class", " against the rest"))
-        elif rest is not None and rest.off:
-            texts.append("the probabilities of the classes against the rest are off")
-    return tuple(texts)
+        ranges = ranges_of(sample, view)
+        if ranges is not None and (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
+            return (_count(sample, off, int(ranges.has.sum()), noun),)
+    rest = sample.once(one_vs_rest) if sample.reduction.kind == "top-label" else None
+    if rest is not None and rest.means_off:
+        return (_count(sample, rest.beyond, rest.beyond.size, "class", " against the rest"),)
+    off_in_rest = rest is not None and rest.off
+    return ("the probabilities of the classes against the rest are off",) if off_in_rest else ()
 
 
 def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
@@ -409,9 +410,11 @@ def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
     return None if ranges.range is None else ranges
 
 
-def _count(off: BoolArray, noun: str, more: str = "") -> str:
-    classes = counted(off.size, noun, f"{noun}es")
-    return f"{int(off.sum()):,} of {classes}{more} {'is' if off.sum() == 1 else 'are'} off"
+def _count(sample: Sample, off: FloatArray, total: int, noun: str, more: str = "") -> str:
+    n, name = np.count_nonzero(off), _name(sample, int(np.abs(off).argmax()))
+    classes = counted(total, noun, f"{noun}es")
+    are = "is" if n == 1 else "are"
+    return f"{n:,} of {classes}{more} {are} off, {furthest(off, 'beyond noise ')}{listed([name])}"
 
 
 def classes_unseen(sample: Sample) -> str:
@@ -480,7 +483,7 @@ def class_confidence(sample: Sample) -> Iterator[Told]:
     "Predicted classes that are over- or underconfident",
     reference="Gupta & Ramdas 2022",
     about="classes",
-    before="CAL013",
+    before="CAL012",
 )
 @claim("classes")
 def predicted_class(sample: Sample) -> Iterator[Told]:
@@ -497,12 +500,15 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     total = counted(classes, "predicted class", "predicted classes")
     sides = named_sides(off, ("overconfident", "underconfident"), classes)
     where = f"where it says {listed([_name(sample, k)])}"
+    head = f"Of {total} the model is {sides}"
+    if classes == 1:
+        head = f"The model is {sides.removesuffix(' on one')}"
     yield (
         "warning",
-        f"Of {total} the model is {sides} beyond noise, {furthest(off, '')}{where} ({counted(int(rows), 'row')}): mean confidence "
+        f"{head} beyond noise, {furthest(off, '')}{where} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
-        f"Of {total} the model is {sides}, {furthest(off, 'beyond noise ')}{where}",
+        f"{head}, {furthest(off, 'beyond noise ')}{where}",
     )
 
 

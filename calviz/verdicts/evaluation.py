@@ -11,6 +11,7 @@ from calviz.core.entry_specs import METRICS, Interval, MetricResult, NoiseFloor,
 from calviz.core.errors import DataFrame, Finding, OptionError, claim, data_frame
 from calviz.core.words import (
     SLIGHT,
+    capitalised,
     counted,
     decimal,
     decimals_for,
@@ -23,6 +24,7 @@ from calviz.core.words import (
     range_ends,
     share_decimals,
     shorten,
+    times_off,
 )
 from calviz.sample.metric_results import Displayed, Summary
 
@@ -177,6 +179,8 @@ class Verdict(JudgedNumbers):
         Groups of classes that are off beyond noise, in words; only if the sample as a whole is not.
     slices, slices_off : int
         Number of tested slices of the usual group columns, and of those that are off beyond chance.
+    off_in : (str, str) or None
+        The slice that is most surely off, and by how much, in words.
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool
@@ -193,6 +197,7 @@ class Verdict(JudgedNumbers):
     classes_off: tuple[str, ...] = ()
     slices: int = 0
     slices_off: int = 0
+    off_in: tuple[str, str] | None = None
     tells_apart: bool = True
     in_reverse: bool = False
     seen_by_other: tuple[str, str] | None = None
@@ -224,20 +229,28 @@ class Verdict(JudgedNumbers):
         if top:
             means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
-            if self.only_slices_off:
-                are = "is" if self.slices_off == 1 else "are"
-                off = f"{self.slices_off:,} of {counted(self.slices, 'slice')} {are} off"
-                return f"{off}; no miscalibration found as a whole"
+            if self.only_classes_off:
+                return f"{capitalised(self.classes_off[0])}; not as a whole"
+            if self.off_in is not None and self.only_slices_off:
+                more = counted(self.slices_off - 1, "more slice")
+                others = "" if self.slices_off == 1 else f"; {more} off"
+                return f"Off where {': '.join(self.off_in)}{others}"
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
-        return f"Forecasts {size} points too {'high' if self.mcs > 0 else 'low'}: {means}"
+        points_off = f"{size} points too {'high' if self.mcs > 0 else 'low'}"
+        return f"Forecasts {times_off(self.score, self.observed) or points_off}: {means}"
 
     @property
     def only_slices_off(self) -> bool:
         """Whether slices are off, but nothing as a whole."""
         return bool(self.slices_off) and not (self.classes_off or self.beyond_noise)
+
+    @property
+    def only_classes_off(self) -> bool:
+        """Whether classes are off, but nothing as a whole."""
+        return bool(self.classes_off) and not self.beyond_noise
 
     @property
     def names_accuracy(self) -> bool:

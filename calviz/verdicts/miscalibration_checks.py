@@ -114,7 +114,7 @@ def _without_bins(evidence: Evidence) -> Iterator[Told]:
         return
     sizes = (
         f"KS {points(ks.value, points_decimals(ks.value))} points ({p_value(ks.adjusted)}), "
-        f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_value(ece.adjusted)})"
+        f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_value(ece.adjusted)}), adjusted for all tests"
     )
     # p-values between the two levels are not clear enough to call a disagreement.
     if evidence.shows("ks") and ece.p_value > 2 * FILE:
@@ -140,6 +140,7 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Told]:
             "warning",
             "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "
             f"{classes.words}.",
+            "The top label shows no miscalibration, but the probabilities of all classes do",
         )
 
 
@@ -184,7 +185,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     if slices is None or not slices.off:
         return
     worst = slices.off[0]
-    way = f"{points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}"
+    place, way = slices.furthest
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = score_and_hit(sample.reduction)
     slight = max(abs(s.gap) for s in slices.off) < SLIGHT
@@ -196,8 +197,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         f"chance (false discovery rate {100 * slices.rate:g} %), most surely {where_words(worst.where)}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
         f"{counted(worst.rows, 'row')}, {way}.",
-        f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} {verb} off beyond chance, most surely "
-        f"{words.shorten(where_words(worst.where), 40)}: {way}",
+        f"{slices.counted_off} beyond chance, most surely {place}: {way}",
     )
 
 

@@ -595,7 +595,8 @@ def _least_probable(sample: Sample) -> str:
     ids, given = sample.data.ids, _of_labels(sample)
     first = np.argsort(given, kind="stable")[:NAMED]
     kind = "row" if ids is None else "id"
-    names = [f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in first]
+    at = first if sample.data.file_rows is None else sample.data.file_rows[first]
+    names = [f"{i + 1:,}" for i in at] if ids is None else [shorten(str(ids[i]), 30) for i in first]
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

@@ -70,6 +70,7 @@ def judged(sample: Sample) -> Verdict:
         classes_off=classes,
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
+        off_in=by_group.furthest if by_group and by_group.off else None,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
         seen_by_other=seen_by_other(sample),
@@ -99,8 +100,7 @@ def _judge(
         return evidence.direction, f"{_off(evidence, sample)}{no_discrimination}."
     but = list(classes)
     if by_group and by_group.off:
-        off, slices = len(by_group.off), counted(len(by_group.slices), "slice")
-        but.append(f"{off:,} of {slices} {'is' if off == 1 else 'are'} off")
+        but.append(f"{by_group.counted_off}, most surely {': '.join(by_group.furthest)}")
     unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
         return "off", f"{quiet}, but {' and '.join(but)}{no_discrimination}."
@@ -150,7 +150,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
             same = (worst.gap > 0) == (evidence.mcs > 0)
             how = ", most clearly" if same else f", but {words.expected_gap(worst.expected_gap)}"
             tail = f"{how} between {worst.where}"
-        head = _by(evidence, sample, size, slight=abs(evidence.mcs) < words.SLIGHT)
+        head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):
         label = shorten(evidence.reduction.label, 40)
@@ -249,6 +249,12 @@ def _by(evidence: Evidence, sample: Sample, size: str, *, slight: bool = False) 
     return f"{noun} {much} {'high' if way == 'over' else 'low'} by {size} points"
 
 
+def _is_slight(numbers: JudgedNumbers) -> bool:
+    """Whether the mean is off by little: in points, and as a factor of what is rare."""
+    rare = words.times_off(numbers.score, numbers.observed)
+    return abs(numbers.mcs) < words.SLIGHT and not rare
+
+
 def _interval(evidence: Evidence, *, value: bool = False) -> str:
     """Format the interval of the MCS in parentheses, in the direction that the sentence states; `value` adds the MCS itself."""
     decimals = mcs_decimals(evidence.interval)
@@ -325,7 +331,7 @@ def _way(view: Evidence) -> str:
 HUNDRED = 100
 
 
-def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
+def explained(sample: Sample, verdict: Verdict, change: str = "") -> tuple[str, ...]:
     """Explain a verdict: what was seen, what follows, where it is worst, an example, and what to do.
 
     The numbers are those of the verdict, with its digits.
@@ -336,6 +342,8 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         The rows that were judged.
     verdict : Verdict
         The verdict on these rows.
+    change : str
+        What is said of a change over time; "" if none is found.
 
     Returns
     -------
@@ -343,7 +351,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         Five sentences.
     """
     reduction = Reduction.of(verdict.reduction)
-    groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
+    groups = usual_slices(sample) if verdict.slices_off else None
     off = groups.off if groups else ()
     s = _Sentences(
         verdict,
@@ -352,6 +360,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         off[0] if off else None,
         label_errors_found(sample) if verdict.beyond_noise else None,
         _expected(sample, verdict),
+        change,
     )
     return (s.seen(rows_words(sample)), s.follows(), s.where(), s.example(), s.to_do())
 
@@ -383,6 +392,7 @@ class _Sentences:
     group: Slice | None
     labels: LabelErrors | None
     expected: tuple[float, Interval] | None
+    change: str
 
     @property
     def mean_score(self) -> str:
@@ -436,7 +446,7 @@ class _Sentences:
                 "at least."
             )
         if v.direction in ("over", "under"):
-            slightly = "slightly " if abs(v.mcs) < words.SLIGHT else ""
+            slightly = "slightly " if _is_slight(v) else ""
             much = "too much" if v.direction == "over" else "too little"
             return (
                 f"So it promises {slightly}{much}, by {_points(abs(v.mcs), v.mcs_decimals)} on average, which chance does not "
@@ -464,13 +474,15 @@ class _Sentences:
         """Sentence on where it is worst, or that no place stands out."""
         v, worst = self.verdict, self.verdict.worst
         gap = _points(abs(v.mcs), v.mcs_decimals)
+        if self.change:
+            return f"{self.change}."
         if worst is not None:
             low, high = map(_ends_percent, words.range_ends(worst.low, worst.high, tolerance=0.06))
             return (
                 f"It is most clearly off where it says between {low} and {high} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
-        if v.beyond_noise:
+        if v.beyond_noise and self.group is None:
             return "No single range of its probabilities stands out: the fault is spread over many."
         if self.few:
             return f"What it said and what happened differ by {gap}, and with so few rows that says little."
@@ -534,7 +546,8 @@ class _Sentences:
                 "itself stays as it is."
             )
         if v.direction == "off":
-            return "Look at these groups before anybody acts on their probabilities; for the others nothing was found."
+            these = "groups" if v.slices_off else "classes"
+            return f"Look at these {these} before anybody acts on their probabilities; for the others nothing was found."
         if v.direction == "calibrated":
             return "They can be used as they are, for as long as new rows are like these."
         return "Collect more rows whose outcome is known, and look again."

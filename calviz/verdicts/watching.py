@@ -118,12 +118,6 @@ class Change(NamedTuple):
     after: tuple[float, float, float]
     now: WatchState
 
-    @property
-    @claim("watch")
-    def doubt(self) -> str:
-        """What it means for all that rows from before and after it show together."""
-        return f"Calibration changed about {self.since}: what holds on these rows may not hold on new ones."
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WatchState(Displayed):
@@ -516,7 +510,14 @@ def watched(sample: Sample) -> WatchState | None:
     return replace(state, change=_change(sample)) if state.alarm else state
 
 
-@check("CAL028", "A change of what the scores mean", clusters=True, weights=True, about="times")
+@check(
+    "CAL028",
+    "A change of what the scores mean",
+    clusters=True,
+    weights=True,
+    about="times",
+    before="CAL002",
+)
 @claim("watch")
 def change_over_time(sample: Sample) -> Iterator[Told]:
     """Say when rows with times began to follow the scores otherwise, as the tab Time does."""

@@ -101,6 +101,7 @@ def test_the_best_calibrated_model_may_be_a_weak_one():
     _finished(app)
     assert "'strong' is best" in text_of(app)
     assert "Calibrated is not accurate" not in text_of(app)
+    assert "'weak' has an ECE of 0.00 points, 'strong' of 20.0 points" in text_of(app)
     app.button_group(key="models-by").set_value("ece").run()
     words = text_of(quiet(app))
     assert "By ECE, 'weak' is best" in words

@@ -116,8 +116,9 @@ def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> 
     session.refuses(name, content)
     session.app.button(key=f"calviz.repair.{repair}").click().run()
     assert not session.app.error
-    assert "Repair made, on request:" in text_of(session.app)
-    assert f"{repair}:" in text_of(session.app)
+    # Once, in the panel.
+    assert text_of(session.app).count(f"Changed as asked: {repair}:") == 1
+    assert text_of(session.app).count(f"{repair}:") == 1
     session.loaded = name
 
 
@@ -238,7 +239,7 @@ def test_repairs_are_offered_made_on_request_and_undone():
     app = upload(open_page(page="data"), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
     button = next(b for b in app.button if "100" in b.label)
     button.click().run()
-    assert "Repair made" in text_of(quiet(app))
+    assert "Changed as asked: percent:" in text_of(quiet(app))
     assert "percent" in str(app.query_params["reading"])
     press(app, "Undo the repairs")
     assert not app.exception
@@ -255,6 +256,34 @@ def test_a_link_waits_for_its_file_and_gives_it_its_settings():
     assert app.selectbox(key="class").value == "fox"
     # It is another file than the link's, which is said.
     assert "digest" in app.info[0].value
+
+
+@pytest.mark.slow
+def test_a_link_that_names_columns_of_another_file_is_said_not_to_fit():
+    reading = encode_options(ReadingOptions(label="truth", scores=("Risk (%)",)))
+    app = open_page(f"data=0123456789abcdef&bins=4&reading={reading}")
+    drop(app, "mine.csv", GOOD)
+    assert app.number_input(key="bins").value == 4
+    note = quiet(app).info[0].value
+    assert "not read as the link says" in note
+    assert "'truth' is not in the file" in plain(note)
+    assert "0123456789abcdef" in note
+    assert "reading" not in app.query_params
+
+
+@pytest.mark.slow
+def test_how_a_link_reads_its_file_is_for_that_file_only():
+    link = (
+        f"reading={encode_options(ReadingOptions(class_names=('fox', 'dog', 'cat'), label_base=1))}"
+    )
+    for digest in ("0123456789abcdef", read(GOOD, name="mine.csv").digest[:DIGEST_LENGTH]):
+        app = open_page(f"data={digest}&{link}")
+        drop(app, "mine.csv", GOOD)
+        notes = [plain(note.value) for note in quiet(app).info]
+        (entry,) = app.session_state["calviz.files"].values()
+        is_own = digest == entry.key
+        assert (entry.options == ReadingOptions()) is not is_own
+        assert any("not read as the link says: it is another one" in n for n in notes) is not is_own
 
 
 def test_a_link_that_waits_can_be_left():
@@ -409,7 +438,9 @@ def test_a_file_to_compare_with_does_not_become_the_judged_one_by_an_answer():
 @pytest.mark.slow
 def test_a_refused_file_is_read_by_the_roles_of_its_columns():
     app = upload(open_page(page="data"), "logits.csv", LOGITS)
-    assert len(app.error) == 1
+    # The roles below the rows answer it.
+    assert (len(app.error), len(app.warning)) == (0, 1)
+    assert "say which columns hold the scores" in plain(app.warning[0].value)
     assert len(app.table) == 4
     # As shown, the scores are taken for probabilities, and what they may be is offered.
     press(app, "Read it like this")

@@ -124,6 +124,7 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     compared(app)
     app.button(key="calviz.take-home").click().run()
     (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
+    assert "Not in the file: 1 of 400 rows with missing values were left out." in text_of(app)
     monkeypatch.chdir(tmp_path)
     Path("two-old-temperature-map.json").write_bytes(
         app.session_state["calviz.recalibrate.ready"][1].map
@@ -163,6 +164,10 @@ def test_the_calibrated_file_keeps_the_labels_of_the_file():
     compared(app)
     app.selectbox(key="method").set_value("temperature").run()
     app.button(key="calviz.take-home").click().run()
+    assert (
+        "The scores before are in **uncalibrated**. In the file, 'y' is **label**, 'p' is **p_-1 and p_1**."
+        in text_of(app)
+    )
     lines = app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
     assert {"p_-1", "p_1"} <= {*lines[0].split(",")}
     assert (

@@ -13,9 +13,11 @@ import plotly.graph_objects as go
 import pytest
 
 from calviz.app import exporting, recalibrate_comparison, screen
-from calviz.app.tables_and_cards import preview, sortable
+from calviz.app.tables_and_cards import preview, rows_table, sortable
 from calviz.core.entry_specs import Interval, MetricResult, NoiseFloor
+from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
+from calviz.data import ReadingOptions, read
 from calviz.figures import hundred_squares as drawing
 from calviz.figures.marks import Sheet
 from calviz.figures.style import PALETTES
@@ -268,6 +270,16 @@ def test_the_first_rows_show_the_columns_of_a_file_under_its_own_names():
     )
     assert list(preview(named))[-2:] == ["seen", "user"]
     assert preview(named)["user"].tolist() == clusters.tolist()
+
+
+def test_rows_are_shown_under_their_numbers_of_the_file():
+    text = b"label,p,split\n1,0.9,a\n,0.5,b\n0,0.2,b\n1,0.6,b\n"
+    data = read(text, name="x.csv", options=ReadingOptions(repair=("drop-missing",))).first
+    assert preview(data)["row"].tolist() == [1, 3, 4]
+    of_class = Reduction("positive")
+    assert rows_table(data, np.array([2, 1]), of_class, None)["row"].tolist() == [4, 3]
+    judged = data.split("b")
+    assert rows_table(judged, np.array([1]), of_class, np.array([1, 2]))["row"].tolist() == [4]
 
 
 @pytest.mark.slow

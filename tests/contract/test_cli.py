@@ -361,7 +361,8 @@ class TestWrongFiles:
         assert_one_sentence(run("audit", file), "--repair renormalise")
         repaired = run("audit", file, "--repair", "renormalise")
         assert repaired.exit_code == 0
-        assert "repaired: " in repaired.stdout
+        assert repaired.stdout.count("changed as asked: renormalise: 2 of 2 rows") == 1
+        assert repaired.stdout.count("renormalise") == 1
 
     def test_the_other_files_are_judged_and_no_json_is_written(self, plain, tmp_path):
         out = tmp_path / "out.json"

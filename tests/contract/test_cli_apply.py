@@ -231,6 +231,29 @@ def test_columns_without_a_role_are_written_as_they_are(tmp_path: Path, groups: 
         assert written[name].to_list() == values
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_confidences_keep_their_classes_and_the_scores_before(tmp_path: Path, suffix: str):
+    rng = np.random.default_rng(0)
+    path, fitted, out = tmp_path / "mail.csv", tmp_path / "map.json", tmp_path / f"out{suffix}"
+    guess, truth = rng.choice(["ham", "promo", "spam"], (2, 200))
+    score = rng.uniform(0.4, 1, 200).round(3)
+    pl.DataFrame({"guess": guess, "conf": score, "truth": truth}).write_csv(path)
+    how = ("--prediction-column", "guess", "--out", out)
+    for command, name in (
+        (("recalibrate", "--method", "isotonic", "--save-map", fitted), ("label", "predicted")),
+        (("apply", "--map", fitted), ("truth", "guess")),
+    ):
+        code, _, stderr = run(command[0], path, *command[1:], *how)
+        assert (code, stderr) == (0, "")
+        table = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
+        written = {key: table[key].to_list() for key in (*name, "correct", "uncalibrated")}
+        right = (guess == truth).astype(int).tolist()
+        assert [*written.values()] == [truth.tolist(), guess.tolist(), right, score.tolist()]
+        again = calviz.load(out)
+        assert [again.class_names[k] for k in again.predicted] == guess.tolist()
+        assert again.confidence.tolist() == table["confidence"].to_list()
+
+
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @pytest.mark.parametrize("roles", [(), ("--group", "site", "--time", "seen", "--id", "case")])
 def test_columns_keep_their_types(tmp_path: Path, suffix: str, roles: tuple[str, ...]):
@@ -319,7 +342,7 @@ def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: s
     code, stdout, stderr = run("apply", path, "--map", map_file(tmp_path), "--out", target)
     assert (code, stderr) == (0, "")
     assert "left out: meta" in stdout
-    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2"]
+    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2", "uncalibrated"]
 
 
 def test_columns_of_lists_of_one_value_keep_their_types(tmp_path: Path):

@@ -64,6 +64,9 @@ def test_rows_without_labels_are_calibrated_with_all_their_columns(
             for name in frame.columns
             if not name.startswith("p_")
         }
+    if out != "out":  # files of a folder keep the columns that they have
+        before = np.array(written.pop("uncalibrated"), dtype=float)
+        assert before == pytest.approx(probabilities().max(axis=1), abs=1e-12)
     assert written == {k: [str(v) for v in column] for k, column in others.items()}
     assert load_map(json.loads(fitted.read_text())).transform(probabilities()) == pytest.approx(
         scores, abs=1e-12
@@ -210,7 +213,8 @@ def test_confidences_of_unknown_outcome_are_calibrated(tmp_path: Path, out: str)
     assert run("apply", path, "--map", fitted, "--out", tmp_path / out)[0] == 0
     at = tmp_path / out
     written = pl.read_csv(at) if at.suffix else pl.read_parquet(at / "new.parquet")
-    assert set(written.columns) == {"prediction", "confidence"}
+    before = {"uncalibrated"} if at.suffix else set()
+    assert set(written.columns) == {"prediction", "confidence", *before}
     assert written["prediction"].to_list() == ["cat", "dog"] * 100
     expected = scaling.transform(pairs)[:, 1]
     assert written["confidence"].to_numpy() == pytest.approx(expected, abs=1e-12)

@@ -225,6 +225,9 @@ REPAIRED: dict[str, tuple[bytes, str, list[str]]] = {
         "drop-missing", ["2 of 14 rows"],
     ),
     "joined.csv": (text().encode() * 2, "drop-headers", ["1 line repeats the header"]),
+    "stray.csv": (
+        text().encode() + b"the end\n", "drop-ragged", ["1 line with another number of cells", "has 1 cell"],
+    ),
     "scores.csv": (text(probs=(np.log(PROBS) + 1.5).tolist()).encode(), "softmax", ["read as logits"]),
 }  # fmt: skip
 

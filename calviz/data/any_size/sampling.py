@@ -28,10 +28,9 @@ from calviz.core.profile import ProfileColumns
 from calviz.data.any_size import file_sources
 from calviz.data.any_size.file_sources import Engine, TableFiles, no_panic, profile_layout, scan
 from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities
-from calviz.data.building import two_logits
 from calviz.data.format import ReadingOptions, Source, format_of, options_of
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
-from calviz.data.roles import Problem, ScoreColumns
+from calviz.data.roles import Problem, ScoreColumns, two_logits
 
 if TYPE_CHECKING:
     import polars as pl
@@ -363,7 +362,7 @@ def _read_whole(path: Path, layout: ProfileColumns, error: InputError) -> InputE
             predictions_of(array, np.zeros(len(array), dtype=np.int32), layout)
         except InputError as of_whole:
             error = of_whole
-        return Problem(table, scores, array, lambda row: row).explain(error)
+        return Problem(table, scores, array).explain(error)
 
 
 def _summed(file: TableFiles, layout: ProfileColumns) -> InputError | None:

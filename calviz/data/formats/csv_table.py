@@ -35,18 +35,20 @@ from calviz.data.csv_dialect import (
     encoding_of,
     is_integer,
     is_number,
+    is_row,
     line_in,
     nul_error,
     ragged_error,
+    ragged_places,
     record_blocks,
     sniff,
 )
 from calviz.data.format import (
     AS_ASKED,
-    DROP_HEADERS,
     HEAD_BYTES,
     MISSING_WORDS,
     NAMED,
+    REPAIRS,
     Column,
     Fetched,
     Notice,
@@ -93,6 +95,8 @@ class BlockParser:
         float32 or float64.
     lines_before : callable
         Returns the number of lines before the current block, for messages.
+    skips_ragged : bool
+        Whether a few records with another number of cells are left out.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class BlockParser:
         texts: list[int],
         dtype: type[Any],
         lines_before: Callable[[], int],
+        skips_ragged: bool = False,
     ) -> None:
         import polars as pl
 
@@ -109,6 +114,9 @@ class BlockParser:
         self.float = pl.Float32 if dtype is np.float32 else pl.Float64
         self.lines_before = lines_before
         self.cells = ProblemCells()
+        #: Line and number of cells of the records that are no rows, and whether they are left out.
+        self.ragged: list[tuple[int, int]] = []
+        self.skips_ragged = skips_ragged
         # The last column is always read, because lines that are too short show there.
         self.last = len(dialect.names) - 1
         self.plain = not set(numbers) & set(texts)
@@ -229,7 +237,7 @@ class BlockParser:
                     self.cells.empty.add((self.cells.rows + row, self.dialect.names[j]))
 
     def _records(self, block: bytes) -> list[list[str]]:
-        """Return all records of a block, without blank lines; raise InputError on ragged ones."""
+        """Return all records of a block, without blank lines; raise InputError on ragged ones, unless it was asked to leave out a few."""
         dialect, k = self.dialect, len(self.dialect.names)
         rows, ragged = [], []
         lines = io.StringIO(block.decode(errors="replace"), newline="")
@@ -239,14 +247,17 @@ class BlockParser:
         for record in reader:
             if not record or (len(record) == 1 and not record[0].strip() and k > 1):
                 continue
-            if len(record) == k + 1 and not record[-1].strip():
-                record.pop()
-            if len(record) != k:
+            if is_row(record, k):
+                rows.append(record[:k] if len(record) > k else record)
+            else:
                 ragged.append((reader.line_num, len(record)))
-            rows.append(record)
         if ragged:
-            before = self.lines_before()
-            raise ragged_error([(before + line, count) for line, count in ragged], k)
+            # Finding the line takes reading the file again.
+            before = self.lines_before() if len(self.ragged) < NAMED else 0
+            self.ragged += [(before + line, count) for line, count in ragged]
+            few = len(self.ragged) <= _FEW * (self.cells.rows + len(rows) + len(self.ragged))
+            if not (few and self.skips_ragged):
+                raise ragged_error(self.ragged, k, few)
         return rows
 
 
@@ -274,6 +285,8 @@ _TOTALS = re.compile(
     r"(?:grand |sub)?totals?:?|sum:?|mean:?|average:?|avg\.?:?|median:?|std:?|count:?",
     re.IGNORECASE,
 )
+#: The share of the lines, at most, that may be left out because they have another number of cells.
+_FEW = 0.1
 #: A column of at most so many distinct texts holds labels or groups.
 _FEW_TEXTS = 20
 #: Bytes at the end of a file in which its last line is looked for.
@@ -312,7 +325,8 @@ class CsvTable(Table):
         places = [[place[j] for j in group] for group in blocks]
         texts = sorted({index[c] for c in columns})
         dtype = self._float_type(len(numbers))
-        parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read)
+        skips = "drop-ragged" in self.source.options.repair
+        parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read, skips)
         arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
         self._rows_of_block = []
@@ -325,6 +339,11 @@ class CsvTable(Table):
         parser.cells.raise_bad(self.line)
         if self._repeats:
             self._note_headers()
+        if parser.ragged:
+            lines = counted(len(parser.ragged), "line")
+            self._note_repair(
+                f"drop-ragged: {lines} with another number of cells left out: {ragged_places(parser.ragged)}"
+            )
         if not parser.cells.rows:
             raise no_rows("there is a header but no rows of data")
         return Fetched(
@@ -356,7 +375,7 @@ class CsvTable(Table):
         line, first_row = self.dialect.skip, 0
         for block, rows in zip(self._blocks(), self._rows_of_block, strict=False):
             if row < first_row + rows:
-                return line + line_in(block, row - first_row, self.dialect.separator)
+                return line + line_in(block, row - first_row, self.dialect)
             first_row += rows
             line += block.count(b"\n")
         return None
@@ -395,11 +414,15 @@ class CsvTable(Table):
         lines = [line for line, row in rows if self._again.fullmatch(row)]
         places = join_places([f"{line:,}" for line in lines[:NAMED]], len(lines))
         text = f"{counted(len(lines), 'line repeats', 'lines repeat')} the header ({places})"
-        if DROP_HEADERS.key not in self.source.options.repair:
+        if "drop-headers" not in self.source.options.repair:
             remedy = "delete them, or ask to leave them out"
-            raise InputError(f"{text}, as in joined files", remedy=remedy, repairs=(DROP_HEADERS,))
-        text = f"{AS_ASKED}{DROP_HEADERS.key}: {text}: left out"
-        if (told := Notice.REPAIRED.finding("warning", text)) not in self.notices:
+            raise InputError(
+                f"{text}, as in joined files", remedy=remedy, repairs=(REPAIRS["drop-headers"],)
+            )
+        self._note_repair(f"drop-headers: {text}: left out")
+
+    def _note_repair(self, text: str) -> None:
+        if (told := Notice.REPAIRED.finding("warning", f"{AS_ASKED}{text}")) not in self.notices:
             self.notices.append(told)
 
     @cached_property

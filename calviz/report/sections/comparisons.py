@@ -26,7 +26,7 @@ from calviz.comparison.comparison_results import (
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
-from calviz.core.entry_specs import METRICS, UNCALIBRATED
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
 from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
@@ -359,12 +359,13 @@ def _by_level(
 
 @section("over-time", "Over time", 66, "Periods, changes, and recalibration on the past")
 def make_over_time(subject: Subject) -> Iterator[Block]:
-    """Yield the log loss of each period, and recalibration on the past; nothing without times."""
+    """Yield the MCS of each period, and recalibration on the past; nothing without times."""
     sample = subject.sample
     if sample.data.times is None:
         return
     try:
-        result = sample.once(over_time)
+        method = cheap_method(sample.data)
+        result = sample.once(over_time, metric="mcs", method=method)
     except CalvizError as error:
         yield Note(str(error))
         return

@@ -16,7 +16,13 @@ import pandas as pd
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__
-from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS, MetricResult
+from calviz.core.entry_specs import (
+    DIRECTION_WORDS,
+    METRICS,
+    RECALIBRATORS,
+    MetricResult,
+    cheap_method,
+)
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.events import DEFAULT_BINS, Reduction
 from calviz.core.predictions import Dataset, Predictions
@@ -121,17 +127,14 @@ def make_findings(subject: Subject) -> Iterator[Block]:
 # ---- What a correction would bring
 
 
-def cheap_method(data: Dataset) -> str:
-    """Return the recalibrator with a parameter or two that suits these data."""
-    return "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
-
-
 def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
     written = Written(before)
     label, then = RECALIBRATORS[method].label, written.of(after.value)
     floor = before.noise_floor
     now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
+    if then != written.value and after.value > before.value:
+        return f"{label} alone would not lower the ECE: {now} points before, {then} after."
     change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
     noise = f" (noise then: {written.of(floor.mean)})" if floor else ""
@@ -154,8 +157,12 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     return " ".join([words, *done.warnings])
 
 
-def no_fix_words(verdict: Verdict) -> str:
-    """Say that the verdict finds nothing that one map for all rows corrects; "" if it does."""
+def no_fix_words(sample: Sample, verdict: Verdict) -> str:
+    """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
+    if (change := analysis.change_found(sample)) is not None:
+        return f"{change.short}. A map fitted on all these rows would not correct the new ones."
+    if verdict.only_classes_off:
+        return "What is off are classes, not all rows: methods with parameters for each class may correct that."
     if verdict.direction != "calibrated" and not verdict.only_slices_off:
         return ""
     rows = "as a whole" if verdict.only_slices_off else "on these rows"
@@ -174,7 +181,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         rows = f"Maps are {comparison.rows_words()}."
         yield Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
-    if words := no_fix_words(subject.verdict):
+    if words := no_fix_words(sample, subject.verdict):
         yield Text(words)
         return
     if sample.data.rows < MIN_ROWS:
@@ -222,7 +229,8 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
     elif subject.whole is not None:
         numbers = np.flatnonzero(_rows_of_file(subject.whole, subject.sample))
         if numbers.size == data.n:
-            columns["row"] = [whole(n + 1) for n in numbers[rows]]
+            at = numbers if data.file_rows is None else data.file_rows
+            columns["row"] = [whole(n + 1) for n in at[rows]]
     if data.labels is not None and data.class_names:
         columns["true class"] = [shorten(data.class_names[data.labels[i]], 40) for i in rows]
     predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted

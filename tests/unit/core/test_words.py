@@ -226,6 +226,7 @@ def test_a_copy_keeps_every_argument():
         "repairs": (repair,),
         "placed": True,
         "readings": (),
+        "asks": True,
     }
     error = InputError("sums to 1.2", **given)
     assert vars(error.but(row=5)) == {"what": "sums to 1.2"} | given | {"row": 5}

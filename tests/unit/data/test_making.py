@@ -588,6 +588,8 @@ def test_counts_are_written_out():
         [f"{1 + i % 28:02d}.03.2020" for i in range(N)],
         [f"2020-03-{1 + i % 28:02d}T00:00:00Z" for i in range(N)],
         [f"03/{1 + i % 28:02d}/2020" for i in range(N)],
+        [f"{1 + i % 28:02d}.03.2020 {i % 24:02d}:30" for i in range(N)],
+        [f"{1 + i % 28:02d}.03.2020 {i % 24:02d}:30:59" for i in range(N)],
     ],
 )
 def test_dates_are_recognised(dates):
@@ -619,6 +621,25 @@ def test_numbers_without_a_role_are_said_and_weights_of_other_languages_are_offe
     (hint,) = (n.message for n in loaded.notices if n.code == "DATA012")
     assert hint.startswith(f"'{name}' is not used as weights")
     assert "--weight" in hint
+
+
+@pytest.mark.parametrize("name", ["valid_time", "Valid Time", "Zeit UTC"])
+def test_a_time_of_another_name_is_the_time_unless_a_date_or_another_one_is(name):
+    times = [f"{1 + i % 28:02d}.03.2020 {i % 24:02d}:00" for i in range(N)]
+    days = [f"2020-04-{1 + i % 28:02d}" for i in range(N)]
+    loaded = opened_of_clusters_and_weights({name: times})
+    assert loaded.recognition.time_column == name
+    assert loaded.first.times[25] == np.datetime64("2020-03-26T01:00")
+    for others, time in (
+        ({"issue_date": days}, "issue_date"),
+        ({"update_time": days}, None),
+        ({"time_of_birth": days, "time_to_event": [f"{i} min" for i in range(N)]}, name),
+    ):
+        both = opened_of_clusters_and_weights({name: times, **others})
+        assert both.recognition.time_column == time
+    # The day or the month may come first.
+    slashes = [f"0{1 + i % 9}/03/2020 10:00" for i in range(N)]
+    assert opened_of_clusters_and_weights({name: slashes}).first.times is None
 
 
 def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():

@@ -14,7 +14,7 @@ import pytest
 
 import calviz
 from calviz.core.entry_specs import CHECKS
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import one_row_each
 from calviz.data import Loaded, ReadingOptions, first_rows, read
@@ -735,6 +735,27 @@ def test_every_role_of_every_column_gives_valid_options(role):
             assert first_rows(content, options=shown.with_role(name, role)).roles.keys() == {
                 *shown.roles
             }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"scores": ("p_cat", "gone")}, {"scores": ("gone*",)}, {"models": ("gone",)}),
+        *({"label": "gone"}, {"groups": ("gone",)}, {"split_column": "gone"}),
+        *({"id_column": "gone"}, {"model_column": "gone"}, {"cluster_column": "gone"}),
+        *({"weight_column": "gone"}, {"time_column": "gone"}, {"prediction_column": "gone"}),
+        {"correct_column": "gone"},
+    ],
+)
+def test_an_option_made_for_another_file_is_refused_and_left_out_of_the_first_rows(options):
+    fits = {"kind": "probabilities"}
+    with pytest.raises(OptionError, match="gone"):
+        read(READ, name="x.csv", options=ReadingOptions(**options, **fits))
+    shown = first_rows(READ, options=ReadingOptions(**options, **fits))
+    assert shown.roles == first_rows(READ).roles
+    assert shown.options == ReadingOptions(**fits)
+    assert not shown.recognised
+    assert read(READ, name="x.csv", options=shown.as_shown()).recognition.label == "label"
 
 
 def test_the_row_that_an_error_names_is_among_them():

@@ -288,18 +288,115 @@ def test_refused(text: str) -> None:
         assert done.repairs_made[0].startswith(repair)
 
 
+#: Scores of 60 rows, the number of one that is a mistake and its value, the factor of the others, and the repairs that read them.
+MISTAKES = [
+    (31, 130.0, 100, ["percent", "drop-outside"]),
+    (59, -3.0, 100, ["percent", "drop-outside", "sigmoid"]),
+    (0, 430.0, 1, ["drop-outside"]),
+    (7, 1.7, 1, ["drop-outside", "percent"]),
+    (7, -0.25, 1, ["drop-outside", "sigmoid"]),
+]
+
+
+@pytest.mark.parametrize(("row", "wrong", "factor", "keys"), MISTAKES)
+@pytest.mark.parametrize("before", [0, 2])
+def test_scores_with_one_mistake_are_named_as_what_the_others_are(row, wrong, factor, keys, before):
+    p = (np.arange(60) + 0.5) / 60
+    lines = [f"{int(i % 3 < 1)},{factor * x:.6g}" for i, x in enumerate(p)]
+    lines[row] = f"1,{wrong}"
+    # Rows that are left out for another reason come first.
+    text = "\n".join(["label,prob", *[",0.5"] * before, *lines])
+    asked = ("drop-missing",) * (before > 0)
+    with pytest.raises(InputError, match=rf"1 of 60 is not in 0 to {factor}\b") as error:
+        loaded(text, repair=asked)
+    look = "percentages" if factor == 100 else "probabilities"
+    at = before + row + 1
+    assert f"(first: row {at} (line {at + 1})), the others look like {look}" in str(error.value)
+    assert error.value.row == at
+    assert [repair.key for repair in error.value.repairs] == keys
+    # Whichever is chosen first, the next message asks for what is left.
+    needed = ["percent", "drop-outside"] if factor == 100 else ["drop-outside"]
+    for first in needed:
+        chosen = loaded if needed == [first] else None
+        if chosen is None:
+            with pytest.raises(InputError) as error:
+                loaded(text, repair=(*asked, first))
+            assert {*needed} - {first} <= {repair.key for repair in error.value.repairs}
+    read = loaded(text, repair=(*asked, *needed))
+    np.testing.assert_allclose(read.first.probs[:, 1], np.delete(p, row), atol=1e-6)
+    assert f"row {at} (line {at + 1})" in next(t for t in read.repairs_made if "outside" in t)
+
+
+def test_percentages_are_read_to_their_last_digit():
+    written = [f"{i / 10:.1f}" for i in range(1_001)] + ["0.00000123456789", "33.33333333333333"]
+    text = "label,prob\n" + "".join(f"{int(x == '37.2')},{x}\n" for x in written)
+    found = loaded(text, repair=("percent",)).first.probs[:, 1]
+    assert found.tolist()[:-1] == [float(f"{x}e-2") for x in written[:-1]]
+    assert found[-1] == pytest.approx(33.33333333333333 / 100, rel=1e-15)
+
+
+CONFIDENCES = "confidence,correct,split\n0.9,1,a\n0.8,,b\n0.7,0,b\n,1,a\n0.95,1,b\n"
+EVENTS = "p,y,split\n0.9,1,a\n0.8,,b\n0.7,0,b\n,1,a\n0.95,1,b\n"
+
+
+@pytest.mark.parametrize("text", [CONFIDENCES, EVENTS])
+def test_rows_keep_their_numbers_of_the_file_where_others_are_left_out(text):
+    data = loaded(text, repair=("drop-missing",)).first
+    assert data.file_rows.tolist() == [0, 2, 4]
+    assert data.split("b").file_rows.tolist() == [2, 4]
+    whole = loaded("\n".join(line for line in text.split("\n") if ",," not in f",{line}")).first
+    assert whole.file_rows is None
+    # They are no content.
+    assert whole.fingerprint() == data.fingerprint()
+    assert whole.has_metrics_of(data)
+
+
+def test_rows_are_left_out_as_mistakes_only_if_they_are_few():
+    text = "label,prob\n" + "1,0.9\n0,7\n0,0.2\n" * 10
+    with pytest.raises(InputError, match="look like percentages"):
+        loaded(text, repair=("drop-outside",))
+    logits = np.random.default_rng(3).normal(1, 1.5, 300)
+    text = "label,score\n" + "".join(f"{int(x > 1)},{x}\n" for x in logits)
+    with pytest.raises(InputError, match="declare it as a logit") as error:
+        loaded(text)
+    assert [repair.key for repair in error.value.repairs] == ["sigmoid"]
+
+
+def test_a_row_with_a_score_below_0_can_be_left_out_of_several_classes():
+    rows = [f"{'ab'[i % 2]},{i / 50},{1 - i / 50}" for i in range(50)]
+    text = "\n".join(["label,p_a,p_b", *rows[:9], "a,-0.2,1.2", *rows[9:]])
+    with pytest.raises(InputError, match="row 10") as error:
+        loaded(text)
+    assert [repair.key for repair in error.value.repairs] == ["drop-outside", "softmax"]
+    read = loaded(text, repair=("drop-outside",))
+    np.testing.assert_array_equal(
+        read.first.probs, loaded("\n".join(["label,p_a,p_b", *rows])).first.probs
+    )
+
+
+def test_a_confidence_that_is_refused_is_named_by_its_row_of_the_file():
+    text = "confidence,correct\n0.9,\n" + "0.8,1\n0.7,0\n" * 10 + "1.4,1\n"
+    with pytest.raises(InputError, match="row 22"):
+        loaded(text, repair=("drop-missing",))
+    read = loaded(text, repair=("drop-missing", "drop-outside"))
+    assert read.first.n == 20
+    assert read.first.confidence.max() == 0.8
+
+
 def test_sums_that_are_off_are_told_of_the_model_they_belong_to() -> None:
-    rows = ".5,.499,.5,.5\n.4,.599,.3,.701\n"
+    rows = ".5,.498,.5,.5\n.4,.598,.3,.702\n"
     file = loaded(
         "label,m1:a,m1:b,m2:a,m2:b\n"
         + "".join(f"{'ab'[j]},{row}\n" for j, row in enumerate(rows.splitlines()))
     )
     assert list(file.models) == ["m1", "m2"]
     first, second = notices(file, "DATA006")
-    assert first.startswith("'m1': 2 of 2 rows sum to 0.999")
-    assert second.startswith("'m2': 1 of 2 rows sum to 1 … 1.001")
-    (alone,) = notices(loaded("label,p_a,p_b\na,.5,.499\nb,.4,.6\n"), "DATA006")
-    assert alone.startswith("1 of 2 rows sum to 0.999 … 1 ")
+    assert first.startswith("'m1': 2 of 2 rows sum to 0.998")
+    assert second.startswith("'m2': 1 of 2 rows sum to 1 … 1.002")
+    (alone,) = notices(loaded("label,p_a,p_b\na,.5,.498\nb,.4,.6\n"), "DATA006")
+    assert alone.startswith("1 of 2 rows sum to 0.998 … 1 ")
+    # As far off as three decimals may be.
+    assert not notices(loaded("label,p_a,p_b,p_c\na,.333,.333,.333\nb,.4,.301,.3\n"), "DATA006")
 
 
 def test_repairs_compute_what_they_say() -> None:
@@ -913,3 +1010,38 @@ def test_percentages_of_an_event_by_two_models_are_asked_about_as_models():
     models = loaded(text, **way.options, repair=(percent.key,)).models
     assert [*models] == ["old", "new"]
     np.testing.assert_allclose(models["old"].probs[:, 1], np.round(two[0], 1) / 100)
+
+
+@pytest.mark.parametrize("seldom_last", [False, True])
+@pytest.mark.parametrize("header", ["truth,score", "truth,p_ham"])
+def test_spellings_of_a_class_are_joined_under_the_usual_one_and_said(header, seldom_last):
+    rows = ["ham,0.4", "spam,0.6"] * 20 + ["HAM,0.3", "Spam ,0.7", "HAM,0.2"]
+    found = loaded("\n".join([header, *(rows if seldom_last else rows[::-1])]))
+    assert sorted(found.first.class_names) == ["ham", "spam"]
+    at = found.first.class_names.index("spam")
+    assert found.first.labels.sum() == (21 if at else 22)
+    *_, said = notices(found, "DATA007")
+    assert said.startswith("spellings that are read as one class: ")
+    assert "'ham' (20), 'HAM' (2)" in said
+    assert "'spam' (20), 'Spam' (1)" in said
+
+
+@pytest.mark.parametrize("labels", [("0", "1"), ("0", "0.0", "1"), ("ham", "spam", "spam ")])
+def test_one_spelling_of_each_class_needs_no_words(labels):
+    text = "truth,score\n" + "".join(f"{y},0.{3 + i}\n" for i, y in enumerate(labels * 9) if i < 7)
+    assert not any("spelling" in text for text in notices(loaded(text), "DATA007"))
+
+
+def test_a_third_word_that_says_that_nobody_knows_is_a_missing_label():
+    rows = ["yes,0.9", "no,0.2"] * 20 + ["Unknown,0.5"]
+    with pytest.raises(InputError, match="1 of 41 rows have no label") as asked:
+        loaded("\n".join(["truth,score", *rows]))
+    assert asked.value.row == 41
+    found = loaded("\n".join(["truth,score", *rows]), repair=("drop-missing",)).first
+    assert (found.class_names, found.n) == (("no", "yes"), 40)
+    # Beside one other word it is a class of its own, and so it is where a column has its name.
+    with pytest.raises(InputError, match="nothing says which class"):
+        loaded("\n".join(["truth,score", *["known,0.9", "unknown,0.2"] * 20]))
+    three = ["yes,0.2,0.2,0.6", "no,0.7,0.2,0.1", "unknown,0.2,0.5,0.3"]
+    named = loaded("\n".join(["truth,p_no,p_unknown,p_yes", *three])).first
+    assert named.class_names == ("no", "unknown", "yes")

@@ -253,6 +253,54 @@ def test_a_quotation_mark_that_is_not_closed_is_named(
     assert f"the quotation mark that opens a cell in line {line} is not closed" in str(error)
 
 
+#: Lines that are no rows: before the row of this number.
+STRAY = {3: "0,.5,.5,extra", 40: "garbage line", 41: "1,.5", 90: "0,.5,.5,"}
+
+
+def with_stray_lines(last: str = "0.5") -> tuple[str, str]:
+    """A table with stray lines, and without those that have another number of cells; `last` is a cell of the last row."""
+    rows = [f"{i % 2},{i / 100},{last if i == 99 else 1 - i / 100}" for i in range(100)]
+    stray = [line for i, row in enumerate(rows) for line in (STRAY.get(i), row) if line]
+    fine = [line for line in stray if line not in [*STRAY.values()][:3]]
+    return tuple("\n".join(["label,p_a,p_b", *lines]) for lines in (stray, fine))
+
+
+@pytest.mark.parametrize("block", [700, 1 << 20])
+def test_a_few_lines_with_other_cells_are_left_out_on_request(
+    monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", block)
+    text, fine = with_stray_lines(last="0.01")
+    if block == 1 << 20:
+        error = refused(text)
+        assert "line 5 has 4 cells, line 43 has 1 cell, line 45 has 2 cells, expected 3" in str(
+            error
+        )
+        assert [repair.key for repair in error.repairs] == ["drop-ragged"]
+    done = read(text.encode(), name="x.csv", options=ReadingOptions(repair=("drop-ragged",)))
+    np.testing.assert_array_equal(done.first.probs, predictions(fine).probs)
+    np.testing.assert_array_equal(done.first.labels, predictions(fine).labels)
+    what = "3 lines with another number of cells left out"
+    where = "line 5 has 4 cells, line 43 has 1 cell, line 45 has 2 cells"
+    assert done.repairs_made == (f"drop-ragged: {what}: {where}",)
+    # The lines after them are counted as in the file.
+    wrong = refused(with_stray_lines(last="oops")[0], repair="drop-ragged")
+    assert wrong.line == 105
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "label,p_a\n" + "0,.5,.5,.5\n1,.25,.75,.5\n" * 20,
+        "label,p_a,p_b\n" + "0,.5,.5\n" * 8 + "1,.25\n",
+        "label,p_a,p_b,p_c\n" + "0,.5,.5\n" * 60,
+    ],
+)
+def test_lines_with_other_cells_that_are_not_few_are_refused(content: str) -> None:
+    assert refused(content).repairs == ()
+    assert "expected" in str(refused(content, repair="drop-ragged"))
+
+
 def test_quotation_marks_within_a_cell_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_format, "BLOCK_BYTES", 64)
     rows = ['0,0.5,0.5,5" pipe', '1,0.5,0.5,"a ""b"" c"', '0,0.5,0.5,"f"g']

@@ -14,7 +14,9 @@ import calviz
 from calviz.comparison.fitting import recalibrate
 from calviz.core.errors import InputError
 from calviz.data import read, writing
+from calviz.data.format import options_of
 from calviz.data.writing import are_pictures, checked_folder, read_picture, write_predictions
+from calviz.sample.slices import sliceable_columns
 from tests.inputs import examples
 from tests.inputs.table_files import write_table
 
@@ -193,6 +195,107 @@ def test_a_text_and_a_group_of_one_name_are_kept_apart(tmp_path: Path):
         "site": list(a),
         "group_site": list(b),
     }
+
+
+# ---- What is written beside calibrated scores: classes of confidences, and the scores before
+
+
+def confidences(folder: Path, classes: list[str]) -> Path:
+    """Confidences that are too large by far: one of K classes is right no more often than chance."""
+    rng = np.random.default_rng(0)
+    path, names = folder / "rows.csv", np.array(classes)
+    columns = {
+        "text": [f"text {i}" for i in range(300)],
+        "guess": rng.choice(names, 300),
+        "confidence": rng.uniform(1 / len(classes), 1, 300).round(3),
+        "truth": rng.choice(names, 300),
+    }
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("classes", [["no", "yes"], ["3", "7", "12"], ["ham", "promo", "spam"]])
+def test_the_classes_of_confidences_are_read_back(tmp_path: Path, suffix: str, classes: list[str]):
+    data = calviz.load(confidences(tmp_path, classes), prediction_column="guess")
+    calibrated = recalibrate(data, "isotonic", fit_fraction=0.5)
+    # No question, although confidences of K classes are at least 1/K as a rule.
+    assert np.mean(calibrated.confidence < 1 / len(classes)) > 0.1
+    out = tmp_path / f"calibrated{suffix}"
+    write_predictions(calibrated, out, before=data)
+    again = calviz.load(out)
+    np.testing.assert_allclose(again.confidence, calibrated.confidence, rtol=0, atol=1e-12)
+    assert again.class_names == tuple(classes)
+    for key in ("correct", "labels", "predicted"):
+        np.testing.assert_array_equal(getattr(again, key), getattr(data, key))
+
+
+def test_confidences_below_chance_of_another_origin_are_asked_about(tmp_path: Path):
+    data = calviz.load(confidences(tmp_path, ["a", "b", "c"]), prediction_column="guess")
+    calibrated = recalibrate(data, "isotonic", fit_fraction=0.5)
+    write_predictions(calibrated, tmp_path / "calibrated.csv")
+    with pytest.raises(InputError, match=r"lies below 1/3 in .* of the rows"):
+        calviz.load(tmp_path / "calibrated.csv")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("k", [2, 3, 12])
+def test_the_scores_before_are_neither_scores_nor_groups(tmp_path: Path, suffix: str, k: int):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(k), 300)
+    labels = np.array([rng.choice(k, p=row) for row in probs])
+    data = calviz.Predictions(probs=probs, labels=labels, numbers={"age": rng.random(300)})
+    calibrated = recalibrate(data, "temperature", fit_fraction=0.5)
+    out = tmp_path / f"calibrated{suffix}"
+    write_predictions(calibrated, out, before=data)
+    loaded = read(out)
+    assert len(loaded.models) == 1
+    again = loaded.first
+    np.testing.assert_allclose(again.probs, calibrated.probs, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(again.labels, labels)
+    expected = probs[:, 1] if k == 2 else np.sort(probs)[:, -1]
+    np.testing.assert_allclose(again.numbers["uncalibrated"], expected, rtol=0, atol=1e-12)
+    assert sliceable_columns(again) == ("age",)
+    # After another map, it is still what the model said.
+    write_predictions(recalibrate(again, "platt", fit_split="calibration"), out, before=again)
+    np.testing.assert_allclose(calviz.load(out).numbers["uncalibrated"], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_column_that_is_called_like_the_scores_before_stays(tmp_path: Path, suffix: str):
+    data = calviz.Predictions(
+        probs=[0.1, 0.9, 0.6], labels=[0, 1, 1], groups={"uncalibrated": ["a", "a", "b"]}
+    )
+    write_predictions(data, tmp_path / f"out{suffix}", before=data)
+    again = calviz.load(tmp_path / f"out{suffix}")
+    assert list(again.groups["uncalibrated"].values()) == ["a", "a", "b"]
+    assert again.n_classes == 2
+
+
+@pytest.mark.parametrize(
+    "names", [("2", "0", "1"), ("1", "2", "3"), ("0", "1", "10"), ("1", "x", "0")]
+)
+def test_labels_in_arrays_are_not_taken_for_other_classes(tmp_path: Path, names: tuple[str, ...]):
+    probs = np.full((20, 3), 1 / 3)
+    for labels in ([0, 1] * 10, [0, 2] * 10, [1, 2] * 10, [0, 1, 2, 1] * 5):
+        data = calviz.Predictions(probs=probs, labels=labels, class_names=names)
+        write_predictions(data, tmp_path / "rows.npz")
+        again = calviz.load(tmp_path / "rows.npz")
+        assert again.class_names == names
+        assert again.labels.tolist() == labels
+
+
+def test_columns_that_have_another_name_when_written():
+    rows = "".join(f"{y},{p}\n" for y, p in [("no", 0.1), ("yes", 0.8)] * 20)
+    content = f"Readmitted <30d?,Risk\n{rows}".encode()
+    loaded = read(content, name="ward.csv", options=options_of({"label": "Readmitted <30d?"}))
+    assert loaded.names_when_written("ward") == {
+        "Readmitted <30d?": "label",
+        "Risk": "p_no and p_yes",
+    }
+    rows = "".join(f"{y},{p},{1 - p}\n" for y, p in [(-1, 0.9), (1, 0.2)] * 20)
+    loaded = read(f"label,p_-1,p_1\n{rows}".encode(), name="same.csv")
+    assert loaded.names_when_written("same") == {}
 
 
 # ---- A file is closed as soon as it is read or refused, and not when its memory happens to be freed

@@ -11,6 +11,7 @@ from scipy.stats import mannwhitneyu
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few
 from calviz.core.entry_specs import CHECKS
+from calviz.data import ReadingOptions, read
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
@@ -344,6 +345,22 @@ def test_the_rows_are_named_and_the_least_probable_comes_first():
         finding.message.replace("\n", "")
     )
     assert finding.message.startswith("The labels of ")
+
+
+def test_a_row_is_named_by_its_number_of_the_file():
+    rng = np.random.default_rng(0)
+    confidence = 1 - 10.0 ** rng.uniform(-8, -0.5, 4_000)
+    right = (rng.random(4_000) < confidence) & (rng.random(4_000) > 0.02)
+    rows = [f"{c},{int(r)}" for c, r in zip(confidence, right, strict=True)]
+    named = []
+    for left_out in (0, 7):
+        text = "\n".join(["confidence,correct", *["0.5,"] * left_out, *rows])
+        data = read(text.encode(), options=ReadingOptions(repair=("drop-missing",))).first
+        (finding,) = CHECKS["CAL021"].findings(Sample(data))
+        shown = finding.message.split("first rows ")[1].rstrip(".").split(", ")
+        named.append([int(row.replace(",", "")) for row in shown])
+    assert named[1] == [row + 7 for row in named[0]]
+    assert not right[named[0][0] - 1]
 
 
 def test_confidence_only():

@@ -243,13 +243,16 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     sample = Sample(data, "positive")
     v = judged(sample)
     assert v.direction == "off"
-    assert v.sentence.endswith("with 95 % confidence, but 2 of 10 slices are off.")
-    # The title does not say that the scores are off in general.
-    assert v.headline == "2 of 10 slices are off; no miscalibration found as a whole"
-    # What is off in two slices each its own way, no single map corrects.
-    assert no_fix_words(v).endswith("no miscalibration was found as a whole.")
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
+    place = f.short.removeprefix("2 of 10 slices are off beyond chance, most surely ")
+    assert v.sentence.endswith(
+        f"with 95 % confidence, but 2 of 10 slices are off, most surely {place}."
+    )
+    # The title does not say that the scores are off in general.
+    assert v.headline == f"Off where {place}; 1 more slice off"
+    # What is off in two slices each its own way, no single map corrects.
+    assert no_fix_words(sample, v).endswith("no miscalibration was found as a whole.")
     # Told to somebody who does not know what a slice is, with the group that is meant.
     text = explained(sample, v)
     named = re.search(r"region = (\w)", f.message)[1]
@@ -383,7 +386,9 @@ def test_the_verdict_counts_the_classes_against_the_rest_that_are_off():
     probs = np.tile([0.6, 0.35, 0.05], (2_000, 1))
     labels = np.repeat([0, 1, 2], [1_200, 400, 400])
     sample = Sample(calviz.Predictions(probs=probs, labels=labels))
-    assert "2 of 3 classes against the rest are off" in classes_off(sample)
+    assert classes_off(sample) == (
+        "2 of 3 classes against the rest are off, furthest beyond noise '2'",
+    )
     (message,) = [f.message for f in findings_of(sample) if f.code == "CAL023"]
     assert message.startswith("Of 3 classes against the rest, 1 is too high and 1 is too low")
 
