@@ -206,7 +206,7 @@ def rounding_of_sums(probs: FloatArray) -> float:
     for digits in (3, 4):
         blocks = (probs[rows] for rows in row_blocks(probs))
         if all(np.abs(block - block.round(digits)).max(initial=0.0) < 1e-7 for block in blocks):
-            return min(probs.shape[1] / 2 * 10.0**-digits, 1e-3) + _SLACK
+            return float(min(probs.shape[1] / 2 * 10.0**-digits, 1e-3) + _SLACK)
     return 0.0
 
 

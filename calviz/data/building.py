@@ -538,20 +538,20 @@ class _Builder:
         return predictions
 
     def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
-        n, line = len(fetched.scores[0]), self.table.line
         truth = predicted = None
         names: tuple[str, ...] = ()
-        missing = np.zeros(n, dtype=bool)
+        missing = np.zeros(len(fetched.scores[0]), dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
-            truth, predicted, names = joint_classes(
+            truth, predicted, names, joined = joint_classes(
                 fetched.columns[self.layout.label],
                 fetched.columns[layout.predicted],
                 self.options.class_names or self.table.class_names,
             )
             missing |= (truth < 0) | (predicted < 0)
+            self.notices += joined
         if layout.correct is not None:
             values = one_dimensional(fetched.columns[layout.correct])
-            decoded = labels.decode(values, 2, name=layout.correct, line=line)
+            decoded = labels.decode(values, 2, name=layout.correct, line=self.table.line)
             correct = decoded.indices == 1
             form = f"'{short(layout.correct)}' says whether it was right"
             missing |= decoded.missing

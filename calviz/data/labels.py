@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, IntArray
-from calviz.core.errors import InputError, Reading
+from calviz.core.errors import Finding, InputError, Reading
 from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, number_of, whole
-from calviz.data.format import short
+from calviz.data.format import Notice, short
 
 # ---- Class indices
 
@@ -369,10 +369,15 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
 
 def joint_classes(
     truth: npt.NDArray[Any] | Factor, predicted: npt.NDArray[Any] | Factor, names: tuple[str, ...]
-) -> tuple[IntArray, IntArray, tuple[str, ...]]:
-    """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either."""
+) -> tuple[IntArray, IntArray, tuple[str, ...], list[Finding]]:
+    """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either.
+
+    True labels that differ from what is predicted by case and spaces only are that class, unless the predictions have several such
+    spellings; a notice names these.
+    """
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
+    joined: list[str] = []
     if not names:
         levels = {level for level in (*one.levels, *two.levels) if level}
         numbers = {level: whole(level) for level in levels}
@@ -383,7 +388,13 @@ def joint_classes(
             place_of = {number: j for j, number in enumerate(order)}
             index = {level: place_of[number or 0] for level, number in numbers.items()}
         else:
-            names = tuple(sorted(levels))
+            usual = {level.strip().casefold(): level for level in two.levels if level}
+            if len(usual) < sum(map(bool, two.levels)):
+                usual = {}
+            spelled = {level: usual.get(level.strip().casefold(), level) for level in levels}
+            names = tuple(sorted({*spelled.values()}))
+            index = {level: names.index(name) for level, name in spelled.items()}
+            joined = [f"'{short(v)}' is '{short(n)}'" for v, n in spelled.items() if v != n]
     index = index or {c: j for j, c in enumerate(names)}
     index[""] = -1
     for level in (*one.levels, *two.levels):
@@ -392,4 +403,5 @@ def joint_classes(
             raise InputError(f"label '{short(level)}' is none of the class names")
         index[level] = place
     codes = [np.array([index[v] for v in f.levels], dtype=np.int32)[f.codes] for f in (one, two)]
-    return codes[0], codes[1], names
+    text = f"spellings that are read as one class: {', '.join(sorted(joined))}"
+    return codes[0], codes[1], names, [Notice.LABEL_VALUES.finding("info", text)] * bool(joined)

@@ -1045,3 +1045,17 @@ def test_a_third_word_that_says_that_nobody_knows_is_a_missing_label():
     three = ["yes,0.2,0.2,0.6", "no,0.7,0.2,0.1", "unknown,0.2,0.5,0.3"]
     named = loaded("\n".join(["truth,p_no,p_unknown,p_yes", *three])).first
     assert named.class_names == ("no", "unknown", "yes")
+
+
+def test_a_true_class_may_be_spelled_otherwise_than_the_prediction_and_that_is_said():
+    rows = ["ham,ham,0.9", "spam,spam,0.8", "ham,spam,0.7"] * 20 + ["ham,HAM,0.9", "spam,Spam ,0.9"]
+    found = loaded("\n".join(["predicted,truth,confidence", *rows]))
+    assert found.first.class_names == ("ham", "spam")
+    assert found.first.correct.sum() == 42
+    (said,) = (text for text in notices(found, "DATA007") if "spellings" in text)
+    assert said.startswith("spellings that are read as one class: 'HAM' is 'ham', 'Spam")
+    # Predictions that have both spellings mean two classes.
+    letters = ["a,a,0.9", "A,A,0.8", "a,A,0.7"] * 20
+    two = loaded("\n".join(["predicted,truth,confidence", *letters]))
+    assert two.first.class_names == ("A", "a")
+    assert two.first.correct.sum() == 40
