@@ -166,7 +166,9 @@ class CommandGroup(click.Group):
                 "please report it, with what CALVIZ_DEBUG=1 shows."
             )
         if code in (PIPE_CLOSED, INTERRUPTED, ENDED):
-            _abandon_stdout()
+            # Python flushes once more when it ends, and would complain about the closed pipe.
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(code)
 
 
@@ -218,12 +220,6 @@ def _usage(error: click.ClickException) -> str:
         near = nearest(error.option_name, known)
         text = f"No such option '{error.option_name}'{near and f'; {near}'}"
     return f"{text}{'' if text.endswith('?') else ';'} see '{where} --help'."
-
-
-def _abandon_stdout() -> None:
-    # Python flushes once more when it ends, and would complain about the closed pipe.
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # ---- Standard input

@@ -267,35 +267,31 @@ def apply(
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
-    if several or Path(out).is_dir() or not Path(out).suffix:
+    into_folder = several or Path(out).is_dir() or not Path(out).suffix
+    if into_folder:
         check_folder(out)
-        record = _checked_map(map)
-        raw = _raw_scores(load_map(record), raw_score, json_only)
-        with command_group.showing_progress():
-            written = apply_to_files(sources, record, out, model=model, options=reading)
-        _say_written(json_only, {counted(len(written), "file"): out})
-        _say_applied(json_only, map, record, out, raw, [str(path) for path in written])
-        return
-    check_target(out)
-    check_output("--out", out)
+    else:
+        check_target(out)
+        check_output("--out", out)
     record = _checked_map(map)
     raw = _raw_scores(load_map(record), raw_score, json_only)
-    loaded, data = read_model(file, model, json_only, reading_for_map(record, reading))
-    with naming(file):
-        calibrated = apply_map(data, record)
-    names = tuple(record.get("class_names", ()))
-    if data.kind != "confidence" and names and names != data.class_names:
-        say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
-    labelled = bool(loaded.recognition.label_form)
-    named = loaded.named_as_labels(calibrated)
-    write_predictions(named, out, before=data, labelled=labelled, types=loaded.types)
-    _say_written(json_only, {counted(data.rows, "row"): out})
-    _say_applied(json_only, map, record, out, raw, [out])
-
-
-def _say_applied(
-    json_only: Outputs, map: str, record: Any, out: str, raw: dict[str, Any], written: list[str]
-) -> None:
+    if into_folder:
+        with command_group.showing_progress():
+            files = apply_to_files(sources, record, out, model=model, options=reading)
+        what, written = counted(len(files), "file"), [str(path) for path in files]
+    else:
+        loaded, data = read_model(file, model, json_only, reading_for_map(record, reading))
+        with naming(file):
+            calibrated = apply_map(data, record)
+        names = tuple(record.get("class_names", ()))
+        if data.kind != "confidence" and names and names != data.class_names:
+            order = span(names)
+            say(f"the score columns are taken in the order of the classes of the map: {order}.")
+        labelled = bool(loaded.recognition.label_form)
+        named = loaded.named_as_labels(calibrated)
+        write_predictions(named, out, before=data, labelled=labelled, types=loaded.types)
+        what, written = counted(data.rows, "row"), [out]
+    _say_written(json_only, {what: out})
     about = {"map": map, "method": record["method"], "out": out, "written": written}
     json_only.write_json(about | raw)
 

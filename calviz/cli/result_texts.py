@@ -249,15 +249,9 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
 
 def _group_summary(levels: Levels, column: str) -> str:
     """Sentence that names the levels whose scores are too high, too low, or within noise."""
-    every, off = levels.slices.slices, levels.slices.off
-    groups = {
-        "too high": [s for s in every if s in off and s.gap > 0],
-        "too low": [s for s in every if s in off and s.gap <= 0],
-        "within noise": [s for s in every if s not in off],
-    }
-
-    parts = []
-    for words, group in groups.items():
+    parts, off = [], levels.slices.off
+    for words in ("too high", "too low", "within noise"):
+        group = [s for s in levels.slices.slices if levels.word(s) == words]
         named = [
             short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if s in off else "")
             for s in group[:_NAMED]

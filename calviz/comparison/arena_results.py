@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -494,14 +495,8 @@ def interval_words(board: Leaderboard) -> str:
     """Say what the intervals of winrates are over, or why there are none."""
     if any(interval is not None for s in board for interval in s.interval.values()):
         return "intervals: 95 %, over data sets, with Student's t"
-    few = (
-        data_sets(board) < 3
-        or min(
-            len({e.dataset for e in board.table.experiments if e.benchmark == name})
-            for name in {e.benchmark for e in board.table.experiments}
-        )
-        < 2
-    )
+    sets = {(e.benchmark, e.dataset) for e in board.table.experiments}
+    few = len(sets) < 3 or min(Counter(benchmark for benchmark, _ in sets).values()) < 2
     return "no intervals" + (
         ": they need three data sets, and two in every benchmark" if few else ""
     )

@@ -124,13 +124,9 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         except ValueError as error:
             raise InputError(str(error).strip().splitlines()[0]) from None
         if not hasattr(self.estimator, "get_params") or isinstance(self.estimator, type):
-            name = (
-                self.estimator.__name__
-                if isinstance(self.estimator, type)
-                else type(self.estimator).__name__
-            )
+            given = self.estimator if isinstance(self.estimator, type) else type(self.estimator)
             raise InputError(
-                f"got {name}, expected a scikit-learn classifier",
+                f"got {given.__name__}, expected a scikit-learn classifier",
                 remedy="one that is fitted already goes into sklearn.frozen.FrozenEstimator",
             )
         frozen = isinstance(self.estimator, FrozenEstimator)

@@ -453,22 +453,19 @@ def _same_labels(models: NamedModels) -> tuple[NamedModels, list[str]]:
 
 def _same_columns(models: NamedModels) -> NamedModels:
     """Give all models the splits, groups, clusters, weights and times of the first model that has them, and the ids of the first."""
-    splits = next((m.splits for m in models.values() if m.splits is not None), None)
+    columns: dict[str, Any] = {
+        name: next((c for m in models.values() if (c := getattr(m, name)) is not None), None)
+        for name in ("splits", "clusters", "weights", "times")
+    }
+    splits = columns.pop("splits")
     groups = next((m.groups for m in models.values() if m.groups), {})
-    clusters = next((m.clusters for m in models.values() if m.clusters is not None), None)
-    weights = next((m.weights for m in models.values() if m.weights is not None), None)
-    times = next((m.times for m in models.values() if m.times is not None), None)
     first = next(iter(models.values()))
     names: dict[str, str] = {}
     for m in reversed(list(models.values())):
         names |= {k: v for k, v in m.column_names.items() if getattr(m, k) is not None}
     return {
         name: with_rows(
-            m.with_columns(splits=splits, groups=groups, ids=first.ids),
-            clusters=clusters,
-            weights=weights,
-            times=times,
-            names=names,
+            m.with_columns(splits=splits, groups=groups, ids=first.ids), **columns, names=names
         )
         for name, m in models.items()
     }

@@ -14,7 +14,7 @@ from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
 from calviz.comparison.over_time import against_the_others
 from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
-from calviz.core.entry_specs import METRICS, Interval, MetricResult
+from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber
 from calviz.core.p_values import holm
@@ -318,6 +318,7 @@ class FoldResults(_ByLevel):
     chosen="nothing: metrics are fixed beforehand",
     adjusted="the interval is of the mean of the models of these folds, not of a new model",
 )
+@takes_weights
 @one_blas_thread()
 @shows_options
 def folds(
@@ -662,6 +663,7 @@ class SiteResults(_ByLevel):
     chosen="nothing: each measure has its own interval",
     adjusted="random effects over the confidence distribution of the variance between sites",
 )
+@takes_weights
 @one_blas_thread()
 @shows_options
 def sites(

@@ -270,16 +270,21 @@ def threshold(
     ]
     events, weights = _events(judged, risks[0]), judged.weights
     if by is None:
-        return _observed(found[0], risks, events.score, events.hit, weights)
+        choice = replace(found[0], rows=events.score.size)
+        if choice.threshold is None:
+            return choice
+        kept = events.score >= choice.threshold - _ROUNDING
+        return _with_observed(choice, risks, kept, events.hit, weights)
     of_rows = judged.data.groups[by]
     kept = np.zeros(events.score.size, dtype=np.bool_)
     groups = {}
-    for name, choice in zip(names_of_groups, found, strict=True):
+    for name, one in zip(names_of_groups, found, strict=True):
         rows = np.flatnonzero(of_rows.mask(name)) if name in of_rows.levels else np.empty(0, int)
         own = None if weights is None else weights[rows]
-        groups[name] = _observed(choice, risks, events.score[rows], events.hit[rows], own)
-        if choice.threshold is not None:
-            kept[rows] = events.score[rows] >= choice.threshold - _ROUNDING
+        groups[name] = replace(one, rows=rows.size)
+        if one.threshold is not None:
+            kept[rows] = events.score[rows] >= one.threshold - _ROUNDING
+            groups[name] = _with_observed(groups[name], risks, kept[rows], events.hit[rows], own)
     every = all(choice.threshold is not None for choice in found)
     bounds = [_tuple(c.bound) for c in found if c.threshold is not None]
     # What holds for each group holds for all rows together; rows of groups without a threshold are missed, or referred.
@@ -323,19 +328,6 @@ def _rows_where(sample: Sample, by: str, level: str) -> Sample | None:
 
 def _events(sample: Sample, risk: Risk) -> BinaryEvents:
     return sample.scored if risk.name in _OF_CLASS else sample.top_scored
-
-
-def _observed(
-    choice: ThresholdChoice,
-    risks: Sequence[Risk],
-    score: FloatArray,
-    hit: BoolArray,
-    weights: FloatArray | None,
-) -> ThresholdChoice:
-    choice = replace(choice, rows=score.size)
-    if choice.threshold is None:
-        return choice
-    return _with_observed(choice, risks, score >= choice.threshold - _ROUNDING, hit, weights)
 
 
 def _with_observed(

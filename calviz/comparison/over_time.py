@@ -25,7 +25,7 @@ from calviz.comparison.expected import (
 )
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
-from calviz.core import blocks, errors
+from calviz.core import blocks, entry_specs, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult, is_of_steps
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
@@ -70,6 +70,7 @@ Every = Literal["day", "week", "month", "year", "equal counts"]
 EVERY: tuple[Every, ...] = get_args(Every)
 
 
+@entry_specs.takes_weights
 @one_blas_thread()
 @shows_options
 def over_time(
@@ -171,10 +172,8 @@ def over_time(
         result = _with_past(tested, sample, divided, large, method, progress)
         if result.watch is not None and result.watch.changed is not None:
             at = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
-            later, since = (
-                sample.with_data(sample.data.take(at)),
-                replace(divided, code=divided.code[at]),
-            )
+            later = sample.with_data(sample.data.take(at))
+            since = replace(divided, code=divided.code[at])
             result = replace(result, anew=_with_past(tested, later, since, large, method, progress))
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)

@@ -280,32 +280,18 @@ def prediction_sets(
     kinds = [by_class, one] if per_class else [one, by_class]
     (sizes, covered), (other_sizes, other_covered) = _sets(data, judged, method, kinds, rng)
     labels = data.labels[judged]
-    names = [data.class_names[k] for k in np.unique(labels)]
-
-    def summary(
-        name: str, sizes: IntArray, covered: BoolArray, rows: BoolArray | slice = slice(None)
-    ) -> SetsOf:
-        at = judged[rows]
-        return _summary(
-            name,
-            sizes[rows],
-            covered[rows],
-            level,
-            classes=data.n_classes,
-            together=1 if isinstance(rows, slice) else len(names),
-            cluster=None if data.clusters is None else data.clusters.codes[at].astype(np.intp),
-            weights=None if weights is None else weights[at],
-        )
-
-    overall = summary("all rows", sizes, covered)
-    own = np.ones(labels.size) if weights is None else weights[judged]
     present = np.unique(labels)
+    common = data, weights, level
+    overall = _summary("all rows", judged, sizes, covered, *common)
+    own = np.ones(labels.size) if weights is None else weights[judged]
     of_classes = [
         np.bincount(labels, v).astype(np.float64)[present] for v in (own * covered, own, own**2)
     ]
-    classes = [
-        summary(name, sizes, covered, labels == k) for k, name in zip(present, names, strict=True)
-    ]
+    classes = []
+    for k in present:
+        name, at = data.class_names[k], labels == k
+        parts = judged[at], sizes[at], covered[at]
+        classes.append(_summary(name, *parts, *common, together=present.size))
     return PredictionSets(
         name=data.name,
         method=method,
@@ -317,7 +303,7 @@ def prediction_sets(
         overall=overall,
         classes=_tested(classes, overall, coverage, *of_classes),
         sizes=np.bincount(sizes, minlength=data.n_classes + 1),
-        beside=summary("all rows", other_sizes, other_covered),
+        beside=_summary("all rows", judged, other_sizes, other_covered, *common),
         thresholds=tuple(by_class.tolist()) if per_class else (),
         too_few={
             name: int(fitted[k])
@@ -479,20 +465,20 @@ def _summed(p: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def _summary(
     name: str,
+    at: IntArray,
     sizes: IntArray,
     covered: BoolArray,
-    level: float,
-    *,
-    classes: int,
-    together: int,
-    cluster: IntArray | None,
+    data: Predictions,
     weights: FloatArray | None,
+    level: float,
+    together: int = 1,
 ) -> SetsOf:
-    n = sizes.size
-    coverage, _, rows = _mean(covered, cluster, weights)
-    size, error, _ = _mean(sizes, cluster, weights)
+    cluster = None if data.clusters is None else data.clusters.codes[at].astype(np.intp)
+    own_weights = None if weights is None else weights[at]
+    coverage, _, rows = _mean(covered, cluster, own_weights)
+    size, error, _ = _mean(sizes, cluster, own_weights)
     coverage_ends = of_all = Interval(0.0, 1.0)
-    size_ends = Interval(0.0, float(classes))
+    size_ends = Interval(0.0, float(data.n_classes))
     if math.isfinite(rows):
         coverage_ends, of_all = (
             Interval(*(float(end) for end in clopper_pearson(coverage * rows, rows, level=own)))
@@ -502,7 +488,7 @@ def _summary(
         size_ends = Interval(max(size - reach, 0.0), size + reach)
     return SetsOf(
         name=name,
-        rows=n,
+        rows=sizes.size,
         covered=int(covered.sum()),
         coverage=coverage,
         coverage_interval=coverage_ends,

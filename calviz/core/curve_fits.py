@@ -266,3 +266,12 @@ def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[IsotonicFits]
         first = fitted.blocks
         level = np.add.reduceat(used_hits, first[:-1]) / fitted.weights
         yield IsotonicFits(samples, used, level, fitted.weights, first, sample[first[:-1]])
+
+
+def between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
+    """Linear interpolation of y, shape (..., P), along its last axis at `at`, shape (G,); shape (..., G)."""
+    if x.size == 1:
+        return np.broadcast_to(y, (*y.shape[:-1], at.size))
+    right = np.clip(np.searchsorted(x, at), 1, x.size - 1)
+    share = (at - x[right - 1]) / (x[right] - x[right - 1])
+    return np.asarray(y[..., right - 1] * (1 - share) + y[..., right] * share)

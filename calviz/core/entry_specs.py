@@ -340,6 +340,8 @@ class MetricFacts(Generic[V]):
 
 
 metric = MetricFacts
+#: Metrics that are a distance of shares: a number from 0 to 1, written in points, of which less is better.
+error_metric = partial(metric, direction="lower", bounds=(0.0, 1.0), unit="points")
 
 
 def first_paragraph(documented: object) -> str:
@@ -949,12 +951,7 @@ CHECKS: Registry[Check] = Registry("check")
 
 def check(key: str, title: str, **facts: Any) -> Callable[[F], F]:
     """Register a function of a sample as a check; arguments as in `Check`."""
-
-    def register(run: F) -> F:
-        CHECKS.register(Check(key, title, run, **facts))
-        return run
-
-    return register
+    return CHECKS.adding(lambda run: Check(key, title, run, **facts))
 
 
 # ---- Conventions of other libraries

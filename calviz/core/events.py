@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args, overload
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice
 from calviz.core.predictions import Dataset
 
 #: Sorted rows are cached for up to this many events; larger data are sorted on each request.
@@ -591,8 +591,7 @@ def make_edges(
 
     With `weights`, shape (n,), equal-mass bins have equal sums of weights. Raises OptionError for an unknown scheme.
     """
-    if scheme not in get_args(Scheme):
-        raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
+    check_choice("scheme", scheme, get_args(Scheme))
     check_bins(bins)
     if scheme == "equal-mass" and weights is not None:
         return weighted_mass_edges(events.score, weights, bins, counted=events.counted)

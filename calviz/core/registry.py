@@ -82,6 +82,15 @@ class Registry(Generic[T]):
         self._entries[entry.key] = entry
         return entry
 
+    def adding(self, make: Callable[[F], T]) -> Callable[[F], F]:
+        """A decorator that registers what `make` makes of the function."""
+
+        def register(function: F) -> F:
+            self.register(make(function))
+            return function
+
+        return register
+
     def _discover(self) -> None:
         if self._discovered:
             return

@@ -70,29 +70,28 @@ def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
 
 def checked_weights(weights: npt.ArrayLike) -> FloatArray:
     """Return importance weights, shape (n,); raises InputError if one is missing, infinite or negative, or if all are 0."""
-    numbers = _numbers(weights)
+    given: npt.NDArray[Any] = np.asarray(weights)
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"the weights hold {element_type(given)}, expected numbers")
+    numbers = given.astype(np.float64)
     if numbers.ndim != 1:
         raise InputError(f"weights must be 1-D, got shape {numbers.shape}")
-    _check_each_weight(numbers)
-    return numbers
-
-
-def _check_each_weight(weights: FloatArray) -> None:
-    good = np.isfinite(weights) & (weights >= 0)
+    good = np.isfinite(numbers) & (numbers >= 0)
     if not good.all():
         row = int(np.argmin(good))
-        value = weights[row]
+        value = numbers[row]
         text = "missing" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}"
         raise InputError(
             f"the weight is {text}, expected a number from 0 up",
             row=row + 1,
             remedy="correct it, or leave the row out",
         )
-    if weights.size and not weights.any():
+    if numbers.size and not numbers.any():
         raise InputError(
             "all weights are zero, so no row counts",
             remedy="give at least one row a weight above zero",
         )
+    return numbers
 
 
 def checked_times(times: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
@@ -108,13 +107,6 @@ def checked_times(times: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
             remedy="fill it in, or leave the row out",
         )
     return dates
-
-
-def _numbers(values: npt.ArrayLike) -> FloatArray:
-    array: npt.NDArray[Any] = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"the weights hold {element_type(array)}, expected numbers")
-    return array.astype(np.float64)
 
 
 # ---- HTML in notebooks
@@ -162,14 +154,11 @@ def html_block(
 
 def _row(tag: str, cells: Sequence[object]) -> str:
     sides = ["left"] + ["right"] * (len(cells) - 1)
-    return (
-        "<tr>"
-        + "".join(
-            f'<{tag} style="text-align:{side}">{html_text(cell)}</{tag}>'
-            for side, cell in zip(sides, cells, strict=True)
-        )
-        + "</tr>"
+    written = (
+        f'<{tag} style="text-align:{side}">{html_text(cell)}</{tag}>'
+        for side, cell in zip(sides, cells, strict=True)
     )
+    return f"<tr>{''.join(written)}</tr>"
 
 
 # ---- Cells of a profile

@@ -417,6 +417,10 @@ def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
     return replace(reduction, class_name=shorten(reduction.class_name, limit))
 
 
+#: What a score is called; elsewhere a probability.
+_NOUNS = {"positive": "forecast", "within-top-r": "sum"}
+
+
 def too_high(reduction: Reduction) -> tuple[str, str]:
     """Return the words for scores above and below the observed frequency.
 
@@ -426,7 +430,7 @@ def too_high(reduction: Reduction) -> tuple[str, str]:
     """
     if reduction.kind == "top-label":
         return "Overconfident", "Underconfident"
-    noun = {"positive": "Forecast", "within-top-r": "Sum"}.get(reduction.kind, "Probability")
+    noun = _NOUNS.get(reduction.kind, "probability").capitalize()
     return f"{noun} too high", f"{noun} too low"
 
 
@@ -439,11 +443,7 @@ def score_and_hit(reduction: Reduction) -> tuple[str, str]:
     """
     if reduction.kind == "top-label":
         return "mean confidence", "accuracy"
-    if reduction.kind == "positive":
-        return "mean forecast", "frequency"
-    if reduction.kind == "within-top-r":
-        return "mean sum", "frequency"
-    return "mean probability", "frequency"
+    return f"mean {_NOUNS.get(reduction.kind, 'probability')}", "frequency"
 
 
 # ---- Gaps and their two shares
@@ -550,12 +550,10 @@ def ends_beside(score: float, interval: tuple[float, float], decimals: int) -> t
     (('31.5 %', '46.4 %'), ('31.52 %', '46.40 %'))
     """
     fewest = decimals
-    for fewest in range(1, decimals):
+    for fewest in range(1, decimals + 1):
         low, high = (round(end, fewest + 2) for end in interval)
         if not low <= round(score, decimals + 2) <= high:
             break
-    else:
-        fewest = decimals
     return percent(interval[0], fewest), percent(interval[1], fewest)
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
-from calviz.core.curve_fits import isotonic_fits
+from calviz.core.curve_fits import between, isotonic_fits
 from calviz.core.entry_specs import Interval, Theme, figure
 from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame
 from calviz.core.events import BinaryEvents
@@ -548,12 +548,12 @@ def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
     edges = np.linspace(0, 1, cells + 1)
     gap = view.cumulative_gap
     gap = np.concatenate([np.zeros((*gap.shape[:-1], 1)), gap], axis=-1)
-    density = np.diff(_between(bounds, gap, edges), axis=-1) * cells
+    density = np.diff(between(bounds, gap, edges), axis=-1) * cells
     density = convolve1d(density, _triweight(width * cells), axis=-1, mode="reflect")
     integral = np.zeros((*gap.shape[:-1], cells + 1))
     np.cumsum(density, axis=-1, out=integral[..., 1:])
     integral /= cells
-    return np.asarray(np.diff(_between(edges, integral, bounds), axis=-1) / np.diff(bounds))
+    return np.asarray(np.diff(between(edges, integral, bounds), axis=-1) / np.diff(bounds))
 
 
 def _triweight(width: float) -> FloatArray:
@@ -561,14 +561,6 @@ def _triweight(width: float) -> FloatArray:
     reach = math.ceil(width)
     kernel = np.maximum(1 - (np.arange(-reach, reach + 1) / width) ** 2, 0) ** 3
     return np.asarray(kernel / kernel.sum())
-
-
-def _between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
-    """Interpolate linearly along the last axis of `y`: from (..., G) to (..., M), at points (M,)."""
-    right = np.clip(np.searchsorted(x, at), 1, x.size - 1)
-    left = right - 1
-    share = (at - x[left]) / (x[right] - x[left])
-    return np.asarray(y[..., left] * (1 - share) + y[..., right] * share)
 
 
 def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:

@@ -74,8 +74,14 @@ class Calibration:
         bound = near if doubt == "passes" else far
         if (bound < limit) if below else (bound > limit):
             return
-        value = f"{metric} is {result.value:.4g}"
-        raise AssertionError(_sentence(value, side, limit, self.sample.data.n, (low, high)))
+        why = f"the whole interval is {'above' if below else 'below'} it."
+        if low <= limit <= high:
+            end = "upper" if below else "lower"
+            why = f"the {end} bound {far:.4g} is not {side} it; more rows narrow the interval."
+        raise AssertionError(
+            f"{metric} is {result.value:.4g} on {self.sample.data.n:,} rows, with a 95 % interval "
+            f"from {low:.4g} to {high:.4g}, and is not shown to be {side} {limit:g}: {why}"
+        )
 
     @property
     def verdict(self) -> str:
@@ -83,22 +89,6 @@ class Calibration:
         from calviz import verdict
 
         return verdict(self.sample).sentence
-
-
-def _sentence(value: str, side: str, limit: float, rows: int, bounds: tuple[float, float]) -> str:
-    low, high = bounds
-    text = (
-        f"{value} on {rows:,} rows, with a 95 % interval from {low:.4g} to "
-        f"{high:.4g}, and is not shown to be {side} {limit:g}: "
-    )
-    if low < limit < high or limit in bounds:
-        bound = "upper" if side == "below" else "lower"
-        number = high if side == "below" else low
-        return (
-            text
-            + f"the {bound} bound {number:.4g} is not {side} it; more rows narrow the interval."
-        )
-    return text + f"the whole interval is {'above' if side == 'below' else 'below'} it."
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
-from calviz.core.entry_specs import metric
+from calviz.core.entry_specs import error_metric, metric
 from calviz.core.events import MAX_BINS, ends_of_bins
 from calviz.sample import cell_bounds
 from calviz.sample.binning import BinSums, bin_intervals
@@ -28,14 +28,7 @@ from calviz.sample.steps import MAX_STEPS, Steps
 # `calviz.metrics.other_libraries` implements the defaults of each, checked against the libraries.
 
 
-_binned = partial(
-    metric,
-    family="Binned",
-    direction="lower",
-    bounds=(0.0, 1.0),
-    unit="points",
-    interval="inverted",
-)
+_binned = partial(error_metric, family="Binned", interval="inverted")
 _equal_width = partial(_binned, view=partial(bin_sums, scheme="equal-width"))
 _equal_mass = partial(_binned, view=partial(bin_sums, scheme="equal-mass"))
 _ECE = r"\sum_m \frac{|B_m|}{n} \left| \mathrm{conf}_m - \mathrm{acc}_m \right|"

@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.entry_specs import Redrawn, Reweighted, metric, reweighted_by
+from calviz.core.entry_specs import Redrawn, Reweighted, error_metric, metric, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
@@ -386,14 +386,7 @@ def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
 
 # ---- One-vs-rest metrics
 
-_classwise = partial(
-    metric,
-    family="Class-wise",
-    direction="lower",
-    bounds=(0.0, 1.0),
-    unit="points",
-    interval="inverted",
-)
+_classwise = partial(error_metric, family="Class-wise", interval="inverted")
 
 
 @_classwise(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, quotient
-from calviz.core.entry_specs import metric
+from calviz.core.entry_specs import error_metric, metric
 from calviz.core.events import assign, equal_width_edges
 from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, logistic_curves
@@ -49,10 +49,9 @@ def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
 
 
 _distance_metric = partial(
-    _tested,
-    unit="points",
-    direction="lower",
-    bounds=(0.0, 1.0),
+    error_metric,
+    family="Tests and summaries",
+    paired=False,
     reference="Austin & Steyerberg 2019",
     view=with_curve,
     interval="half-inverted",
@@ -224,10 +223,6 @@ def _of_log_ratio(view: BinSums, level: float) -> tuple[float, float] | None:
     return (ratio * math.exp(-reach), ratio * math.exp(reach)) if reach > 0 else None
 
 
-def _counts(view: BinSums) -> Mapping[str, float]:
-    return {"observed": float(view.hit_sum[0]), "expected": float(view.score_sum[0])}
-
-
 @_tested(
     label="O/E ratio",
     direction="one",
@@ -236,7 +231,7 @@ def _counts(view: BinSums) -> Mapping[str, float]:
     reference="Debray et al. 2017",
     view=event_sums,
     tail="two-sided",
-    details=_counts,
+    details=lambda view: {"observed": float(view.hit_sum[0]), "expected": float(view.score_sum[0])},
     closed_interval=_of_log_ratio,
     undefined="undefined: all scores are 0.",
 )

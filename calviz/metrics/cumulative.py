@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import metric
+from calviz.core.entry_specs import error_metric
 from calviz.sample import cell_bounds
 from calviz.sample.draws import once_per_view
 from calviz.sample.step_views import steps
@@ -89,19 +89,7 @@ def deviation(view: Steps) -> float:
 # ---- Averaged two-bin error, KS, Kuiper
 
 
-_cumulative = partial(
-    metric,
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
-    unit="points",
-    view=steps,
-    widening=1.1,
-)
-
-
-def _expected(view: Steps) -> Mapping[str, float]:
-    return {"if_calibrated": deviation(view) ** 2}
+_cumulative = partial(error_metric, family="Bin-free", view=steps, widening=1.1)
 
 
 @_cumulative(
@@ -110,7 +98,7 @@ def _expected(view: Steps) -> Mapping[str, float]:
     formula=r"\sum_{j=0}^{m} (u_{j+1} - u_j) \left( C_j^2 + (C_m - C_j)^2 \right),\; u_0 = 0,\; u_{m+1} = 1",
     reference="Hartline, Hu & Wu 2026, definition of ATB",
     interval="inverted",
-    details=_expected,
+    details=lambda view: {"if_calibrated": deviation(view) ** 2},
 )
 def atb(view: Steps) -> FloatArray:
     """Averaged two-bin error: a cutoff splits the scores into two bins, the squared errors of both are added, and the sum is averaged over all cutoffs from 0 to 1.

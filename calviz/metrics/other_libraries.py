@@ -120,12 +120,7 @@ _ValueOf = Callable[[Sample], float]
 
 def _convention(**facts: str) -> Callable[[_ValueOf], _ValueOf]:
     """Register the decorated function of a sample as a convention (see `Convention`)."""
-
-    def register(value: _ValueOf) -> _ValueOf:
-        CONVENTIONS.register(Convention(value=value, **facts))
-        return value
-
-    return register
+    return CONVENTIONS.adding(lambda value: Convention(value=value, **facts))
 
 
 def gaps(

@@ -23,9 +23,9 @@ from calviz.sample.sample import Sample, top_label_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 
+_score = partial(metric, family="Accuracy and proper scores")
 _accuracy = partial(
-    metric,
-    family="Accuracy and proper scores",
+    _score,
     bounds=(0.0, 1.0),
     unit="percent",
     reference="Guo et al. 2017, section 2",
@@ -65,13 +65,7 @@ def error(sums: BinSums) -> FloatArray:
 
 # ---- Proper scores
 
-_proper = partial(
-    metric,
-    family="Accuracy and proper scores",
-    direction="lower",
-    tail="two-sided",
-    details=lambda view: view.details,
-)
+_proper = partial(_score, direction="lower", tail="two-sided", details=lambda view: view.details)
 
 
 @_proper(
@@ -122,8 +116,7 @@ def brier(view: MeanLoss) -> FloatArray:
 # ---- Isotonic decomposition of the Brier score (CORP)
 
 _corp = partial(
-    metric,
-    family="Accuracy and proper scores",
+    _score,
     bounds=(0.0, 1.0),
     reference="Murphy 1973; Dimitriadis, Gneiting & Jordan 2021",
     view=steps,
@@ -263,12 +256,10 @@ def _levels(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray
 
 # ---- Cross-fitted parts, all classes
 
+_out_of_fold = partial(_score, direction="lower", paired=False)
 _all_classes = partial(
-    metric,
-    family="Accuracy and proper scores",
-    direction="lower",
+    _out_of_fold,
     reference="Berta et al. 2025 (variational calibration and refinement); probmetrics",
-    paired=False,
 )
 
 
@@ -342,12 +333,9 @@ def brier_calibration_all(view: HeldOutLoss) -> FloatArray:
 # ---- Cross-fitted parts of (score, hit)
 
 _cross_fitted = partial(
-    metric,
-    family="Accuracy and proper scores",
-    direction="lower",
+    _out_of_fold,
     reference="Berta et al. 2025 (variational calibration and refinement)",
     view=cross_fitted,
-    paired=False,
 )
 
 
@@ -453,8 +441,7 @@ def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
 
 
 _corp_log = partial(
-    metric,
-    family="Accuracy and proper scores",
+    _score,
     reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
     view=log_steps,
 )

@@ -118,15 +118,10 @@ def net_benefit(view: CutoffCounts) -> FloatArray:
 
 # ---- A point of the risk-coverage curve
 
+_of_kept = partial(metric, family="Selective prediction", bounds=(0.0, 1.0), tail="two-sided")
+_selective = partial(_of_kept, view=top_label_steps)
 _at_point = partial(
-    metric,
-    family="Selective prediction",
-    bounds=(0.0, 1.0),
-    direction="higher",
-    unit="percent",
-    tail="two-sided",
-    paired=False,
-    reference="Geifman & El-Yaniv 2017",
+    _of_kept, direction="higher", unit="percent", paired=False, reference="Geifman & El-Yaniv 2017"
 )
 
 
@@ -186,10 +181,6 @@ def coverage_at_risk(view: StepsWithParams) -> FloatArray:
 
 
 # ---- Selective prediction and failure detection
-
-_selective = partial(
-    metric, family="Selective prediction", bounds=(0.0, 1.0), view=top_label_steps, tail="two-sided"
-)
 
 _ALL_RIGHT = "undefined: all predictions are right, or all are wrong."
 

@@ -11,7 +11,14 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, reweighted_by
+from calviz.core.entry_specs import (
+    Redrawn,
+    Reweighted,
+    error_metric,
+    metric,
+    needs_rows,
+    reweighted_by,
+)
 from calviz.core.errors import OptionError
 from calviz.sample import cell_bounds, step_views
 from calviz.sample.draws import RowWeights, once_per_view, row_counts, rows_of
@@ -354,21 +361,16 @@ def _kde_bound(sample: Sample, view: KernelSteps) -> float:
     return cell_bounds.of_density(sample, view.width, partial(grid_size, nodes=VALUE_CELLS))
 
 
+_smoothed = partial(error_metric, family="Bin-free", interval="inverted", widening=1.1)
 _kde_metric = partial(
-    metric,
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
+    _smoothed,
     reference="Zhang et al. 2020, section 4.1, eq. 7, appendices B and C",
     view=kernel_steps,
-    interval="inverted",
-    widening=1.1,
 )
 
 
 @_kde_metric(
     bound=_kde_bound,
-    unit="points",
     label="KDE-ECE",
     formula=r"\int_0^1 \left| z - \tilde\pi(z) \right| \tilde p(z)\, dz",
 )
@@ -386,6 +388,7 @@ def kde_ece(view: KernelSteps) -> FloatArray:
 
 @_kde_metric(
     bound=lambda sample, view: _kde_bound(sample, view) + 2 * _FEW,
+    unit="plain",
     label="KDE-ECE²",
     formula=r"\int_0^1 \left( z - \tilde\pi(z) \right)^2 \tilde p(z)\, dz",
 )
@@ -401,18 +404,12 @@ def _bound(sample: Sample, view: Steps) -> float:
     return cell_bounds.of_smoothed(sample, view, smece(view))
 
 
-@metric(
+@_smoothed(
     tables=("methods", "models"),
-    unit="points",
     label="smECE",
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
     formula=r"\mathrm{smECE}_{\sigma^*},\; \sigma^* = \mathrm{smECE}_{\sigma^*},\quad \mathrm{smECE}_\sigma = \int_0^1 \Big| \tfrac1n \sum_i \tilde K_\sigma(t, s_i)(s_i - h_i) \Big| dt",
     reference="Blasiok & Nakkiran 2023, definition 3",
     view=steps,
-    interval="inverted",
-    widening=1.1,
     bound=_bound,
 )
 def smece(view: Steps) -> FloatArray:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from calviz.core import blocks, entry_specs, probabilities
+from calviz.core import blocks, entry_specs, errors, probabilities
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, one_blas_thread, with_mean_one
 from calviz.core.entry_specs import FloorChoice, Input, Needs, recalibrator
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
@@ -387,9 +387,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         own: Callable[..., Any] = type(self)
         for parameter in entry_specs.parameters_of(own):
             value = getattr(self, parameter.name)
-            if parameter.choices and value not in parameter.choices:
-                allowed = ", ".join(str(choice) for choice in parameter.choices)
-                raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
+            if parameter.choices:
+                errors.check_choice(parameter.name, value, parameter.choices)
             fits, kind = kinds.get(parameter.annotation, (lambda v: True, ""))
             if not fits(value):
                 raise OptionError(f"'{parameter.name}' must be {kind}, got {value!r}.")

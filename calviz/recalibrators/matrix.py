@@ -179,10 +179,7 @@ class LinearMaps(FlooredRecalibrator):
         self.intercepts_[present] = minimum.x[:, -1]
         self.strengths_ = np.array(strengths)
         self._warn_absent(counts, "they keep the common temperature and no offset")
-        self._warn_about(minimum, n, k, separated=separable)
-
-    def _warn_about(self, minimum: Minimum, n: int, k: int, *, separated: bool) -> None:
-        if separated:
+        if separable:
             self._warn(
                 "the calibration rows are separable: larger weights always fit better, so that they were held near temperature scaling."
             )
@@ -190,7 +187,7 @@ class LinearMaps(FlooredRecalibrator):
             self._warn(
                 f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting."
             )
-        if not minimum.converged and not separated:
+        if not minimum.converged and not separable:
             self._warn(f"not converged after {minimum.passes} passes.")
 
     def _check_parameters(self) -> None:

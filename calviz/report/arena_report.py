@@ -84,16 +84,15 @@ def board_table(board: Leaderboard) -> TableBlock:
             decimal(s.elo[score], 0) if score in s.elo else "–" for s in rows
         ]
     if board.baseline is not None:
-        is_baseline = [s.method == board.baseline for s in rows]
+        others = [None if s.method == board.baseline else s for s in rows]
         for name, values in (("gain (points)", "gain"), ("median", "median_gain")):
             columns[name] = [
-                "" if none else points(getattr(s, values)[SCORES[0]], 2, plus=True)
-                for s, none in zip(rows, is_baseline, strict=True)
+                "" if s is None else points(getattr(s, values)[SCORES[0]], 2, plus=True)
+                for s in others
             ]
         for score, label in labels.items():
             columns[f"worse than none, {label}"] = [
-                "" if none else percent(s.worse_than_none[score], 0)
-                for s, none in zip(rows, is_baseline, strict=True)
+                "" if s is None else percent(s.worse_than_none[score], 0) for s in others
             ]
     columns["time"] = [seconds_text(s.seconds) for s in rows]
     return TableBlock(

@@ -454,12 +454,7 @@ def section(
     key: str, title: str, place: int, summary: str, **options: Any
 ) -> Callable[[Make], Make]:
     """Register a function as the `make` of a section; arguments are the fields of `Section`."""
-
-    def register(make: Make) -> Make:
-        SECTIONS.register(Section(key, title, place, summary, make, **options))
-        return make
-
-    return register
+    return SECTIONS.adding(lambda make: Section(key, title, place, summary, make, **options))
 
 
 def brief_sections() -> tuple[str, ...]:

@@ -355,7 +355,8 @@ def _page(template: str, script: str | None, **values: Any) -> str:
         Values for the template.
     """
     scripts = [] if script is None else [_plotly(), _template(script)]
-    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in scripts) or "'none'"
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()) for text in scripts)
+    hashes = " ".join(f"'sha256-{digest.decode()}'" for digest in digests) or "'none'"
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -363,10 +364,6 @@ def _page(template: str, script: str | None, **values: Any) -> str:
     page = _environment().get_template(template)
     marked = map(Markup, scripts)
     return page.render(scripts=list(marked), policy=policy, version=__version__, **values)
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 @cache

@@ -61,22 +61,16 @@ def _of(kind: EntryKind, spec: Metric | RecalibratorSpec, *facts: str) -> LearnE
     return LearnEntry(spec.key, kind, *names, facts, spec.reference, spec.parameters)
 
 
-def _metrics() -> Iterator[LearnEntry]:
+def _entries() -> Iterator[LearnEntry]:
     for m in METRICS:
         low, high = map(range_end, m.bounds)
         yield _of("metric", m, _better(m.direction), f"between {low} and {high}")
-
-
-def _recalibrators() -> Iterator[LearnEntry]:
     for r in entry_specs.RECALIBRATORS:
         keeps = "keeps" if r.accuracy_preserving else "may change"
         facts = [f"{keeps} the predicted class", f"computes with {r.needs}"]
         if r.confidence_only:
             facts.append("works on confidence-only data")
         yield _of("recalibrator", r, *facts)
-
-
-def _findings() -> Iterator[LearnEntry]:
     for c in CHECKS:
         title = capitalised(c.title)
         yield LearnEntry(c.key, "finding", title, "Findings", "", "", (), c.reference)
@@ -84,7 +78,7 @@ def _findings() -> Iterator[LearnEntry]:
 
 def entries() -> tuple[LearnEntry, ...]:
     """Return all entries: metrics, then recalibrators, then findings."""
-    return (*_metrics(), *_recalibrators(), *_findings())
+    return tuple(_entries())
 
 
 def entry(key: str) -> LearnEntry:
@@ -188,7 +182,8 @@ def _lines() -> Iterator[str]:
 def _chapter(title: str, chapter: list[LearnEntry]) -> Iterator[str]:
     yield f"\n## {title}"
     family = ""
-    for e in sorted(chapter, key=lambda e: _first(chapter, e.family)):
+    families = list(dict.fromkeys(e.family for e in chapter))
+    for e in sorted(chapter, key=lambda e: families.index(e.family)):
         if e.family not in (family, title):
             family = e.family
             yield f"\n### {family}"
@@ -200,11 +195,6 @@ def _chapter(title: str, chapter: list[LearnEntry]) -> Iterator[str]:
             yield f"\n$${e.formula}$$"
         facts = "; ".join([*e.facts, *(f"`{p.name}={p.default}`" for p in e.parameters)])
         yield f"\n{facts}. Source: {e.reference}."
-
-
-def _first(chapter: list[LearnEntry], family: str) -> int:
-    """Position of the first entry of a family."""
-    return next(i for i, e in enumerate(chapter) if e.family == family)
 
 
 if __name__ == "__main__":

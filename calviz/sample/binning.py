@@ -276,15 +276,11 @@ def bin_events(
         Weights of the rows; equal-mass bins have equal sums of weights.
     """
     equal_mass = scheme == "equal-mass"
-    if weights is not None:
-        edges = make_edges(events, bins, scheme, weights)
-        params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
-        return bin_between(events, edges, params, weights=weights)
-    if equal_mass:
+    if equal_mass and weights is None:
         events = events.in_order()
-    edges = make_edges(events, bins, scheme)
+    edges = make_edges(events, bins, scheme, weights)
     params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
-    return bin_between(events, edges, params, whole=equal_mass)
+    return bin_between(events, edges, params, whole=equal_mass, weights=weights)
 
 
 def bin_between(

@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Metric, takes_weights
-from calviz.core.events import MAX_BINS, ROUNDING, CellEvents
+from calviz.core.events import MAX_BINS, ROUNDING, CellEvents, ends_of_bins
 from calviz.core.probabilities import LOG_FLOOR, UNDERFLOW
 from calviz.core.row_columns import FINE_CELLS
 from calviz.sample.binning import BinSums
@@ -129,9 +129,7 @@ class RankCuts(NamedTuple):
 def cuts_inside(table: CellTable, bins: int) -> RankCuts:
     """Where `calviz.core.events.equal_mass_edges` cuts the rows, as far as the cells determine it."""
     rows = np.cumsum(table.hits + table.misses)
-    size, larger = divmod(int(rows[-1]), bins)
-    m = np.arange(1, bins)
-    ranks = np.unique(m * size + np.minimum(m, larger))
+    ranks = np.unique(ends_of_bins(int(rows[-1]), bins))
     ranks = ranks[(ranks > 0) & (ranks < rows[-1])]
     at = np.searchsorted(rows, ranks)
     return RankCuts(at, table.several[at] & (rows[at] > ranks))

@@ -275,12 +275,10 @@ def cross_fitted(sample: Sample) -> CrossFitted:
     if sample.data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
     weights, clusters = sample.weights, sample.data.clusters
-    if clusters is not None:
-        fold = fold_of_rows(clusters)
-        return _of_folds(sample.scored, weights, sample.view(steps), fold)
-    if weights is None:
+    if weights is None and clusters is None:
         return make_cross_fitted(sample.view(steps))
-    return _of_folds(sample.scored, weights, sample.view(steps))
+    fold = None if clusters is None else fold_of_rows(clusters)
+    return _of_folds(sample.scored, weights, sample.view(steps), fold)
 
 
 def fold_of_rows(clusters: Factor) -> IntArray:

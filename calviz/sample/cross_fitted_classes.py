@@ -318,10 +318,9 @@ def folds(sample: Sample) -> Folds:
         )
     if data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
-    weights = sample.weights
-    if data.clusters is not None:
-        return fit_folds(data, fold_of_rows(data.clusters), weights)
-    return fit_folds(data, _fold_of_rows(data, weights), weights)
+    weights, clusters = sample.weights, data.clusters
+    fold = _fold_of_rows(data, weights) if clusters is None else fold_of_rows(clusters)
+    return fit_folds(data, fold, weights)
 
 
 def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = None) -> Folds:

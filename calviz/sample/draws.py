@@ -764,12 +764,9 @@ def kept_draw(owner: Any, name: str, rng: np.random.Generator, draw: Callable[[]
     Views that consist of the same summary (the steps, the steps with a kernel, ...) start from the
     same seed and so share their resamples. `rng` is left in the state in which ``draw()`` leaves it.
     """
-
-    def draw_and_state() -> tuple[R, Any]:
-        return draw(), rng.bit_generator.state
-
+    state = repr(rng.bit_generator.state)
     drawn, rng.bit_generator.state = latest(
-        owner, name, repr(rng.bit_generator.state), draw_and_state
+        owner, name, state, lambda: (draw(), rng.bit_generator.state)
     )
     return drawn
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, ndtri, xlogy
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.curve_fits import Basis, penalised_logistic
+from calviz.core.curve_fits import Basis, between, penalised_logistic
 from calviz.core.probabilities import ENTRIES, EPSILON, MOST, UNDERFLOW, chosen_floor
 from calviz.sample.draws import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps, distance_from_ends
@@ -68,11 +68,6 @@ def fit(view: Steps) -> FloatArray:
             theta[failed] = _newton(start, x, count[failed], hits[failed])
     theta[:, 1] /= scale
     return theta.reshape(*view.count.shape[:-1], 2)
-
-
-def fitted_line(theta: FloatArray, view: Steps) -> FloatArray:
-    """The fitted probability at the scores of the steps, shape (..., G)."""
-    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view))
 
 
 def _fit_near(view: Steps, start: FloatArray) -> FloatArray:
@@ -355,7 +350,7 @@ def fitted_curve(view: Steps, kind: FlexibleKind) -> FloatArray:
     of_sample = view.count.ndim == 1
     if kind == "logistic":
         theta = fit(view.of_sample if of_sample else view)
-        return fitted_line(theta, view)
+        return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view))
     return _spline(view, of_sample) if kind == "spline" else _loess(view, of_sample)
 
 
@@ -582,7 +577,7 @@ def _loess(view: Steps, of_sample: bool) -> FloatArray:
         fitted = _sample_loess(view.of_sample)
     else:
         fitted, _ = local.fitted(np.broadcast_to(view.count, view.hits.shape), view.hits)
-    return np.clip(_between(local.at, fitted, view.score), 0, 1)
+    return np.clip(between(local.at, fitted, view.score), 0, 1)
 
 
 def _loess_at(view: Steps, at: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -594,12 +589,3 @@ def _loess_at(view: Steps, at: FloatArray) -> tuple[FloatArray, FloatArray]:
     design = np.stack([local.distance**k for k in range(3)])
     own = local.kernel * np.einsum("pk,kpg->pg", weights, design)
     return fitted, np.sqrt((own**2) @ noise)
-
-
-def _between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
-    """Linear interpolation of y, shape (..., P), along its last axis at `at`, shape (G,); shape (..., G)."""
-    if x.size == 1:
-        return np.broadcast_to(y, (*y.shape[:-1], at.size))
-    right = np.clip(np.searchsorted(x, at), 1, x.size - 1)
-    share = (at - x[right - 1]) / (x[right] - x[right - 1])
-    return np.asarray(y[..., right - 1] * (1 - share) + y[..., right] * share)

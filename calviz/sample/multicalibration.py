@@ -416,18 +416,19 @@ def _ranges(rows: _Divided, groups: list[tuple[str, ...]]) -> list[FloatArray]:
         here: IntArray = cell[block] - first
         summand = off[block]
         columns = {name: column[block] for name, column in codes.items()}
-        for names, size, (high, low, last) in zip(groups, sizes, so_far, strict=True):
+        for names, size, sums in zip(groups, sizes, so_far, strict=True):
+            high, low, last = sums
             code = np.zeros(summand.size, np.intp)
             for name, levels in zip(names, size, strict=True):
                 code *= levels
                 code += columns[name]
             if last.size * (end - first) > 2 * summand.size:
-                _add_few(high, low, last, code, here, summand)
+                _add_few(sums, code, here, summand)
                 continue
             code *= end - first
             code += here
-            sums = np.bincount(code, summand, minlength=last.size * (end - first))
-            path: FloatArray = sums.astype(np.float64, copy=False).reshape(last.size, -1)
+            of_cells = np.bincount(code, summand, minlength=last.size * (end - first))
+            path: FloatArray = of_cells.astype(np.float64, copy=False).reshape(last.size, -1)
             path[:, 0] += last
             path.cumsum(axis=1, out=path)
             np.maximum(high, path.max(axis=1), out=high)
@@ -437,15 +438,9 @@ def _ranges(rows: _Divided, groups: list[tuple[str, ...]]) -> list[FloatArray]:
     return [high - low for high, low, _ in so_far]
 
 
-def _add_few(
-    high: FloatArray,
-    low: FloatArray,
-    last: FloatArray,
-    code: IntArray,
-    cell: IntArray,
-    summand: FloatArray,
-) -> None:
+def _add_few(sums: FloatArray, code: IntArray, cell: IntArray, summand: FloatArray) -> None:
     """Go on with the sums, in place, where there are fewer rows than combinations and cells; rows, shape (n,), are in the order of the cells."""
+    high, low, last = sums
     order = np.argsort(code.astype(np.min_scalar_type(last.size)), kind="stable")
     code, cell, path = code[order], cell[order], np.cumsum(summand[order])
     of_next = np.flatnonzero((np.diff(code) != 0) | (np.diff(cell) != 0))

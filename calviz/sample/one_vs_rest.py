@@ -79,10 +79,8 @@ class ClassErrors:
         """Rows drawn with replacement; the bins stay."""
         data, class_bins = self.columns.data, self.columns.class_bins
         if class_bins.above is None:
-            listed, dense = (
-                min(float(class_bins.bins), data.n_classes) * data.n,
-                data.probs.size / 20,
-            )
+            listed = min(float(class_bins.bins), data.n_classes) * data.n
+            dense = data.probs.size / 20
         else:
             listed, dense = float(self.columns.count.sum()), 0.0
         resamples = affordable(

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -207,10 +208,7 @@ class RiskTests:
             return every
         if target <= 0 or self.fewest(target, confidence) > self.population:
             return every[:0]
-
-        def p_value(step: int) -> float:
-            return self.p_value(step, target)
-
+        p_value = partial(self.p_value, target=target)
         if self.risk.name == "recall":
             return every[: bisect_right(every, 1 - confidence, key=p_value)]
         if self.risk.name == "fpr":

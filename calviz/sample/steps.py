@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import binom, pdtr
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, map_threads
+from calviz.core.blocks import FloatArray, IntArray, map_threads
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
 from calviz.sample.draws import kept_draw, once_per_view, random_rows
 
@@ -402,10 +402,8 @@ def multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> 
     """
     used = np.flatnonzero(cells)
     n = int(cells.sum())
-    if n >= 100 and cells.max() <= TABLE_ROWS:
-        return _poisson_and_rest(rng, cells, n, resamples)
-    if used.size**2 > n > 100 * used.size:
-        # Takes half the time of `rng.multinomial`, which repeats its setup for every number but is faster for a few cells.
+    # Takes half the time of `rng.multinomial`, which repeats its setup for every number but is faster for a few cells.
+    if (n >= 100 and cells.max() <= TABLE_ROWS) or used.size**2 > n > 100 * used.size:
         return _poisson_and_rest(rng, cells, n, resamples)
     if n > 8 * used.size:
         out = np.zeros((resamples, cells.size), dtype=np.int64)
@@ -436,7 +434,14 @@ def _poisson_and_rest(
     upto = _poisson_table(mean[~wide])
 
     def draw(part: IntArray) -> None:
-        _fill(part, wide, normal, rng, upto)
+        # Cells of large variance with rounded normals, the others from the table.
+        if wide.all():
+            part[:] = normal.draw(rng, part.shape[0])
+        elif not wide.any():
+            part[:] = _count_above(rng, upto, part.shape)
+        else:
+            part[:, wide] = normal.draw(rng, part.shape[0])
+            part[:, ~wide] = _count_above(rng, upto, (part.shape[0], upto.shape[1]))
 
     number = np.arange(cells.size, dtype=np.min_scalar_type(cells.size))
     cell_of_row = np.repeat(number, cells.astype(np.intp))
@@ -463,23 +468,6 @@ def _poisson_table(mean: FloatArray) -> FloatArray:
     k = np.arange(int(most + 6 * math.sqrt(most) + 12))
     upto = pdtr(k[:, None], mean).astype(np.float32)
     return np.asarray(upto[(upto < 1).any(axis=1)])
-
-
-def _fill(
-    out: IntArray,
-    wide: BoolArray,
-    normal: _RoundedNormal,
-    rng: np.random.Generator,
-    upto: FloatArray,
-) -> None:
-    """Fill `out`: cells of large variance (`wide`) with rounded normals, the others from the table."""
-    if wide.all():
-        out[:] = normal.draw(rng, out.shape[0])
-    elif not wide.any():
-        out[:] = _count_above(rng, upto, out.shape)
-    else:
-        out[:, wide] = normal.draw(rng, out.shape[0])
-        out[:, ~wide] = _count_above(rng, upto, (out.shape[0], upto.shape[1]))
 
 
 def binomial(

@@ -25,8 +25,8 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
-from calviz.comparison.over_time import OverTime, over_time
-from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method, takes_weights
+from calviz.comparison.over_time import over_time
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
 from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
@@ -316,14 +316,14 @@ def make_folds(subject: Subject) -> Iterator[Block]:
     """Yield the metrics over the folds, and the curve of each; nothing without a column of folds."""
     columns = fold_columns(subject.sample.data)
     if columns:
-        yield from _by_level(subject, _folds, columns, "folds")
+        yield from _by_level(subject, folds, columns, "folds")
 
 
 @section("sites", "Sites", 59, "Each site by itself, and what a new site is expected to show")
 def make_sites(subject: Subject) -> Iterator[Block]:
     """Yield the random effects, and the curve of each site; nothing unless a column of sites is named."""
     if subject.sites is not None:
-        yield from _by_level(subject, partial(_sites, by=subject.sites), subject.sites, "sites")
+        yield from _by_level(subject, partial(sites, by=subject.sites), subject.sites, "sites")
 
 
 def _by_level(
@@ -357,16 +357,6 @@ def _by_level(
         yield Note(note)
 
 
-@takes_weights
-def _folds(sample: Sample) -> FoldResults:
-    return folds(sample)
-
-
-@takes_weights
-def _sites(sample: Sample, *, by: str) -> SiteResults:
-    return sites(sample, by)
-
-
 @section("over-time", "Over time", 66, "Periods, changes, and recalibration on the past")
 def make_over_time(subject: Subject) -> Iterator[Block]:
     """Yield the MCS of each period, and recalibration on the past; nothing without times."""
@@ -374,7 +364,8 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     if sample.data.times is None:
         return
     try:
-        result = sample.once(_over_time)
+        method = cheap_method(sample.data)
+        result = sample.once(over_time, metric="mcs", method=method)
     except CalvizError as error:
         yield Note(str(error))
         return
@@ -401,8 +392,3 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
             "adjusted": ("adjusted p-value", p_number),
         },
     )
-
-
-@takes_weights
-def _over_time(sample: Sample) -> OverTime:
-    return over_time(sample, "mcs", method=cheap_method(sample.data))
