@@ -138,7 +138,6 @@ def results_of_pages(settings: Settings) -> PageResults:
     several = len(entry.loaded.models) > 1
     # Models of other files that are open were not asked for until they are compared on their page.
     job = jobs.find(models_compared.PLACE, models_compared.job_key(chosen, settings))
-    asked = several or job is not None
     subject = Subject(
         settings.sample,
         title=f"{entry.title}, {settings.model}" if several else entry.title,
@@ -152,7 +151,7 @@ def results_of_pages(settings: Settings) -> PageResults:
     )
     return PageResults(
         subject,
-        chosen if asked and len(chosen.models) > 1 else None,
+        chosen if (several or job) and len(chosen.models) > 1 else None,
         diagnose_groups.last_slices_asked(settings),
     )
 

@@ -315,8 +315,8 @@ def look_since(settings: Settings, day: str) -> None:
     """Show the rows since a day from the next drawing of the bar on; for callbacks."""
     name = settings.whole.time_name
     edge = f"{name}={np.datetime64(day, 's') - np.timedelta64(1, 's')}"
-    others = filter(None, open_files.split_parts(settings.cuts))
-    cuts = [cut for cut in others if cut.rpartition("=")[0] != name]
+    parts = open_files.split_parts(settings.cuts)
+    cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", name)]
     data = cut_columns(settings.whole, edges_of([edge]))
     since = ((name, data.sliced(name).levels[-1]),)
     look_at_slice(data, since, cuts=open_files.join_parts([*cuts, edge]))

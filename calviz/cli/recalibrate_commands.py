@@ -36,7 +36,7 @@ from calviz.cli.options import (
     why_drawn,
 )
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
-from calviz.core.errors import CalvizError, OptionError, replacing
+from calviz.core.errors import CalvizError, OptionError, picked, replacing
 
 if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, ReadingOptions
@@ -407,7 +407,7 @@ def sets(
             division=division,
         )
     names = "name method coverage threshold level fit evaluation overall classes sizes thresholds beside too_few"
-    json_only.write_json({name: getattr(sets, name) for name in names.split()})
+    json_only.write_json(picked(sets, names))
     if json_only.quiet:
         return
     threshold = "threshold" if not sets.thresholds else "largest threshold"

@@ -18,7 +18,7 @@ import click
 from calviz.cli import command_group
 from calviz.cli.command_group import cell, check_output, console, short_name, show
 from calviz.cli.options import Names, Outputs, RequiredPath, command, reading_options
-from calviz.core.errors import REPORT, InputError, OptionError, needs, real_path
+from calviz.core.errors import REPORT, InputError, OptionError, needs, picked, real_path
 from calviz.core.words import counted, listed
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def merge(profiles: tuple[str, ...], *, out: RequiredPath, json_only: Outputs) -
 def _say_profile(profile: Profile, path: str, json_only: Outputs) -> None:
     """Say what a profile holds, and which files were left out."""
     facts = profile.facts
-    about = {name: getattr(facts, name) for name in ("name", "reduction", "groups", "every")}
+    about = picked(facts, "name reduction groups every")
     rows = {"out": path, "rows": profile.n, "cells": profile.cells.height}
     classes = {"classes": len(facts.class_names), "class_names": facts.class_names}
     json_only.write_json({**rows, **about, **classes, "skipped": facts.skipped})

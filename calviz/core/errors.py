@@ -369,6 +369,11 @@ def data_frame(content: Any, **options: Any) -> DataFrame:
     return pd.DataFrame(content, **options)
 
 
+def picked(value: Any, names: str) -> dict[str, Any]:
+    """Return attributes of a result by name."""
+    return {name: getattr(value, name) for name in names.split()}
+
+
 # ---- Size limits
 
 

@@ -833,12 +833,7 @@ def reads(
     *, suffixes: tuple[str, ...] = (), **facts: Any
 ) -> Callable[[Callable[[Source], Table]], Callable[[Source], Table]]:
     """Register the decorated function, which opens a file, as a `Format` with these attributes."""
-
-    def register(opens: Callable[[Source], Table]) -> Callable[[Source], Table]:
-        FORMATS.register(Format(suffixes=suffixes, open=opens, **facts))
-        return opens
-
-    return register
+    return FORMATS.adding(lambda opens: Format(suffixes=suffixes, open=opens, **facts))
 
 
 _ARCHIVE = "unpack it and open the file of predictions inside"

@@ -144,9 +144,8 @@ class _Decoder:
             if not is_missing(level := self.levels[j]) or (level and level.casefold() in words)
         ]
         if self.k == 2 and len(self.known) == 3:  # a third word may say that nobody knows
-            texts = [self.levels[j].casefold() for j in self.known]
-            said = zip(self.known, texts, strict=True)
-            self.known = [j for j, text in said if text in words or text not in _NOBODY_KNOWS]
+            nobody = _NOBODY_KNOWS - words
+            self.known = [j for j in self.known if self.levels[j].casefold() not in nobody]
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
         self.texts = [self.levels[j] for j in self.known]

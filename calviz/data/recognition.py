@@ -181,10 +181,8 @@ def options_without_column(table: Table, options: ReadingOptions) -> dict[str, A
     """Return the options that name a column that is not there, as those made for another file do, each as None."""
 
     def is_there(name: str) -> bool:
-        prefix = name[:-1] if name.endswith("*") else None
-        return name in table or any(
-            prefix is not None and n.startswith(prefix) for n in table.names
-        )
+        starts = name.removesuffix("*")
+        return name in table or (starts < name and any(n.startswith(starts) for n in table.names))
 
     named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models", "groups")}
     several = {key: (v,) if isinstance(v, str) else v for key, v in named.items()}

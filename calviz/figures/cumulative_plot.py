@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import Interval, figure
-from calviz.core.errors import OptionError, check_choice, check_level, claim
+from calviz.core.errors import OptionError, check_choice, check_level, claim, picked
 from calviz.core.words import SINGLE_ROW, decimal, level_text, plotly_text, points, points_text
 from calviz.figures import marks
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
@@ -214,12 +214,7 @@ class Cumulative(ScoreFigure):
     def columns(self) -> Mapping[str, Any]:
         """One row per kept step."""
         return {
-            "fractile": self.fractile,
-            "score": self.score,
-            "cumulative_score": self.cumulative_score,
-            "cumulative_hits": self.cumulative_hits,
-            "gap": self.gap,
-            "probability": self.probability,
+            **picked(self, "fractile score cumulative_score cumulative_hits gap probability"),
             **end_columns("band", self.band, self.score),
             "maximum": np.arange(self.score.size) == self.maximum,
         }

@@ -284,14 +284,8 @@ def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
     # Names begin with the first day, month or year of a period.
     until = sum(p.name.split(" to ")[0] <= since for p in r.periods) if since else 0
     if until:
-        side = "right" if 2 * until > len(r.periods) else "left"
-        label = {
-            "text": " changed ",
-            "textangle": 0,
-            "textposition": "end",
-            "xanchor": side,
-            "yanchor": "top",
-        }
+        label = {"text": " changed ", "textangle": 0, "textposition": "end"}
+        label |= {"xanchor": "right" if 2 * until > len(r.periods) else "left", "yanchor": "top"}
         look: Trace = {"x": until - 1, "width": 1.5, "dash": "2px,3px", "label": label}
         yield marks.vertical_shape(sheet.palette.vermillion, **look, xref="x", yref="y domain")
 

@@ -16,7 +16,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import between, isotonic_fits
 from calviz.core.entry_specs import Interval, Theme, figure
-from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame
+from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame, picked
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
@@ -278,15 +278,9 @@ class Reliability(ScoreFigure):
     def columns(self) -> Mapping[str, Any]:
         """One row per bin that has rows."""
         return {
-            "bin": self.bin,
-            "low": self.low,
-            "high": self.high,
+            **picked(self, "bin low high"),
             "rows": self.count,
-            "share": self.share,
-            "mean_score": self.mean_score,
-            "observed": self.observed,
-            "gap": self.gap,
-            "expected_gap": self.expected_gap,
+            **picked(self, "share mean_score observed gap expected_gap"),
             **end_columns("ci", self.interval, self.bin),
             **end_columns("band", self.band, self.bin),
         }

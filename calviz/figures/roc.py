@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, quotient
 from calviz.core.entry_specs import Interval, figure
-from calviz.core.errors import check_choice
+from calviz.core.errors import check_choice, picked
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, level_text, percent, plotly_text, with_short_class
 from calviz.figures import marks
@@ -105,12 +105,7 @@ class Roc(ResampledFigure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per cutoff, descending."""
-        return {
-            "cutoff": self.cutoff,
-            "sensitivity": self.sensitivity,
-            "false_alarms": self.false_alarms,
-            "precision": self.precision,
-        }
+        return picked(self, "cutoff sensitivity false_alarms precision")
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""

@@ -13,6 +13,7 @@ from calviz.comparison.over_time import OverTime
 from calviz.core import __version__
 from calviz.core.entry_specs import METRICS, Conventions, MetricResult
 from calviz.core.errors import Finding
+from calviz.core.errors import picked as picked
 from calviz.verdicts.evaluation import Evaluation
 
 JsonRecord = dict[str, Any]
@@ -54,11 +55,6 @@ def stamped(record: JsonRecord) -> JsonRecord:
     """Return plain values, after the version that wrote them."""
     made: JsonRecord = plain({"calviz": __version__, **record})
     return made
-
-
-def picked(value: Any, names: str) -> JsonRecord:
-    """Return attributes of a result by name."""
-    return {name: getattr(value, name) for name in names.split()}
 
 
 def audit_record(

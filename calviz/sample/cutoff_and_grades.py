@@ -12,7 +12,7 @@ from scipy.special import betainc, betaincc, betaincinv
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, proportional
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim, shortened
+from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim, picked, shortened
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
@@ -346,10 +346,7 @@ class Grades:
             "rows": self.rows.astype(np.int64),
             "hits": self.hits.astype(np.int64),
             "mean_score": self.score,
-            "observed": self.observed,
-            "counts_as": self.counts_as,
-            "low": self.low,
-            "high": self.high,
+            **picked(self, "observed counts_as low high"),
             "p_jeffreys": self.jeffreys,
             "p_binomial": self.binomial,
             "p_adjusted": self.adjusted,

@@ -413,8 +413,7 @@ def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
 def _count(sample: Sample, off: FloatArray, total: int, noun: str, more: str = "") -> str:
     n, name = np.count_nonzero(off), _name(sample, int(np.abs(off).argmax()))
     classes = counted(total, noun, f"{noun}es")
-    are = "is" if n == 1 else "are"
-    return f"{n:,} of {classes}{more} {are} off, {furthest(off, 'beyond noise ')}{listed([name])}"
+    return f"{n:,} of {classes}{more} {'is' if n == 1 else 'are'} off, {furthest(off, 'beyond noise ')}{listed([name])}"
 
 
 def classes_unseen(sample: Sample) -> str:

@@ -251,8 +251,7 @@ def _by(evidence: Evidence, sample: Sample, size: str, *, slight: bool = False) 
 
 def _is_slight(numbers: JudgedNumbers) -> bool:
     """Whether the mean is off by little: in points, and as a factor of what is rare."""
-    rare = words.times_off(numbers.score, numbers.observed)
-    return abs(numbers.mcs) < words.SLIGHT and not rare
+    return abs(numbers.mcs) < words.SLIGHT and not words.times_off(numbers.score, numbers.observed)
 
 
 def _interval(evidence: Evidence, *, value: bool = False) -> str:
@@ -546,8 +545,7 @@ class _Sentences:
                 "itself stays as it is."
             )
         if v.direction == "off":
-            these = "groups" if v.slices_off else "classes"
-            return f"Look at these {these} before anybody acts on their probabilities; for the others nothing was found."
+            return f"Look at these {'groups' if v.slices_off else 'classes'} before anybody acts on their probabilities; for the others nothing was found."
         if v.direction == "calibrated":
             return "They can be used as they are, for as long as new rows are like these."
         return "Collect more rows whose outcome is known, and look again."

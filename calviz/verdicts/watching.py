@@ -510,14 +510,7 @@ def watched(sample: Sample) -> WatchState | None:
     return replace(state, change=_change(sample)) if state.alarm else state
 
 
-@check(
-    "CAL028",
-    "A change of what the scores mean",
-    clusters=True,
-    weights=True,
-    about="times",
-    before="CAL002",
-)
+@check("CAL028", "Changes over time", clusters=True, weights=True, about="times", before="CAL002")
 @claim("watch")
 def change_over_time(sample: Sample) -> Iterator[Told]:
     """Say when rows with times began to follow the scores otherwise, as the tab Time does."""
