@@ -410,10 +410,10 @@ def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
     return None if ranges.range is None else ranges
 
 
+@claim("classes")
 def _count(sample: Sample, off: FloatArray, total: int, noun: str, more: str = "") -> str:
     n, name = np.count_nonzero(off), _name(sample, int(np.abs(off).argmax()))
-    classes = counted(total, noun, f"{noun}es")
-    return f"{n:,} of {classes}{more} {'is' if n == 1 else 'are'} off, {furthest(off, 'beyond noise ')}{listed([name])}"
+    return f"{n:,} of {counted(total, noun, noun + 'es')}{more} {'is' if n == 1 else 'are'} off, {furthest(off, 'beyond noise ')}{listed([name])}"
 
 
 def classes_unseen(sample: Sample) -> str:
