@@ -203,6 +203,8 @@ def draw_settings_choice() -> session.Settings:
 
 #: The setting of chosen edges, whose field is on the page Groups, and why the last ones could not be used.
 CUTS, CUTS_ERROR = "cuts", "calviz.cuts.error"
+#: How the last page was binned, as the address says it.
+_BINS = "calviz.bins"
 #: Names of the settings in the address, which are the keys of their widgets.
 SETTINGS = (
     *("model", "split", "reduction", "r", "class", "prevalence", "scheme", "bins", CUTS),
@@ -218,6 +220,7 @@ class _Requests(dict[str, str]):
 
     def __init__(self) -> None:
         super().__init__(open_files.take_requests())
+        kept: dict[str, str] = st.session_state.get(_BINS, {})
         #: What differs from its default, by name in the address, as it is shown.
         self.shown: dict[str, str] = {}
         for key in SETTINGS:
@@ -225,9 +228,15 @@ class _Requests(dict[str, str]):
                 st.session_state.pop(key, None)
             if key in st.query_params and key not in st.session_state:
                 self.setdefault(key, st.query_params[key])
+        # Streamlit forgets what had no widget in a run, as while a file is read; bins are the same for every file.
+        if not open_files.is_history_step():
+            self.update(
+                {key: v for key, v in kept.items() if key not in {*self, *st.session_state}}
+            )
 
     def write(self) -> None:
         """Write the address."""
+        st.session_state[_BINS] = {k: v for k, v in self.shown.items() if k in ("scheme", "bins")}
         for key in SETTINGS:
             open_files.write_parameter(key, self.shown.get(key))
 

@@ -180,8 +180,12 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
 
 def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:
     figure = OverTimeLine.compute(result)
+    answer = figure.answer()
+    # Where there is a change, the others that a period is compared with are from before and after.
+    changed = result.watch is not None and result.watch.change is not None
     # Without an alarm, the title says the headline.
-    answer = figure.answer() if alarm or figure.answer() != f"{figure.headline}." else ""
+    if changed or not (alarm or answer != f"{figure.headline}."):
+        answer = ""
     for text in filter(None, (answer, figure.past(), figure.before_labels())):
         st.markdown(md(text, 1_000))
     subsets = tuple(_metric_of_selected(result, settings))

@@ -150,7 +150,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     why = _found(comparison)
     if not comparison.found:
         why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
-    among = f"has the best {name}, by more than one standard error"
+    leads = comparison.ranking(str(comparison.criterion))[0] == candidates[0]
+    of = "" if leads else " of the methods that are no other one alone"
+    among = f"has the best {name}{of}, by more than one standard error"
     if len(near) > 1:
         best = _label(candidates[0])
         lead = f" ({best}, whose lead may be chance)" if chosen != candidates[0] else ""

@@ -377,6 +377,7 @@ def joint_classes(
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
     joined: list[str] = []
+    told: list[Finding] = []
     if not names:
         levels = {level for level in (*one.levels, *two.levels) if level}
         numbers = {level: whole(level) for level in levels}
@@ -389,6 +390,8 @@ def joint_classes(
         else:
             usual = {level.strip().casefold(): level for level in two.levels if level}
             if len(usual) < sum(map(bool, two.levels)):
+                apart = f"names that differ by case only are different classes here, such as '{short(min(levels))}'"
+                told.append(Notice.LABEL_VALUES.finding("warning", apart))
                 usual = {}
             spelled = {level: usual.get(level.strip().casefold(), level) for level in levels}
             names = tuple(sorted({*spelled.values()}))
@@ -402,5 +405,7 @@ def joint_classes(
             raise InputError(f"label '{short(level)}' is none of the class names")
         index[level] = place
     codes = [np.array([index[v] for v in f.levels], dtype=np.int32)[f.codes] for f in (one, two)]
-    text = f"spellings that are read as one class: {', '.join(sorted(joined))}"
-    return codes[0], codes[1], names, [Notice.LABEL_VALUES.finding("info", text)] * bool(joined)
+    if joined:
+        text = f"spellings that are read as one class: {', '.join(sorted(joined))}"
+        told.append(Notice.LABEL_VALUES.finding("info", text))
+    return codes[0], codes[1], names, told

@@ -449,6 +449,10 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             match = pattern.fullmatch(column.name)
             if match is None or column.type != "number" or is_outcome(view, column):
                 continue
+            if (
+                column.in_unit and plain(match["name"]) in column_names.SCORE_WORDS
+            ):  # of a model, such as logit
+                continue
             if any(_are_two_classes(column, c) for c in candidates if c is not column):
                 return None
             if column.in_unit or (kind == "logits" and "logit" in column.name.lower()):

@@ -279,14 +279,14 @@ def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
 
 
 def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
-    """A line through the period in which calibration changed."""
-    since = r.watch.changed if r.watch else None
-    # Names begin with the first day, month or year of a period.
-    until = sum(p.name.split(" to ")[0] <= since for p in r.periods) if since else 0
-    if until:
+    """A line at the day on which calibration changed."""
+    if since := r.watch.changed if r.watch else None:
+        # Names begin with the first day, month or year of a period.
+        first = [np.datetime64(p.name.split(" to ")[0], "D").astype(int) for p in r.periods]
+        at = np.interp(np.datetime64(since, "D").astype(int), first, np.arange(len(first)) - 0.5)
         label = {"text": " changed ", "textangle": 0, "textposition": "end"}
-        label |= {"xanchor": "right" if 2 * until > len(r.periods) else "left", "yanchor": "top"}
-        look: Trace = {"x": until - 1, "width": 1.5, "dash": "2px,3px", "label": label}
+        label |= {"xanchor": "right" if 2 * at > len(first) else "left", "yanchor": "top"}
+        look: Trace = {"x": float(at), "width": 1.5, "dash": "2px,3px", "label": label}
         yield marks.vertical_shape(sheet.palette.vermillion, **look, xref="x", yref="y domain")
 
 

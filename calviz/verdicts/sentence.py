@@ -360,6 +360,7 @@ def explained(sample: Sample, verdict: Verdict, change: str = "") -> tuple[str, 
         label_errors_found(sample) if verdict.beyond_noise else None,
         _expected(sample, verdict),
         change,
+        classes_off(sample) if verdict.beyond_noise and sample.data.alike else (),
     )
     return (s.seen(rows_words(sample)), s.follows(), s.where(), s.example(), s.to_do())
 
@@ -392,6 +393,7 @@ class _Sentences:
     labels: LabelErrors | None
     expected: tuple[float, Interval] | None
     change: str
+    classes: tuple[str, ...]
 
     @property
     def mean_score(self) -> str:
@@ -482,7 +484,8 @@ class _Sentences:
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise and self.group is None:
-            return "No single range of its probabilities stands out: the fault is spread over many."
+            but = f", but {self.classes[0]}" if self.classes else ": the fault is spread over many"
+            return f"No single range of its probabilities stands out{but}."
         if self.few:
             return f"What it said and what happened differ by {gap}, and with so few rows that says little."
         if (group := self.group) is not None:
@@ -506,6 +509,8 @@ class _Sentences:
             return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
         if self.few:
             return "Until there are more, nothing should depend on them."
+        if self.change:
+            return "What came true before the change tells little about new rows."
         promised = _of_hundred(v.score if worst is None else worst.mean_score)
         if v.beyond_noise:
             share, ends = self.expected or (v.observed, ())
@@ -515,8 +520,9 @@ class _Sentences:
                 chosen = (
                     "" if worst is None else "; what is chosen as the worst looks worse than it is"
                 )
+                such = "rows like all of these" if worst is None else "such rows"
                 return (
-                    f"Of {HUNDRED} such rows, where it promises {promised}, expect {_about(kept)} to come true (between {low} and "
+                    f"Of {HUNDRED} {such}, where it promises {promised}, expect {_about(kept)} to come true (between {low} and "
                     f"{high}{chosen})."
                 )
             return f"On average {_about(kept)} of {HUNDRED} rows come true, but a single promise may be far off."
@@ -534,16 +540,14 @@ class _Sentences:
         if self.labels is not None:
             well = "as well as a fault of the model would"
             if self.labels.shown:
-                well = "and no correction of the probabilities does"
+                well = "and scores that are merely too extreme would not"
             return (
                 f"First look at the labels that it finds least likely: wrong ones explain this, {well}; only if they are right, correct the "
                 "probabilities with rows whose outcome is known."
             )
         if v.beyond_noise:
-            return (
-                "Before anybody acts on these probabilities, correct them with rows whose outcome is known; the model "
-                "itself stays as it is."
-            )
+            known = "from after the change" if self.change else "whose outcome is known"
+            return f"Before anybody acts on these probabilities, correct them with rows {known}; the model itself stays as it is."
         if v.direction == "off":
             return f"Look at these {'groups' if v.slices_off else 'classes'} before anybody acts on their probabilities; for the others nothing was found."
         if v.direction == "calibrated":

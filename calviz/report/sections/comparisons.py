@@ -372,7 +372,8 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     figure = OverTimeLine.compute(result)
     if result.watch is not None:
         yield Text(result.watch.sentence())
-    yield Text(figure.answer())
+    if result.watch is None or result.watch.change is None:
+        yield Text(figure.answer())
     if figure.past():
         yield Text(figure.past())
 

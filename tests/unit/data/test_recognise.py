@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 import calviz
 from calviz.core.blocks import Factor
@@ -1058,4 +1059,15 @@ def test_a_true_class_may_be_spelled_otherwise_than_the_prediction_and_that_is_s
     letters = ["a,a,0.9", "A,A,0.8", "a,A,0.7"] * 20
     two = loaded("\n".join(["predicted,truth,confidence", *letters]))
     assert two.first.class_names == ("A", "a")
+    assert any("different classes here" in text for text in notices(two, "DATA007"))
     assert two.first.correct.sum() == 40
+
+
+@pytest.mark.parametrize(("name", "is_logit"), [("logit_prob", False), ("logit_score", True)])
+def test_the_probability_of_a_model_called_logit_is_no_logit(name, is_logit):
+    z = np.linspace(-3, 3, 40)
+    values = z if is_logit else expit(z)
+    rows = [f"{int(v > 0)},{value:.6f}" for v, value in zip(z, values, strict=True)]
+    found = loaded("\n".join([f"label,{name}", *rows])).first
+    assert (found.kind == "logits") == is_logit
+    np.testing.assert_allclose(found.probs[:, 1], expit(z), atol=1e-5)
