@@ -25,7 +25,7 @@ from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
 from calviz.core.predictions import BEFORE, INTERVAL, Dataset
 from calviz.core.profile import Profile
-from calviz.core.words import condition, counted, gap_decimals, percent, points, shorten
+from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, where_words
@@ -153,11 +153,9 @@ class Slices(Displayed):
     @property
     @claim("slices")
     def furthest(self) -> tuple[str, str]:
-        """The slice that is most surely off, and by how much: "ward = ICU", "26.2 points too low"."""
+        """The slice that is most surely off, and in which way: "ward = ICU", "too low"; its gap, where it was chosen, looks larger than it is."""
         worst = self.off[0]
-        way = "high" if worst.gap > 0 else "low"
-        size = points(abs(worst.gap), gap_decimals(worst.gap))
-        return shorten(where_words(worst.where), 40), f"{size} points too {way}"
+        return shorten(where_words(worst.where), 40), f"too {'high' if worst.gap > 0 else 'low'}"
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""

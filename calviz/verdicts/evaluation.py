@@ -180,7 +180,7 @@ class Verdict(JudgedNumbers):
     slices, slices_off : int
         Number of tested slices of the usual group columns, and of those that are off beyond chance.
     off_in : (str, str) or None
-        The slice that is most surely off, and by how much, in words.
+        The slice that is most surely off, and in which way, in words.
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calviz.app import open_files
-from tests.app.pages import GOOD, open_page, plain, quiet, text_of, unfold, upload
+from tests.app.pages import GOOD, open_page, plain, press, quiet, text_of, unfold, upload
 
 # ---- Costs of decisions, and grades
 
@@ -291,3 +291,44 @@ def test_other_files_have_no_tab_of_a_judge():
     assert not [b for b in app.get("page_link") if b.proto.label == "Judge"]
     app = open_page("data=breast_cancer", "judge")
     assert "for files with a column 'judge'" in text_of(app)
+
+
+def _changed_file(n=4_000):
+    """Calibrated rows of two sites and kinds, of which one kind is off; from July on all scores are too high."""
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 360, n)
+    kind, z = rng.integers(0, 3, n), rng.normal(0, 1.5, n)
+    hit = rng.random(n) < 1 / (1 + np.exp(-(z - 1.2 * (day >= 180) - 1.5 * (kind == 2))))
+    score = 1 / (1 + np.exp(-z))
+    dates = np.datetime64("2025-01-01") + day.astype("timedelta64[D]")
+    sites = rng.integers(0, 2, n)
+    lines = (
+        f"{d},{p:.6f},{y:d},s{s},k{k}"
+        for d, p, y, s, k in zip(dates, score, hit, sites, kind, strict=True)
+    )
+    return "\n".join(["date,score,label,site,kind", *lines]).encode()
+
+
+@pytest.mark.slow
+def test_what_holds_on_all_rows_is_doubted_where_they_changed_and_one_click_takes_those_since():
+    app = upload(open_page(), "days.csv", _changed_file())
+    app = quiet(app.open("risk_coverage"))
+    # The column of the slice that is most surely off stands first, before one with fewer values.
+    assert app.selectbox(key="calviz.risk.by").value == "kind"
+    assert "What these rows show may not hold on new ones." in text_of(app)
+    (label,) = [b.label for b in app.button if b.label.startswith("Only the rows since")]
+    app = quiet(press(app, label))
+    assert "may not hold on new ones" not in text_of(app)
+    assert f"date > {np.datetime64(label[-10:]) - 1}" in text_of(app)
+
+
+@pytest.mark.slow
+def test_models_of_another_file_are_in_the_report_once_they_are_compared():
+    rows = [f"{i},{i % 2},{0.3 + 0.4 * (i % 2)}" for i in range(60)]
+    app, content = open_page(), "\n".join(["id,label,score", *rows])
+    for name, text in (("one.csv", content), ("two.csv", content.replace("0.7", "0.8"))):
+        app = upload(app, name, text.encode())
+    missing = "open the file of another model on the page *Compare models*"
+    assert missing in text_of(quiet(app.open("report")))
+    quiet(app.open("compare_models"))
+    assert missing not in text_of(quiet(app.open("report")))
