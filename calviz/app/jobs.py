@@ -511,8 +511,8 @@ def _so_far(job: Job) -> str:
 
 # ---- Sessions that ended
 
-#: Seconds within which a session can be resumed; streamlit's own limit (`server.disconnectedSessionTTL`) is longer.
-RESUMABLE_FOR = 120.0
+#: Seconds within which a session can be resumed, by a telephone that slept as well; streamlit's own limit (`server.disconnectedSessionTTL`) is longer.
+RESUMABLE_FOR = 600.0
 #: Seconds between two checks.
 SESSIONS_CHECK_EVERY = 15.0
 
