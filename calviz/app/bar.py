@@ -136,7 +136,7 @@ def ask_for_file() -> None:
     file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
     st.markdown(
         f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
-        f"here, nor in another tab of this browser: {noun}s carry settings, never data, and files are kept for two minutes after their tab was "
+        f"here, nor in another tab of this browser: {noun}s carry settings, never data, and files are kept for ten minutes after their tab was "
         "closed. Open it and you see the same view."
     )
     draw_uploader(f"The file of this {noun}")
