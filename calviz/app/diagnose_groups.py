@@ -68,6 +68,9 @@ class SlicesChoice:
 def ask_for_slices(settings: Settings) -> SlicesChoice:
     """Draw the choices, and return and keep them."""
     names = sliceable_columns(settings.whole)
+    if not {*names}.issuperset(st.session_state.get("slice-columns", ())):
+        # They were chosen in another file; what it lacks would be dropped in silence, to the last one.
+        del st.session_state["slice-columns"]
     columns = st.multiselect(
         "Columns",
         names,

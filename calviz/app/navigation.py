@@ -274,9 +274,10 @@ def draw_link(
     label: str,
     icon: str | None = ":material/arrow_forward:",
     width: Literal["stretch", "content"] = "stretch",
+    settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Draw a link to a page, with the data and settings of this one."""
-    query = st.query_params.to_dict()
+    """Draw a link to a page, with the data and settings of this one, and `settings` in place of them."""
+    query = st.query_params.to_dict() | dict(settings or {})
     st.page_link(link(key), label=label, icon=icon, query_params=query, width=width)
 
 

@@ -414,6 +414,10 @@ def follow_address(page: str) -> None:
         and (requested or DEFAULT_KEY) in titles()
     ):
         select(requested or DEFAULT_KEY)
+    if page != st.session_state.get(_PAGE):
+        # What a link asks for holds in place of what its widget kept.
+        for name in st.query_params:
+            st.session_state.pop(name, None)
     st.session_state[_PAGE] = page
     if waiting_link() is None:
         _write_address()

@@ -57,6 +57,8 @@ def sign_of(judged: Verdict | None) -> str:
 
 #: The tab that shows more about the subject of a check.
 _TABS = {"bins": "reliability", "classes": "classwise", "slices": "slices", "times": "over_time"}
+#: The view of *Classes* in which a class of a finding is seen.
+_VIEWS = {"CAL020": "by predicted class", "CAL023": "one-vs-rest", "CAL013": "by true class"}
 
 
 def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
@@ -85,7 +87,8 @@ def _listed(shown: Sequence[Finding], codes: bool) -> None:
         words.markdown(f"{icon} {short or message}", help=message if short else None)
         if tab := _TABS.get(CHECKS[finding.code].about):
             with link:
-                navigation.draw_link(tab, navigation.PAGES_BY_KEY[tab].title)
+                view = {"classes_by": _VIEWS[finding.code]} if finding.code in _VIEWS else {}
+                navigation.draw_link(tab, navigation.PAGES_BY_KEY[tab].title, settings=view)
 
 
 def draw_tiles(

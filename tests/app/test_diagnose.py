@@ -244,6 +244,27 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
 
 
 @pytest.mark.slow
+def test_the_columns_of_one_file_do_not_leave_another_without_columns():
+    app = quiet(open_page(page="slices"))
+    assert app.multiselect(key="slice-columns").value == ["condition"]
+    lines = "".join(f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]}\n" for i in range(210))
+    app = upload(app.open("data"), "mine.csv", f"label,prob,site\n{lines}".encode())
+    app.session_state["slice-columns"] = ["condition"]
+    app = quiet(app.open("slices"))
+    assert app.multiselect(key="slice-columns").value == ["site"]
+
+
+@pytest.mark.slow
+def test_a_link_to_a_view_holds_in_place_of_the_view_chosen_before():
+    app = quiet(open_page("classes_by=one-vs-rest", "classwise"))
+    app = quiet(app.open("overview"))
+    app.query_params["classes_by"] = "by predicted class"
+    app = quiet(app.open("classwise"))
+    assert app.segmented_control(key="classes_by").value == "predicted-class"
+    assert "4 of 10 predicted classes" in app.title[0].value
+
+
+@pytest.mark.slow
 def test_chosen_edges_cut_a_number_everywhere_and_bad_ones_leave_the_last():
     rng = np.random.default_rng(1)
     score, age = rng.uniform(0.2, 0.8, 600), rng.integers(18, 90, 600)
