@@ -694,7 +694,7 @@ def caution(comparison: ModelComparison, metric: str) -> str:
     )
     if of_calibration:
         return f"Calibrated is not accurate: '{short[best]}' is right in {of_best} of the rows, '{short[first]}' in {of_first}."
-    return f"Best is not best calibrated: '{short[first]}' has an ECE of {of_first}, '{short[best]}' of {of_best}."
+    return f"'{short[first]}' is better calibrated (ECE {of_first}) than '{short[best]}' ({of_best}), which is best by {METRICS[metric].label}."
 
 
 # ---- Differences
@@ -785,7 +785,9 @@ class ComparisonColumn:
         """Make a column that marks the best, those `tied` with it, and the best of the others."""
         ranking = ordered(results, METRICS[key].direction)
         first = ranking[:1] + tuple(row for row in ranking[1:] if row in tied)
-        return cls(key, results, first, tuple(row for row in ranking if row not in first)[:1])
+        others = tuple(row for row in ranking if row not in first)
+        # The last of all is not marked as the best of one.
+        return cls(key, results, first, others[:1] if len(others) > 1 else ())
 
     @cached_property
     def written(self) -> Written:

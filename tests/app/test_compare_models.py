@@ -1,6 +1,7 @@
 """The pages Compare models and Learning curve, without a browser."""
 
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -101,7 +102,8 @@ def test_the_best_calibrated_model_may_be_a_weak_one():
     _finished(app)
     assert "'strong' is best" in text_of(app)
     assert "Calibrated is not accurate" not in text_of(app)
-    assert "'weak' has an ECE of 0.00 points, 'strong' of 20.0 points" in text_of(app)
+    answer = "'weak' is better calibrated (ECE 0.00 points) than 'strong' (20.0 points), which is best by NLL"
+    assert unescape(app.title[0].value).replace("\u2060", "") == answer
     app.button_group(key="models-by").set_value("ece").run()
     words = text_of(quiet(app))
     assert "By ECE, 'weak' is best" in words

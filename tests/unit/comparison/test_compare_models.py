@@ -247,7 +247,7 @@ def test_ranks_of_a_case_done_by_hand():
     assert comparison.ranks("ece") == {"c": 1, "b": 1, "a": 2}
     assert comparison.tied_with_best("ece") == ("c", "b")
     column = comparison.column("ece")
-    assert (column.best, column.second) == (("c", "b"), ("a",))
+    assert (column.best, column.second) == (("c", "b"), ())
     assert [column.is_tied(name) for name in "abc"] == [False, True, False]
     turned = comparison.difference("ece", "c", "a")
     assert (turned.value, turned.interval, turned.verdict) == (-0.2, (-0.3, -0.1), "better")
