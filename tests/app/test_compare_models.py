@@ -1,7 +1,6 @@
 """The pages Compare models and Learning curve, without a browser."""
 
 import re
-from html import unescape
 
 import numpy as np
 import pytest
@@ -11,7 +10,18 @@ import calviz
 from calviz.app import models_compared, recalibrate_learning_curve
 from calviz.app.jobs import Job
 from calviz.core.predictions import Predictions
-from tests.app.pages import app_of, drop, helps_of, open_page, press, quiet, text_of, unfold, wait
+from tests.app.pages import (
+    app_of,
+    drop,
+    helps_of,
+    open_page,
+    plain,
+    press,
+    quiet,
+    text_of,
+    unfold,
+    wait,
+)
 
 # The quick lane opens every page once (test_pages.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
@@ -103,7 +113,7 @@ def test_the_best_calibrated_model_may_be_a_weak_one():
     assert "'strong' is best" in text_of(app)
     assert "Calibrated is not accurate" not in text_of(app)
     answer = "'weak' is better calibrated (ECE 0.00 points) than 'strong' (20.0 points), which is best by NLL"
-    assert unescape(app.title[0].value).replace("\u2060", "") == answer
+    assert plain(app.title[0].value).replace("\u00a0", " ") == answer
     app.button_group(key="models-by").set_value("ece").run()
     words = text_of(quiet(app))
     assert "By ECE, 'weak' is best" in words
