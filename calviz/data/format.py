@@ -576,7 +576,7 @@ class Column:
     fields : tuple of str
         The names of these elements, if the file names them.
     note : str
-        Why a column of type "other" cannot be used ("it holds lists of string").
+        Why a column of type "other" cannot be used ("it holds lists of string"); "in percent" for numbers that are written so.
     odd : mapping of int to str
         The first rows that hold something else than a number in a column of numbers, and what.
     """
@@ -773,9 +773,9 @@ class Table(ABC):
         """The 1-based line of 0-based data row `row`, for text files."""
         return None
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a missing number is an empty cell (rather than a written NaN)."""
-        return False
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number, once fetched: it is "empty", "NaN", or a quoted text."""
+        return "NaN"
 
 
 # ---- Formats

@@ -71,9 +71,9 @@ class JoinedTable(Table):
         """Line number of a row in the file of predictions."""
         return self.base.line(row)
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a missing number is an empty cell in the file of predictions."""
-        return name not in self.joined and self.base.is_empty(row, name)
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number; see `Table.missing_as`."""
+        return "NaN" if name in self.joined else self.base.missing_as(row, name)
 
 
 def join(

@@ -485,28 +485,27 @@ class Problem:
         for row, column in places:
             at, name = self.original(row), self._name(column)
             value = self.array[row, column]
-            if np.isinf(value):
-                state = "is infinite"
-            else:
-                state = "is empty" if self.table.is_empty(at, name) else "is NaN"
-            shown.append(f"{place(at, self.table.line)} '{short(name)}' {state}")
+            state = "infinite" if np.isinf(value) else self.table.missing_as(at, name)
+            shown.append(f"{place(at, self.table.line)} '{short(name)}' is {state}")
         row, column = places[0]
-        what = "missing values" if nan_rows == rows else "values that are not finite"
+        texts = any(state.endswith("'") for state in shown)
+        what = "cells without a number" if texts else "missing values"
+        drops = nan_rows == rows and not (texts and rows > _FEW * len(self.array))
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
         more = rows - len({r for r, _ in places})
         listing = ", ".join(shown) + (", …" if more > 0 else "")
         return InputError(
-            f"{what}: {listing} ({counted})",
+            f"{what if nan_rows == rows else 'values that are not finite'}: {listing} ({counted})",
             row=self.original(row) + 1,
             line=self.table.line(self.original(row)),
             column=self._name(column),
             placed=True,
             remedy=(
-                "fill them in, or ask to leave out the rows"
-                if nan_rows == rows
+                f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"
+                if drops
                 else "correct the values"
             ),
-            repairs=(REPAIRS["drop-missing"],) if nan_rows == rows else (),
+            repairs=(REPAIRS["drop-missing"],) * drops,
         )
 
     def _not_probabilities(self) -> InputError | None:
@@ -560,7 +559,8 @@ class Problem:
         count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
         first = f"(first: {place(self.original(row), self.table.line)})"
         lies = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1]"
-        percent = low >= 0 and 1.5 < high <= 100
+        in_percent = any(c.note for c in self.table.columns if c.name in self.scores.columns)
+        percent = low >= 0 and 1.5 < high <= 100 and not in_percent
         largest = float(column[~odd].max(initial=0))
         if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):
             few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most} {first}"
@@ -575,7 +575,7 @@ class Problem:
                 f"{lies}: {few}, the others look like {look}",
                 f"correct {'it' if count == 1 else 'them'}, or ask to {remedy}",
                 *repairs,
-                *(["sigmoid"] * (low < 0 or len(odd) < FEWEST_ROWS)),
+                *(["sigmoid"] * (not in_percent and (low < 0 or len(odd) < FEWEST_ROWS))),
             ).but(row=self.original(row) + 1)
         what = f"{lies} {first}"
         if percent:

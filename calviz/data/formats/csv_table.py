@@ -325,18 +325,24 @@ class CsvTable(Table):
         places = [[place[j] for j in group] for group in blocks]
         texts = sorted({index[c] for c in columns})
         dtype = self._float_type(len(numbers))
-        skips = "drop-ragged" in self.source.options.repair
+        repairs = self.source.options.repair
+        skips, drops = "drop-ragged" in repairs, "drop-missing" in repairs
         parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read, skips)
         arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
         self._rows_of_block = []
         self._cells = parser.cells
-        for parsed in self._parsed(parser):
+        for parsed in self._parsed(parser, drops):
             for array, at in zip(arrays, places, strict=True):
                 array.append(_columns_at(parsed.numbers, at))
             for j in texts:
                 parts[j].append(parsed.texts[j])
-        parser.cells.raise_bad(self.line)
+        if cells := parser.cells.bad_count:
+            few = cells <= _FEW * parser.cells.rows
+            error = parser.cells.bad_cells(self.line, few)
+            if not (few and drops):
+                raise error
+            self._note_repair(f"drop-missing: {error.what}")
         if self._repeats:
             self._note_headers()
         if parser.ragged:
@@ -360,14 +366,14 @@ class CsvTable(Table):
             return text.str.replace(",", ".", literal=True)
         return text
 
-    def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
-        """Parse the blocks of the file, up to the first one with cells that are not numbers."""
+    def _parsed(self, parser: BlockParser, drops: bool) -> Iterator[ParsedBlock]:
+        """Parse the blocks of the file; unless such rows are left out, up to the first one with cells that are not numbers."""
         for block, frame in ahead(self._blocks(), parser.parse):
             parsed = parser.finish(block, frame)
             self._rows_of_block.append(parsed.rows)
             MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
             yield parsed
-            if parser.cells.bad:
+            if parser.cells.bad and not drops:
                 return
 
     def line(self, row: int) -> int | None:
@@ -385,9 +391,9 @@ class CsvTable(Table):
         blocks = zip(self._blocks(), self._rows_of_block, strict=False)
         return self.dialect.skip + sum(block.count(b"\n") for block, _ in blocks)
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether the cell is empty."""
-        return (row, name) in self._cells.empty
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number; see `Table.missing_as`."""
+        return "empty" if (row, name) in self._cells.empty else "NaN"
 
     def _float_type(self, k: int) -> type[np.floating[Any]]:
         cells = self._expected_rows() * k
