@@ -24,8 +24,6 @@ from calviz.core.errors import (
     InputError,
     Limit,
     OptionError,
-    Reading,
-    Repair,
 )
 from calviz.core.predictions import Dataset
 from calviz.core.words import shorten
@@ -167,14 +165,16 @@ def select(key: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class UnreadableFile:
-    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`; `asks`: it is a question."""
+    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`; `asks`: it is a question.
+
+    `questions`: what is wrong, and what else is, whatever the answer to that is; each has its answers.
+    """
 
     title: str
     source: FileSource
     options: ReadingOptions
     message: str
-    repairs: tuple[Repair, ...] = ()
-    readings: tuple[Reading, ...] = ()
+    questions: tuple[InputError, ...] = ()
     first_rows: FirstRows | None = None
     stays: str | None = None
     asks: bool = False
@@ -209,14 +209,16 @@ def open_file(
         if by_link:
             queue_note(f"The file is not read as the link says: {error}")
             return open_file(name, source, ReadingOptions(), stays=stays)
-        asked = (error.repairs, error.readings) if isinstance(error, InputError) else ((), ())
+        questions: tuple[InputError, ...] = ()
+        if isinstance(error, InputError):
+            questions = (error.but(further=()), *(one.but(file=None) for one in error.further))
         rows = None
         with suppress(CalvizError):
             rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
         answered = rows is not None and not rows.missing  # by the roles that are guessed
-        asks = bool(asked[1]) or (answered and getattr(error, "asks", False))
+        asks = any(one.readings or (answered and one.asks) for one in questions)
         failure = UnreadableFile(
-            name or "several files", source, options, str(error), *asked, rows, stays, asks
+            name or "several files", source, options, str(error), questions, rows, stays, asks
         )
         st.session_state[_UNREADABLE] = failure
         return failure

@@ -93,7 +93,7 @@ def draw_repairs(entry: OpenFile) -> None:
     if entry.source is None:
         return
     with st.container(horizontal=True):
-        reading_panel.draw_repairs(entry, entry.loaded.repairs_offered, key="calviz.offer")
+        reading_panel.draw_repairs(entry)
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
             reading_panel.read_again(entry.title, entry.source, replace(entry.options, repair=()))
 

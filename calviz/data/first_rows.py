@@ -255,7 +255,7 @@ def _roles(
     ways = []
     for reading in readings:
         with suppress(CalvizError):
-            chosen = replace(options, **reading.options)
+            chosen = options.answered(reading)
             ways.append(
                 (*_named(table, recognition.recognise(table, chosen), chosen), reading.options)
             )

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
@@ -36,6 +36,7 @@ from calviz.core.errors import (
     Finding,
     InputError,
     OptionError,
+    Reading,
     Repair,
     Severity,
     check_expansion,
@@ -188,6 +189,11 @@ class ReadingOptions:
     def kind_of_scores(self) -> Literal["probabilities", "logits"] | None:
         """What the scores are, if they are not the confidence of the prediction."""
         return None if self.kind == "confidence" else self.kind
+
+    def answered(self, answer: Reading) -> Self:
+        """Return the options with those of an answer; repairs are added to those that were made."""
+        repairs = dict.fromkeys((*self.repair, *answer.options.get("repair", ())))
+        return replace(self, **{**answer.options, "repair": tuple(repairs)})
 
 
 def options_of(options: Mapping[str, Any]) -> ReadingOptions:

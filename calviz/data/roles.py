@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from calviz.core.errors import Finding, InputError, Severity
+from calviz.core.errors import Finding, InputError, Reading, Severity
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
 from calviz.data.column_names import class_key, is_of_first_class
@@ -565,9 +565,10 @@ class Problem:
         if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):
             few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most} {first}"
             look, remedy, repairs = "probabilities", "leave out such rows", ["drop-outside"]
+            readings = []
             if most == 100:
-                look, remedy = "percentages", f"divide by 100 and {remedy}"
-                repairs.insert(0, "percent")
+                look, remedy, repairs = "percentages", f"divide by 100 and {remedy}", []
+                readings = [Reading(remedy, {"repair": ("percent", "drop-outside")})]
             elif percent:
                 remedy = f"{remedy}, or divide all by 100"
                 repairs.append("percent")
@@ -576,7 +577,7 @@ class Problem:
                 f"correct {'it' if count == 1 else 'them'}, or ask to {remedy}",
                 *repairs,
                 *(["sigmoid"] * (not in_percent and (low < 0 or len(odd) < FEWEST_ROWS))),
-            ).but(row=self.original(row) + 1)
+            ).but(row=self.original(row) + 1, readings=readings)
         what = f"{lies} {first}"
         if percent:
             look, remedy = "percentages", "ask to divide them by 100"

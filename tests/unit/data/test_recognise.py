@@ -291,8 +291,8 @@ def test_refused(text: str) -> None:
 
 #: Scores of 60 rows, the number of one that is a mistake and its value, the factor of the others, and the repairs that read them.
 MISTAKES = [
-    (31, 130.0, 100, ["percent", "drop-outside"]),
-    (59, -3.0, 100, ["percent", "drop-outside", "sigmoid"]),
+    (31, 130.0, 100, ["percent drop-outside"]),
+    (59, -3.0, 100, ["percent drop-outside", "sigmoid"]),
     (0, 430.0, 1, ["drop-outside"]),
     (7, 1.7, 1, ["drop-outside", "percent"]),
     (7, -0.25, 1, ["drop-outside", "sigmoid"]),
@@ -314,7 +314,7 @@ def test_scores_with_one_mistake_are_named_as_what_the_others_are(row, wrong, fa
     at = before + row + 1
     assert f"(first: row {at} (line {at + 1})), the others look like {look}" in str(error.value)
     assert error.value.row == at
-    assert [repair.key for repair in error.value.repairs] == keys
+    assert [" ".join(answer.options["repair"]) for answer in error.value.answers] == keys
     # Whichever is chosen first, the next message asks for what is left.
     needed = ["percent", "drop-outside"] if factor == 100 else ["drop-outside"]
     for first in needed:
@@ -322,7 +322,8 @@ def test_scores_with_one_mistake_are_named_as_what_the_others_are(row, wrong, fa
         if chosen is None:
             with pytest.raises(InputError) as error:
                 loaded(text, repair=(*asked, first))
-            assert {*needed} - {first} <= {repair.key for repair in error.value.repairs}
+            offered = {key for answer in error.value.answers for key in answer.options["repair"]}
+            assert {*needed} - {first} <= offered
     read = loaded(text, repair=(*asked, *needed))
     np.testing.assert_allclose(read.first.probs[:, 1], np.delete(p, row), atol=1e-6)
     assert f"row {at} (line {at + 1})" in next(t for t in read.repairs_made if "outside" in t)
