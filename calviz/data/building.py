@@ -542,13 +542,19 @@ class _Builder:
         names: tuple[str, ...] = ()
         missing = np.zeros(len(fetched.scores[0]), dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
-            truth, predicted, names, joined = joint_classes(
+            truth, predicted, names, told = joint_classes(
                 fetched.columns[self.layout.label],
                 fetched.columns[layout.predicted],
                 self.options.class_names or self.table.class_names,
+                joins := "join-spellings" in self.options.repair,
             )
             missing |= (truth < 0) | (predicted < 0)
-            self.notices += joined
+            for finding in told:
+                if joins:
+                    self._note_repair(f"join-spellings: {finding.message}")
+                elif finding.severity == "warning":
+                    self.offered.append(REPAIRS["join-spellings"])
+            self.notices += [] if joins else told
         if layout.correct is not None:
             values = one_dimensional(fetched.columns[layout.correct])
             decoded = labels.decode(values, 2, name=layout.correct, line=self.table.line)

@@ -62,6 +62,7 @@ REPAIRS: Mapping[str, Repair] = {
         Repair("drop-outside", "leave out the few rows with values outside the range"),
         Repair("drop-ragged", "leave out the lines with another number of cells"),
         Repair("drop-headers", "leave out the lines that repeat the header"),
+        Repair("join-spellings", "read class names that differ by case and spaces only as one"),
         Repair("percent", "divide the values by 100"),
         Repair("softmax", "read the values as logits and take their softmax"),
         Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid"),

@@ -367,12 +367,15 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
 
 
 def joint_classes(
-    truth: npt.NDArray[Any] | Factor, predicted: npt.NDArray[Any] | Factor, names: tuple[str, ...]
+    truth: npt.NDArray[Any] | Factor,
+    predicted: npt.NDArray[Any] | Factor,
+    names: tuple[str, ...],
+    joins: bool,
 ) -> tuple[IntArray, IntArray, tuple[str, ...], list[Finding]]:
     """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either.
 
     True labels that differ from what is predicted by case and spaces only are that class, unless the predictions have several such
-    spellings; a notice names these.
+    spellings, of which the most frequent one is the class if it `joins` them; a notice names these.
     """
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
@@ -388,8 +391,10 @@ def joint_classes(
             place_of = {number: j for j, number in enumerate(order)}
             index = {level: place_of[number or 0] for level, number in numbers.items()}
         else:
-            usual = {level.strip().casefold(): level for level in two.levels if level}
-            if len(usual) < sum(map(bool, two.levels)):
+            counts = np.bincount(two.codes, minlength=len(two.levels))
+            by_count = [two.levels[j] for j in np.argsort(counts, kind="stable")]
+            usual = {level.strip().casefold(): level for level in by_count if level}
+            if len(usual) < sum(map(bool, two.levels)) and not joins:
                 apart = f"names that differ by case only are different classes here, such as '{short(min(levels))}'"
                 told.append(Notice.LABEL_VALUES.finding("warning", apart))
                 usual = {}

@@ -1062,6 +1062,13 @@ def test_a_true_class_may_be_spelled_otherwise_than_the_prediction_and_that_is_s
     assert two.first.class_names == ("A", "a")
     assert any("different classes here" in text for text in notices(two, "DATA007"))
     assert two.first.correct.sum() == 40
+    assert [repair.key for repair in two.repairs_offered] == ["join-spellings"]
+    joined = loaded("\n".join(["predicted,truth,confidence", *letters]), repair=("join-spellings",))
+    assert (joined.first.class_names, joined.first.correct.sum()) == (("a",), 60)
+    assert joined.repairs_made == (
+        "join-spellings: spellings that are read as one class: 'A' is 'a'",
+    )
+    assert not joined.repairs_offered
 
 
 @pytest.mark.parametrize(("name", "is_logit"), [("logit_prob", False), ("logit_score", True)])
