@@ -421,10 +421,14 @@ def follow_address(page: str) -> None:
         _write_address()
 
 
-def _start_session(requested: str | None) -> None:
-    # The server may be started with a file or folder of its machine: "calviz app FILE".
+def _of_server() -> Path | None:
+    """The file or folder of its machine that the server was started with, as by ``calviz app FILE``."""
     path = Path(os.environ.get(OPEN_VARIABLE, ""))
-    if path.name and path.exists():
+    return path if path.name and path.exists() else None
+
+
+def _start_session(requested: str | None) -> None:
+    if (path := _of_server()) is not None:
         open_file(path.name, path)
     # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
     if _CURRENT not in st.session_state:
@@ -475,7 +479,9 @@ def _apply_waiting_link(key: str) -> None:
 
 def _write_address() -> None:
     parameters = data_parameters()
-    parameters[DATA] = None if parameters[DATA] == DEFAULT_KEY else parameters[DATA]
+    # Without a name, the address means what the server shows first.
+    if parameters[DATA] == DEFAULT_KEY and _of_server() is None:
+        parameters[DATA] = None
     for name, value in parameters.items():
         write_parameter(name, value)
     st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]

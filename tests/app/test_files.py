@@ -378,6 +378,10 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     app = quiet(open_page(f"data={key}&reading={options}", "data"))
     assert "label 'second'" in text_of(app)
     assert "second" in str(app.query_params["reading"])
+    # Sample data are named in the address, which would mean the file of the server otherwise.
+    sample = quiet(open_page("data=digits", "data"))
+    assert "Handwritten digits" in text_of(sample)
+    assert sample.query_params["data"] == "digits"
     # Another file's link does not change how this one is read.
     other = open_page(f"data=0123456789abcdef&reading={options}", "data")
     assert "label 'second'" not in text_of(other)
