@@ -938,3 +938,25 @@ def test_the_line_that_answers_all_questions_works_when_it_is_pasted(tmp_path):
         options = shlex.split(line.rpartition(": ")[2])
         assert " or " not in line.rpartition(": ")[2]
         assert run("audit", tmp_path / name, *options).exit_code == 0
+
+
+@pytest.mark.parametrize("labelled", ["all", "some"])
+def test_the_confidence_of_a_judge_is_said_not_to_be_used_and_how_it_is_measured(
+    tmp_path, labelled
+):
+    p, right = event(1)
+    judge = np.arange(N) % 3 < 1
+    human = np.where(judge == (right == 1), "pass", "fail").astype(object)
+    human[:: 4 if labelled == "some" else N] = "" if labelled == "some" else "pass"
+    verdicts = np.where(judge, "pass", "fail")
+    file = tmp_path / "x.csv"
+    columns = {"judge": verdicts, "human": human, "judge confidence": p.clip(0.001)}
+    pd.DataFrame(columns).to_csv(file, index=False)
+    (said,) = (n.message for n in read(file).notices if "is not used here" in n.message)
+    assert said.startswith("'judge confidence' is not used here: calviz audit FILE --kind")
+    options = shlex.split(said.partition("FILE ")[2].removesuffix(" measures it"))
+    result = run("audit", file, *options)
+    assert result.exit_code == 0
+    rows = N if labelled == "all" else N - len(human[::4])
+    assert f"{rows:,} rows" in result.stdout
+    assert "confidence in judge confidence" in result.stdout
