@@ -367,10 +367,8 @@ def all_models(entry: OpenFile) -> tuple[OpenModel, ...]:
     entries = [entry, *(each for key, each in files().items() if key != entry.key)]
     models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
     keys = [model_key(each, model) for each in entries for model in each.loaded.models]
-    return tuple(
-        OpenModel(key, name, data)
-        for key, (name, data) in zip(keys, models_by_name.items(), strict=True)
-    )
+    models = zip(keys, models_by_name.items(), strict=True)
+    return tuple(OpenModel(key, *model) for key, model in models)
 
 
 def model_key(entry: OpenFile, model: str) -> str:
@@ -700,9 +698,7 @@ def open_view(view: SavedView) -> None:
     st.session_state.pop(_WAITING_LINK, None)
     _read_as(decode_options((view.settings.get(READING) or ("",))[-1]))
     if current().loaded.digest != view.digest:
-        queue_note(
-            "The sample data have changed since this view was saved: its numbers may differ."
-        )
+        queue_note("The sample data have changed since this view was saved: numbers may differ.")
     _request_step(view)
 
 

@@ -267,9 +267,7 @@ def draw_page() -> None:
                     st.rerun()
 
     with navigation.boundary(), st.expander("Templates to download", icon=":material/download:"):
-        st.caption(
-            "One small CSV file for each layout that is read; TSV, Parquet and NPZ work as well."
-        )
+        st.caption("One small CSV file for each layout; TSV, Parquet and NPZ work as well.")
         for name, (title, text) in TEMPLATES.items():
             with st.container(border=True):
                 st.markdown(f"**{title}**")

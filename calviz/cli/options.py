@@ -227,11 +227,8 @@ class _Keys(click.types.StringParamType):
 
         before = incomplete[: max(incomplete.rfind(","), incomplete.rfind("+")) + 1]
         entries = getattr(entry_specs, self.registry)
-        return [
-            CompletionItem(before + e.key, help=e.label)
-            for e in entries
-            if e.key.startswith(incomplete[len(before) :])
-        ]
+        begun = [e for e in entries if e.key.startswith(incomplete[len(before) :])]
+        return [CompletionItem(before + e.key, help=e.label) for e in begun]
 
 
 class _BinNumber(click.IntRange):

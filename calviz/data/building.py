@@ -149,10 +149,8 @@ class _Builder:
         if len(names) != first.width:
             names = tuple(str(j) for j in range(first.width))
         shown = layout.one_hot or (layout.label or "",) * first.width
-        decoded = [
-            labels.from_one_hot(block[:, [j]], (shown[j],), self.table.line)
-            for j in range(first.width)
-        ]
+        by_label = zip(np.hsplit(block, first.width), shown, strict=True)
+        decoded = [labels.from_one_hot(one, (name,), self.table.line) for one, name in by_label]
         self._check_lengths(fetched, len(block), shown[0])
         keep = self._rows_to_keep([scores], np.any(np.array(decoded) < 0, axis=0, keepdims=False))
         columns = self._columns(fetched)
@@ -512,9 +510,7 @@ class _Builder:
         scores = ScoreColumns((layout.score,), (), "probabilities", 1)
         if layout.log:
             score = np.exp(score)
-            text = (
-                f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
-            )
+            text = f"'{short(layout.score)}' holds logarithms: confidences are their exponentials"
             self.notices.append(Notice.CONVERTED.finding("info", text))
         elif "percent" not in self.options.repair and roles.are_percentages(score):
             score = score / 100
@@ -585,9 +581,7 @@ class _Builder:
         column = self.layout.weight
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
-            models = {
-                name: in_column(column, partial(repeated, m), counts) for name, m in models.items()
-            }
+            models = {n: in_column(column, partial(repeated, m), counts) for n, m in models.items()}
         first = next(iter(models.values()))
         if (counting := first.rows_that_count) is not None:
             verb = "has" if first.n - counting.size == 1 else "have"

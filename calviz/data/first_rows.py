@@ -256,9 +256,8 @@ def _roles(
     for reading in readings:
         with suppress(CalvizError):
             chosen = options.answered(reading)
-            ways.append(
-                (*_named(table, recognition.recognise(table, chosen), chosen), reading.options)
-            )
+            found = recognition.recognise(table, chosen)
+            ways.append((*_named(table, found, chosen), reading.options))
     if not ways:
         guess = _guessed(TableView(table, options))
         return *_named(table, guess, options), frozenset(), None

@@ -241,10 +241,7 @@ class Notice(Enum):
         "DATA012",
         "How logs of language models are read, and columns that may be clusters or weights",
     )
-    UNUSED_VALUES = (
-        "DATA013",
-        "Labels without predictions, and columns that cannot be used as times",
-    )
+    UNUSED_VALUES = ("DATA013", "Labels without predictions; columns that cannot be used as times")
     WEIGHT_ZERO = "DATA014", "Rows of weight 0, which neither fit nor judge"
     LEFT_OUT = "DATA015", "Columns and arrays that are left out"
     MODELS = "DATA016", "A column that names the model of each row"
@@ -706,10 +703,8 @@ def check_distinct(names: Sequence[str]) -> None:
     """Raise InputError if two columns have the same name."""
     if len({*names}) < len(names):
         repeated = next(name for name, times in Counter(names).items() if times > 1)
-        raise InputError(
-            f"there are two columns called '{repeated[:80]}'",
-            remedy="give each column a name of its own",
-        )
+        what = f"there are two columns called '{repeated[:80]}'"
+        raise InputError(what, remedy="give each column a name of its own")
 
 
 @dataclass(eq=False)

@@ -74,12 +74,8 @@ class JudgeColumns:
     @property
     def grades(self) -> str:
         """What the grades were chosen to mean; "" if there are none."""
-        read = (
-            f"'{short(c.name)}' is read so: {c.grades}"
-            for c in (self.judge, self.human)
-            if c.grades
-        )
-        return ", and ".join(read)
+        graded = [c for c in (self.judge, self.human) if c.grades]
+        return ", and ".join(f"'{short(c.name)}' is read so: {c.grades}" for c in graded)
 
     def aligned(self) -> tuple[FloatArray, FloatArray, str]:
         """Return both columns, and the word that both have for 1.

@@ -96,9 +96,8 @@ def decode(
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
-    decoder.look_at(
-        Factor.of(values), class_labels or ((*class_names, *columns) if is_text else ())
-    )
+    named = class_labels or ((*class_names, *columns) if is_text else ())
+    decoder.look_at(Factor.of(values), named)
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 

@@ -101,11 +101,8 @@ class Logs:
         MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
         opened = ((_opened(file, options), file) for file in files)
         sources = [(source, file) for source, file in opened if source is not None]
-        return cls(
-            name or path.resolve().name,
-            [source for source, _ in sources],
-            [file.parent.name for _, file in sources],
-        )
+        opened_from = [file.parent.name for _, file in sources]
+        return cls(name or path.resolve().name, [source for source, _ in sources], opened_from)
 
     @classmethod
     def of_files(cls, files: Together, name: str | None, options: ReadingOptions) -> Self:
@@ -177,9 +174,7 @@ def _of_model(answer: Answer, folder: str) -> Answer:
     if "model" in answer.columns:
         return answer
     model = shortened(folder)
-    return replace(
-        answer, id=f"{model}/{answer.id}", columns={"model": model} | dict(answer.columns)
-    )
+    return replace(answer, id=f"{model}/{answer.id}", columns={"model": model, **answer.columns})
 
 
 def are_logs(files: Together) -> bool:
@@ -284,10 +279,8 @@ def read_profile(source: str | os.PathLike[str]) -> Profile:
             table = format_of(opened).open(opened)
             text = facts_in(table)
             if text is None:
-                raise InputError(
-                    "this is not a profile",
-                    remedy="make one from it: calviz profile FILE --out NAME.parquet",
-                )
+                remedy = "make one from it: calviz profile FILE --out NAME.parquet"
+                raise InputError("this is not a profile", remedy=remedy)
             return profile_in(table, text)
         except InputError as error:
             raise error.in_file(opened.name) from None
@@ -589,9 +582,7 @@ def load(
         As in `read`; also if the file holds several models and none was chosen.
     """
     if on is not None and labels is None:
-        raise OptionError(
-            "'on' names the identifier of two files: give the file with the labels too."
-        )
+        raise OptionError("'on' names the identifier of two files: give the file of labels too.")
     other = None if labels is None else LabelFile(labels, on)
     try:
         return one_model(read(path, options=options_of(options), labels=other), model)

@@ -566,9 +566,7 @@ class _Long:
         order = np.empty(n * k, dtype=np.intp)
         order[at] = np.arange(n * k)
         rows = order.reshape(n, k)
-        arrays = {
-            name: array[:, 0][rows] for name, array in zip(numbers, fetched.scores, strict=True)
-        }
+        arrays = {n: a[:, 0][rows] for n, a in zip(numbers, fetched.scores, strict=True)}
         scores = {name: array for name, array in arrays.items() if _are_probabilities(array)}
         label, used = self._label(columns, arrays, rows, classes)
         if not scores or label is None:

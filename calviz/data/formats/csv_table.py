@@ -140,13 +140,9 @@ class BlockParser:
             frame.drop_in_place(frame.columns[-1])
         if self.numbers:
             self._note_missing(frame)
-        parsed = ParsedBlock(
-            numbers=frame.to_numpy() if self.numbers else np.empty((rows, 0)),
-            texts=texts,
-            rows=rows,
-        )
+        numbers = frame.to_numpy() if self.numbers else np.empty((rows, 0))
         self.cells.rows += rows
-        return parsed
+        return ParsedBlock(numbers, texts, rows)
 
     def _name(self, j: int) -> str:
         return f"f{j}" if j in self._floats else f"t{j}"
@@ -241,9 +237,8 @@ class BlockParser:
         dialect, k = self.dialect, len(self.dialect.names)
         rows, ragged = [], []
         lines = io.StringIO(block.decode(errors="replace"), newline="")
-        reader = csv.reader(
-            lines, delimiter=dialect.separator, skipinitialspace=dialect.separator == " "
-        )
+        cut = dialect.separator
+        reader = csv.reader(lines, delimiter=cut, skipinitialspace=cut == " ")
         for record in reader:
             if not record or (len(record) == 1 and not record[0].strip() and k > 1):
                 continue
@@ -599,11 +594,8 @@ def open_csv(source: Source) -> CsvTable:
     again = tuple(named) == dialect.names and not all(map(is_number, named))
     first = rows[: max(20, _SAMPLE_CELLS // k)]
     rows = [row for row in first if len(row) == k and not (again and row == named)] or rows[:1]
-    classes = frozenset(
-        match["word"].casefold()
-        for name in dialect.names
-        if (match := _NAMES_MISSING.fullmatch(name))
-    )
+    matches = map(_NAMES_MISSING.fullmatch, dialect.names)
+    classes = frozenset(match["word"].casefold() for match in matches if match)
     cells = [[_bare(row[j]) if j < len(row) else "" for row in rows] for j in range(k)]
     columns = tuple(
         _column(name, column, dialect.decimal_comma, classes)

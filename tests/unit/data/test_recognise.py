@@ -249,10 +249,7 @@ def test_one_logit_column_is_the_logit_of_class_1() -> None:
 # What is refused, what the sentence says, and what may be asked for.
 REFUSED = {
     "p_a,p_b\n.5,.5\n.4,.6\n": ("no label column: 2 probability columns found", ""),
-    "p_a,p_b\n.5,.5\n": (
-        "a single row does not say which column is the label: 2 probability columns",
-        "",
-    ),
+    "p_a,p_b\n.5,.5\n": ("one row does not say which is the label: 2 probability columns", ""),
     "what,p_a,p_b\nz,.5,.5\n": ("('what' has 1 value)", ""),
     "label\n0\n1\n": ("no probability columns", ""),
     "-2,3,0\n1,-1,1\n": (
