@@ -456,17 +456,13 @@ class _Builder:
                 "there are no rows left: every row has a missing value",
                 remedy="save at least one complete row",
             )
-        of = f"of {missing.size:,} rows with"
-        if missing.any():
-            self._note_repair(
-                f"drop-missing: {int(missing.sum()):,} {of} missing values were left out"
-            )
-        if odd.any():
-            first = np.flatnonzero(odd)[:NAMED].tolist()
-            where = join_places([place(row, self.table.line) for row in first], int(odd.sum()))
-            self._note_repair(
-                f"drop-outside: {int(odd.sum()):,} {of} values not in 0 to {most} were left out: {where}"
-            )
+        drops = (("drop-missing", missing, "missing values"), ("drop-outside", odd, f"values not in 0 to {most}"))  # fmt: skip
+        for key, rows, what in ((key, np.flatnonzero(mask), what) for key, mask, what in drops):
+            if rows.size:
+                at = [place(row, self.table.line) for row in rows[:NAMED].tolist()]
+                of = f"{rows.size:,} of {keep.size:,} rows with {what}"
+                where = join_places(at, rows.size)
+                self._note_repair(f"{key}: {of} were left out: {where}")
         self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd)
         return keep
 
