@@ -384,7 +384,7 @@ def read(
 
 
 #: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
-_MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 16 << 20, 6, 3
+_MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
 
 
 def _asked_next(

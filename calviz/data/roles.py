@@ -489,7 +489,7 @@ class Problem:
             shown.append(f"{place(at, self.table.line)} '{short(name)}' is {state}")
         row, column = places[0]
         texts = any(state.endswith("'") for state in shown)
-        what = "cells without a number" if texts else "missing values"
+        what = "cells that cannot be read" if texts else "missing values"
         drops = nan_rows == rows and not (texts and rows > _FEW * len(self.array))
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
         more = rows - len({r for r, _ in places})

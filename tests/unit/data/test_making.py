@@ -413,7 +413,7 @@ def test_a_cell_of_another_kind_is_named():
     with pytest.raises(InputError) as caught:
         read(f"y,p\n{rows}1,0.5\n".encode())
     assert (caught.value.row, caught.value.line, caught.value.column) == (1_201, 1_202, "p")
-    assert "cells without a number: row 1,201 (line 1,202) 'p' is '0.5'" in str(caught.value)
+    assert "cells that cannot be read: row 1,201 (line 1,202) 'p' is '0.5'" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["score", "wert"])
