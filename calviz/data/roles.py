@@ -527,13 +527,15 @@ class Problem:
         if low < -1e-6:
             row, column = (int(v) for v in np.unravel_index(self.array.argmin(), self.array.shape))
             few = are_few(outside(self.array, 1))
+            may_be = not self._in_percent()
+            ways = ["ask to leave out such rows"] * few
+            ways += ["declare them as logits if that is what they are"] * may_be
             return self._refused(
                 f"values from {low:.4g} to {high:.4g} are not probabilities "
                 f"({place(self.original(row), self.table.line)} '{short(self._name(column))}' is "
                 f"{low:.4g})",
-                f"{'ask to leave out such rows, or ' * few}declare them as logits if that is what they are",
-                *(["drop-outside"] * few),
-                "softmax",
+                ", or ".join(ways) or "correct them",
+                *(["drop-outside"] * few + ["softmax"] * may_be),
             )
         if not count:
             return None
@@ -552,6 +554,10 @@ class Problem:
             *("renormalise", "softmax")[: 1 + (high > 1)],
         )
 
+    def _in_percent(self) -> bool:
+        """Whether the scores are written in percent, as logits are not."""
+        return any(self.table[name].note for name in self.scores.columns if name in self.table)
+
     def _one_column(self, low: float, high: float) -> InputError:
         name, column = short(self.scores.columns[0]), self.array[:, 0]
         most = next((m for m in (1, 100) if are_few(outside(self.array, m))), 1)
@@ -559,7 +565,7 @@ class Problem:
         count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
         first = f"(first: {place(self.original(row), self.table.line)})"
         lies = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1]"
-        in_percent = any(c.note for c in self.table.columns if c.name in self.scores.columns)
+        in_percent = self._in_percent()
         percent = low >= 0 and 1.5 < high <= 100 and not in_percent
         largest = float(column[~odd].max(initial=0))
         if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):

@@ -338,7 +338,7 @@ def _written(column: Column) -> _Cell | None:
     cells = [text for text in column.head.tolist() if text.strip() not in MISSING_WORDS]
     if not cells:
         return None
-    percentages = [text for text in cells if percentage(text)]
+    percentages = [text for text in cells if "%" in text and percentage(text)]
     share = len(percentages) / len(cells)
     if share >= (0.5 if count_scores([column.name]) else 0.9):
         return _Cell(percentage, 1, percentages[0])

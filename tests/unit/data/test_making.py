@@ -439,6 +439,14 @@ def test_a_few_words_among_percentages_leave_the_column_a_score(name, sign):
     assert repaired.first.labels.tolist() == [j % 2 for j in kept]
 
 
+def test_percentages_of_several_classes_are_no_logits():
+    rows = [f"{'ab'[j % 2]},{j}%,{100 - j}%" for j in range(40)]
+    rows[7] = "a,-20%,120%"
+    with pytest.raises(InputError, match="; ask to leave out such rows") as asked:
+        read("\n".join(["y,p_a,p_b", *rows]).encode())
+    assert [repair.key for repair in asked.value.repairs] == ["drop-outside"]
+
+
 def test_rows_with_words_among_numbers_can_be_left_out():
     text = "y,p\n" + "".join(f"{j % 2},{'err' if j == 7 else j / 40}\n" for j in range(40))
     with pytest.raises(InputError, match="'p' = 'err' is not a number") as asked:
