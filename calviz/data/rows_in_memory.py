@@ -17,7 +17,7 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data.column_names import IDS, LABELS, PREDICTED, count_scores, plain
+from calviz.data.column_names import IDS, LABELS, PREDICTED, is_score_name, plain
 from calviz.data.format import (
     MISSING_WORDS,
     SAMPLE_ROWS,
@@ -340,7 +340,7 @@ def _written(column: Column) -> _Cell | None:
         return None
     percentages = [text for text in cells if "%" in text and percentage(text)]
     share = len(percentages) / len(cells)
-    if share >= (0.5 if count_scores([column.name]) else 0.9):
+    if share >= (0.5 if is_score_name(column.name) else 0.9):
         return _Cell(percentage, 1, percentages[0])
     first = vector(cells[0])
     if first and all(len(vector(text) or ()) == len(first) for text in cells):

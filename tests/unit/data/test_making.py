@@ -439,6 +439,18 @@ def test_a_few_words_among_percentages_leave_the_column_a_score(name, sign):
     assert repaired.first.labels.tolist() == [j % 2 for j in kept]
 
 
+def test_a_name_for_scores_makes_a_majority_of_percentages_scores_but_no_repair_of_many_rows():
+    cells = ["err" if j % 6 == 0 else f"{j}%" for j in range(60)]
+    text = "\n".join(["score,y", *(f"{cell},{j % 2}" for j, cell in enumerate(cells))]).encode()
+    with pytest.raises(InputError, match="'score' is 'err'") as asked:
+        read(text)
+    assert "10 rows of 60" in str(asked.value)
+    assert not asked.value.repairs
+    assert first_rows(text).roles["score"] == "score"
+    # Of another name, they may be anything.
+    assert opened(text.replace(b"score", b"rest")).columns[0].type == "text"
+
+
 def test_percentages_of_several_classes_are_no_logits():
     rows = [f"{'ab'[j % 2]},{j}%,{100 - j}%" for j in range(40)]
     rows[7] = "a,-20%,120%"
