@@ -24,8 +24,6 @@ from calviz.core.errors import (
     InputError,
     Limit,
     OptionError,
-    Reading,
-    Repair,
 )
 from calviz.core.predictions import Dataset
 from calviz.core.words import shorten
@@ -167,14 +165,16 @@ def select(key: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class UnreadableFile:
-    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`; `asks`: it is a question."""
+    """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`; `asks`: it is a question.
+
+    `questions`: what is wrong, and what else is, whatever the answer to that is; each has its answers.
+    """
 
     title: str
     source: FileSource
     options: ReadingOptions
     message: str
-    repairs: tuple[Repair, ...] = ()
-    readings: tuple[Reading, ...] = ()
+    questions: tuple[InputError, ...] = ()
     first_rows: FirstRows | None = None
     stays: str | None = None
     asks: bool = False
@@ -209,14 +209,16 @@ def open_file(
         if by_link:
             queue_note(f"The file is not read as the link says: {error}")
             return open_file(name, source, ReadingOptions(), stays=stays)
-        asked = (error.repairs, error.readings) if isinstance(error, InputError) else ((), ())
+        questions: tuple[InputError, ...] = ()
+        if isinstance(error, InputError):
+            questions = (error.but(further=()), *(one.but(file=None) for one in error.further))
         rows = None
         with suppress(CalvizError):
             rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
         answered = rows is not None and not rows.missing  # by the roles that are guessed
-        asks = bool(asked[1]) or (answered and getattr(error, "asks", False))
+        asks = any(one.readings or (answered and one.asks) for one in questions)
         failure = UnreadableFile(
-            name or "several files", source, options, str(error), *asked, rows, stays, asks
+            name or "several files", source, options, str(error), questions, rows, stays, asks
         )
         st.session_state[_UNREADABLE] = failure
         return failure
@@ -365,10 +367,8 @@ def all_models(entry: OpenFile) -> tuple[OpenModel, ...]:
     entries = [entry, *(each for key, each in files().items() if key != entry.key)]
     models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
     keys = [model_key(each, model) for each in entries for model in each.loaded.models]
-    return tuple(
-        OpenModel(key, name, data)
-        for key, (name, data) in zip(keys, models_by_name.items(), strict=True)
-    )
+    models = zip(keys, models_by_name.items(), strict=True)
+    return tuple(OpenModel(key, *model) for key, model in models)
 
 
 def model_key(entry: OpenFile, model: str) -> str:
@@ -423,10 +423,14 @@ def follow_address(page: str) -> None:
         _write_address()
 
 
-def _start_session(requested: str | None) -> None:
-    # The server may be started with a file or folder of its machine: "calviz app FILE".
+def _of_server() -> Path | None:
+    """The file or folder of its machine that the server was started with, as by ``calviz app FILE``."""
     path = Path(os.environ.get(OPEN_VARIABLE, ""))
-    if path.name and path.exists():
+    return path if path.name and path.exists() else None
+
+
+def _start_session(requested: str | None) -> None:
+    if (path := _of_server()) is not None:
         open_file(path.name, path)
     # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
     if _CURRENT not in st.session_state:
@@ -477,7 +481,9 @@ def _apply_waiting_link(key: str) -> None:
 
 def _write_address() -> None:
     parameters = data_parameters()
-    parameters[DATA] = None if parameters[DATA] == DEFAULT_KEY else parameters[DATA]
+    # Without a name, the address means what the server shows first.
+    if parameters[DATA] == DEFAULT_KEY and _of_server() is None:
+        parameters[DATA] = None
     for name, value in parameters.items():
         write_parameter(name, value)
     st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
@@ -696,9 +702,7 @@ def open_view(view: SavedView) -> None:
     st.session_state.pop(_WAITING_LINK, None)
     _read_as(decode_options((view.settings.get(READING) or ("",))[-1]))
     if current().loaded.digest != view.digest:
-        queue_note(
-            "The sample data have changed since this view was saved: its numbers may differ."
-        )
+        queue_note("The sample data have changed since this view was saved: numbers may differ.")
     _request_step(view)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ import streamlit as st
 from calviz.app import open_files, screen
 from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md
-from calviz.core.errors import CalvizError, Repair
+from calviz.core.errors import CalvizError, Reading
 from calviz.core.words import capitalised, shorten
 from calviz.data import FirstRows, ReadingOptions
 from calviz.data.first_rows import ColumnRole
@@ -60,25 +61,48 @@ def draw_failure() -> None:
     failure = open_files.unreadable_file()
     if failure is None:
         return
-    if failure.asks:
-        st.warning(md(failure.message, 2_000), icon=":material/help:")
+    box, icon = (st.warning, "help") if failure.asks else (st.error, "error")
+    questions = failure.questions
+    if len(questions) < 2:
+        box(md(failure.message, 2_000), icon=f":material/{icon}:")
     else:
-        st.error(md(failure.message, 2_000), icon=":material/error:")
+        _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
     with st.container(horizontal=True, vertical_alignment="center"):
-        for j, reading in enumerate(failure.readings):
-            if st.button(md(capitalised(reading.label), 80), key=f"calviz.way.{j}"):
-                options = replace(failure.options, **reading.options)
-                read_again(failure.title, failure.source, options)
-        draw_repairs(failure, failure.repairs, key="calviz.repair")
+        for j, answer in enumerate(questions[0].answers if len(questions) == 1 else ()):
+            if st.button(md(capitalised(answer.label), 80), key=f"calviz.way.{j}"):
+                read_again(failure.title, failure.source, failure.options.answered(answer))
         if open_files.waiting_link() is None:
             _draw_way_back(open_files.current())
     shown = failure.first_rows
     if shown is None:
         return
     scores = [name for name, role in shown.roles.items() if role == "score"]
-    if len(scores) == 1 and any("class_names" in each.options for each in failure.readings):
+    answers = [answer for question in questions for answer in question.readings]
+    if len(scores) == 1 and any("class_names" in each.options for each in answers):
         shown = replace(shown, asked=shown.asked | {*scores})  # which class it is of
     _draw_rows_of(failure, shown)
+
+
+def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
+    """Draw all that a file asks, each with its answers, and one button that reads it with those that were chosen."""
+    chosen: list[Reading | None] = []
+    for j, question in enumerate(failure.questions):
+        box(md(str(question), 2_000))
+        key = f"calviz.answer.{j}.{abs(hash(failure.options))}"
+        answers = question.answers
+        words = [md(capitalised(answer.label), 80) for answer in answers]
+        if len(answers) == 1:
+            chosen.append(answers[0] if st.checkbox(words[0], value=True, key=key) else None)
+        else:
+            picked = st.radio("Answer", words, index=None, key=key, label_visibility="collapsed")
+            chosen.append(None if picked is None else answers[words.index(picked)])
+    given = [answer for answer in chosen if answer is not None]
+    clicked = st.button(
+        "Read it with these answers", icon=":material/check:", type="primary",
+        disabled=not given,
+    )  # fmt: skip
+    if clicked:
+        read_again(failure.title, failure.source, failure.options.answered(Reading.joined(given)))
 
 
 def _draw_way_back(entry: OpenFile) -> None:
@@ -95,7 +119,7 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
     st.caption("Its first rows, and what each column is taken for: choose a role to change it.")
     options = draw_rows("failed", shown)
     as_shown = shown.as_shown()
-    asks = bool(failure.readings)
+    asks = any(question.readings for question in failure.questions)
     if shown.missing and not asks:
         st.markdown(f"**Still to say:** {' and '.join(shown.missing)}.")
     elif (
@@ -200,10 +224,10 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
     st.rerun()
 
 
-def draw_repairs(file: OpenFile | UnreadableFile, repairs: Sequence[Repair], *, key: str) -> None:
-    """Offer repairs; a click reads the file again with one more."""
-    for repair in (each for each in repairs if each.key not in file.options.repair):
-        clicked = st.button(md(capitalised(repair.label), 80), key=f"{key}.{repair.key}")
+def draw_repairs(file: OpenFile) -> None:
+    """Offer the repairs of a file that was read; a click reads it again with one more."""
+    for repair in (r for r in file.loaded.repairs_offered if r.key not in file.options.repair):
+        clicked = st.button(md(capitalised(repair.label), 80), key=f"calviz.offer.{repair.key}")
         if clicked and file.source is not None:
             repaired = replace(file.options, repair=(*file.options.repair, repair.key))
             read_again(file.title, file.source, repaired)

@@ -93,7 +93,7 @@ def draw_repairs(entry: OpenFile) -> None:
     if entry.source is None:
         return
     with st.container(horizontal=True):
-        reading_panel.draw_repairs(entry, entry.loaded.repairs_offered, key="calviz.offer")
+        reading_panel.draw_repairs(entry)
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
             reading_panel.read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
@@ -267,9 +267,7 @@ def draw_page() -> None:
                     st.rerun()
 
     with navigation.boundary(), st.expander("Templates to download", icon=":material/download:"):
-        st.caption(
-            "One small CSV file for each layout that is read; TSV, Parquet and NPZ work as well."
-        )
+        st.caption("One small CSV file for each layout; TSV, Parquet and NPZ work as well.")
         for name, (title, text) in TEMPLATES.items():
             with st.container(border=True):
                 st.markdown(f"**{title}**")

@@ -212,7 +212,7 @@ class Audit:
 
         loaded = None
         if self.label_file is None:
-            loaded = summed(file, self.reading, quiet=self.outputs.quiet)
+            loaded = summed(file, self.reading, models=self.model, quiet=self.outputs.quiet)
         if loaded is None:
             loaded = read_file(file, self.reading, self.label_file)
         if (column := loaded.recognition.model_column) and column in (self.by, self.sites):

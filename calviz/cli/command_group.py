@@ -351,7 +351,7 @@ def short_name(name: str) -> str:
 
 def sentence(error: CalvizError | OSError) -> str:
     """Describe an error in one sentence, with the option that would help."""
-    if isinstance(error, InputError) and error.repairs:
+    if isinstance(error, InputError) and error.repairs and not error.further:
         repairs = " or ".join(f"--repair {repair.key}" for repair in error.repairs)
         return f"{str(error).rstrip('.')} ({repairs})."
     if isinstance(error, CalvizError):
@@ -364,8 +364,8 @@ def sentence(error: CalvizError | OSError) -> str:
 
 def ways_to_read(error: CalvizError | OSError) -> list[str]:
     """The ways to read doubtful data, each with the options that choose it."""
-    readings = error.readings if isinstance(error, InputError) else ()
-    return [f"{reading.label}: {reading.in_shell()}" for reading in readings]
+    ways = error.ways if isinstance(error, InputError) else ()
+    return [f"{reading.label}: {reading.in_shell()}" for reading in ways]
 
 
 def sentence_on(error: CalvizError | OSError, file: str) -> str:

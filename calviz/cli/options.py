@@ -35,20 +35,20 @@ import json
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import click
-from click.core import augment_usage_errors
+from click.core import ParameterSource, augment_usage_errors
 from click.shell_completion import CompletionItem
 
 from calviz.cli import command_group
 from calviz.cli.command_group import OutputOption, as_given, check_output, say, write
 from calviz.core import __version__
-from calviz.core.errors import DEFAULT_SAMPLE_ROWS, REPORT, OptionError, check_level, needs
+from calviz.core.errors import DEFAULT_SAMPLE_ROWS, REPORT, OptionError, Reading, check_level, needs
 from calviz.core.errors import RESAMPLES as RESAMPLES
 from calviz.core.events import CUBE_ROOT, BinNumber, check_bins
 from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
@@ -125,6 +125,20 @@ class _Command(click.Command):
 def reading_options() -> list[click.Parameter]:
     """The options that say how files are read."""
     return list(_parameters(_GROUPS["reading"]))
+
+
+def reading_given(but: Collection[str]) -> str:
+    """The options of this command that say how its file is read and which model is used, as they were given, but for some."""
+    context = click.get_current_context()
+    options = {p.name: p for p in context.command.params if p.name not in but}
+    wanted = [*(p.name for p in reading_options()), "model"]
+    given = [
+        Reading("", {p.name: value}).in_shell()
+        for p in (options[name] for name in wanted if name in options)
+        if context.get_parameter_source(p.name) is ParameterSource.COMMANDLINE
+        for value in (context.params[p.name] if p.multiple else [context.params[p.name]])
+    ]
+    return "".join(f" {one}" for one in given)
 
 
 def _called(function: Callable[..., Any], values: dict[str, Any]) -> Any:
@@ -213,11 +227,8 @@ class _Keys(click.types.StringParamType):
 
         before = incomplete[: max(incomplete.rfind(","), incomplete.rfind("+")) + 1]
         entries = getattr(entry_specs, self.registry)
-        return [
-            CompletionItem(before + e.key, help=e.label)
-            for e in entries
-            if e.key.startswith(incomplete[len(before) :])
-        ]
+        begun = [e for e in entries if e.key.startswith(incomplete[len(before) :])]
+        return [CompletionItem(before + e.key, help=e.label) for e in begun]
 
 
 class _BinNumber(click.IntRange):
@@ -433,8 +444,10 @@ def check_models(names: Iterable[str], known: Iterable[str]) -> None:
         raise OptionError(f"there is no model '{unknown}'; known: {', '.join(known)}.")
 
 
-def summed(source: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
-    """Load several files, or a file that does not fit into memory, as a profile; None for any other source."""
+def summed(
+    source: str, reading: ReadingOptions, *, models: Sequence[str], quiet: bool
+) -> Loaded | None:
+    """Load one model of several files, or of a file that does not fit into memory, as a profile; None for any other source."""
     from calviz.data.any_size.file_sources import why_out_of_core
     from calviz.data.reading import loaded_profile
 
@@ -446,7 +459,9 @@ def summed(source: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | Non
         say(f"{as_given(source)}: {why}, so it is summed part by part and judged from its profile.")
     options, time, every = options_and_time(reading)
     with command_group.showing_progress():
-        made = profile([source], by=reading.groups or (), time=time, every=every, **options)
+        one = models[0] if len(models) == 1 else None
+        by = reading.groups or ()
+        made = profile([source], by=by, time=time, every=every, model=one, name=one, **options)
     return loaded_profile(made, Path(source).name)
 
 

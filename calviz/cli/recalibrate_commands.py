@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,11 +33,12 @@ from calviz.cli.options import (
     parse_parameters,
     read_file,
     read_model,
+    reading_given,
     say_drawn,
     why_drawn,
 )
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
-from calviz.core.errors import CalvizError, OptionError, picked, replacing
+from calviz.core.errors import CalvizError, OptionError, Reading, picked, replacing
 
 if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, ReadingOptions
@@ -218,12 +220,13 @@ def _recalibrate_files(
         return recalibrated
     click.echo(f"wrote {counted(len(recalibrated.files), 'file')} to {out}")
     if recalibrated.judge_column is not None:
-        counting = ""
-        if reading.weight_column is not None:
-            counting = f" --weight {reading.weight_column} --weight-kind {reading.weight_kind}"
+        # Logits were replaced by probabilities of other names.
+        was_logits = recalibrated.sample.data.kind == "logits"
+        replaced = {"split_column", *(("kind", "scores") if was_logits else ())}
+        judged = {"split_column": recalibrated.judge_column, "split": recalibrated.judge_split}
         click.echo(
             f"rows that were not used to fit the map have '{recalibrated.judge_split}' in the column '{recalibrated.judge_column}': judge on these, "
-            f"calviz audit {out} --split-column {recalibrated.judge_column} --split {recalibrated.judge_split}{counting}"
+            f"calviz audit {shlex.quote(out)} {Reading('', judged).in_shell()}{reading_given(replaced)}"
         )
     return recalibrated
 

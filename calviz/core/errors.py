@@ -11,9 +11,10 @@ import os
 import secrets
 import shlex
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import product
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
@@ -55,6 +56,15 @@ class Reading:
 
     label: str
     options: Mapping[str, Any]
+
+    @classmethod
+    def joined(cls, readings: Sequence[Reading]) -> Reading:
+        """Return several readings as one, which makes the repairs of all."""
+        options: dict[str, Any] = {}
+        for reading in readings:
+            repairs = (*options.get("repair", ()), *reading.options.get("repair", ()))
+            options |= {**reading.options, **({"repair": repairs} if repairs else {})}
+        return cls(", ".join(reading.label for reading in readings), options)
 
     def in_code(self) -> str:
         """The options as keyword arguments."""
@@ -111,6 +121,8 @@ class InputError(CalvizError):
         The ways in which the data can be read, if that is the question.
     asks : bool
         Whether all that is missing is what the columns are, which the user can say.
+    further : iterable of InputError, optional
+        What else the file asks, whatever the answer to this is.
     """
 
     def __init__(
@@ -126,12 +138,15 @@ class InputError(CalvizError):
         placed: bool = False,
         readings: Iterable[Reading] = (),
         asks: bool = False,
+        further: Iterable[InputError] = (),
     ) -> None:
         self.what, self.remedy, self.asks = what, remedy, asks
         self.file, self.row, self.line, self.column = file, row, line, column
         self.placed = placed
         self.repairs, self.readings = tuple(repairs), tuple(readings)
-        super().__init__(self._sentence())
+        self.further = tuple(further)
+        also = (f"Also: {one.but(file=None)}" for one in self.further)
+        super().__init__(" ".join((self._sentence(), *also)))
 
     def _sentence(self) -> str:
         place = [self.file] if self.file else []
@@ -154,14 +169,23 @@ class InputError(CalvizError):
 
     def in_code(self) -> InputError:
         """Return the same error, its remedy completed by the arguments that choose a repair or a reading."""
-        keys = " or ".join(f'repair="{repair.key}"' for repair in self.repairs)
+        keys = "" if self.further else " or ".join(f'repair="{r.key}"' for r in self.repairs)
         remedy = f"{self.remedy} ({keys})" if self.remedy and keys else self.remedy
-        return self.but(remedy=self.with_readings(remedy, Reading.in_code))
+        ways = "; ".join(f"{way.label}: {way.in_code()}" for way in self.ways)
+        return self.but(remedy="; ".join(part for part in (remedy, ways) if part) or None)
 
-    def with_readings(self, remedy: str | None, written: Callable[[Reading], str]) -> str | None:
-        """Return a remedy followed by the ways to read the data, each with how it is chosen."""
-        ways = "; ".join(f"{reading.label}: {written(reading)}" for reading in self.readings)
-        return "; ".join(part for part in (remedy, ways) if part) or None
+    @property
+    def answers(self) -> tuple[Reading, ...]:
+        """The readings, and each repair as one."""
+        repairs = (Reading(each.label, {"repair": (each.key,)}) for each in self.repairs)
+        return (*self.readings, *repairs)
+
+    @property
+    def ways(self) -> tuple[Reading, ...]:
+        """The readings; where there are further questions, one for each way to answer all of them."""
+        if not self.further:
+            return self.readings
+        return tuple(map(Reading.joined, product(*(q.answers for q in (self, *self.further)))))
 
     def in_column(self, column: str) -> InputError:
         """Return the same error with the name of the column."""

@@ -441,9 +441,8 @@ def _kept(columns: dict[str, FloatArray], rows: _Answered) -> tuple[list[str], B
     kept = [name for name, has in known.items() if has.mean() >= LEAST_SHARE]
     for name in known:
         if name not in kept and (has := int(known[name].sum())):
-            rows.say(
-                f"'{name}' is left out: only {has:,} of {counted(known[name].size, 'question')} have it"
-            )
+            of = counted(known[name].size, "question")
+            rows.say(f"'{name}' is left out: only {has:,} of {of} have it")
     return kept, np.logical_and.reduce([known[name] for name in kept])
 
 

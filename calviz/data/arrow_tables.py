@@ -81,10 +81,7 @@ class TypedTable(Table):
     @property
     def types(self) -> Mapping[str, Any]:
         """The field of each column by name; see `Table.types`."""
-        return {
-            column.name: column.with_nullable(column.name in self.with_nulls)
-            for column in self.schema
-        }
+        return {c.name: c.with_nullable(c.name in self.with_nulls) for c in self.schema}
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested columns; see `Table.fetch`."""
@@ -286,11 +283,8 @@ def _fill_lists(out: FloatArray, chunk: Any, name: str, first_row: int) -> None:
     wrong = present & (lengths != k)
     if wrong.any():
         row = int(wrong.argmax())
-        raise InputError(
-            f"holds {int(lengths[row])} values, but other rows hold {k}",
-            row=first_row + row + 1,
-            column=name,
-        )
+        what = f"holds {int(lengths[row])} values, but other rows hold {k}"
+        raise InputError(what, row=first_row + row + 1, column=name)
     flat = numbers(pa.chunked_array([chunk.flatten()]), out.dtype)
     if present.all():
         out[:] = flat.reshape(-1, k)
@@ -595,9 +589,7 @@ def open_arrow(source: Source) -> Table:
         if not rows:
             raise no_rows()
         heads = _ArrowHeads(source, schema, packed=unpacked > 0)
-        columns = [
-            describe(field.name, field.type, partial(heads.of, j)) for j, field in enumerate(schema)
-        ]
+        columns = [describe(f.name, f.type, partial(heads.of, j)) for j, f in enumerate(schema)]
     return ArrowTable(
         format="Arrow",
         columns=tuple(columns),

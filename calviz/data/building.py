@@ -149,10 +149,8 @@ class _Builder:
         if len(names) != first.width:
             names = tuple(str(j) for j in range(first.width))
         shown = layout.one_hot or (layout.label or "",) * first.width
-        decoded = [
-            labels.from_one_hot(block[:, [j]], (shown[j],), self.table.line)
-            for j in range(first.width)
-        ]
+        by_label = zip(np.hsplit(block, first.width), shown, strict=True)
+        decoded = [labels.from_one_hot(one, (name,), self.table.line) for one, name in by_label]
         self._check_lengths(fetched, len(block), shown[0])
         keep = self._rows_to_keep([scores], np.any(np.array(decoded) < 0, axis=0, keepdims=False))
         columns = self._columns(fetched)
@@ -458,17 +456,13 @@ class _Builder:
                 "there are no rows left: every row has a missing value",
                 remedy="save at least one complete row",
             )
-        of = f"of {missing.size:,} rows with"
-        if missing.any():
-            self._note_repair(
-                f"drop-missing: {int(missing.sum()):,} {of} missing values were left out"
-            )
-        if odd.any():
-            first = np.flatnonzero(odd)[:NAMED].tolist()
-            where = join_places([place(row, self.table.line) for row in first], int(odd.sum()))
-            self._note_repair(
-                f"drop-outside: {int(odd.sum()):,} {of} values not in 0 to {most} were left out: {where}"
-            )
+        drops = (("drop-missing", missing, "missing values"), ("drop-outside", odd, f"values not in 0 to {most}"))  # fmt: skip
+        for key, rows, what in ((key, np.flatnonzero(mask), what) for key, mask, what in drops):
+            if rows.size:
+                at = [place(row, self.table.line) for row in rows[:NAMED].tolist()]
+                of = f"{rows.size:,} of {keep.size:,} rows with {what}"
+                where = join_places(at, rows.size)
+                self._note_repair(f"{key}: {of} were left out: {where}")
         self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd)
         return keep
 
@@ -512,9 +506,7 @@ class _Builder:
         scores = ScoreColumns((layout.score,), (), "probabilities", 1)
         if layout.log:
             score = np.exp(score)
-            text = (
-                f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
-            )
+            text = f"'{short(layout.score)}' holds logarithms: confidences are their exponentials"
             self.notices.append(Notice.CONVERTED.finding("info", text))
         elif "percent" not in self.options.repair and roles.are_percentages(score):
             score = score / 100
@@ -542,13 +534,19 @@ class _Builder:
         names: tuple[str, ...] = ()
         missing = np.zeros(len(fetched.scores[0]), dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
-            truth, predicted, names, joined = joint_classes(
+            truth, predicted, names, told = joint_classes(
                 fetched.columns[self.layout.label],
                 fetched.columns[layout.predicted],
                 self.options.class_names or self.table.class_names,
+                joins := "join-spellings" in self.options.repair,
             )
             missing |= (truth < 0) | (predicted < 0)
-            self.notices += joined
+            for finding in told:
+                if joins:
+                    self._note_repair(f"join-spellings: {finding.message}")
+                elif finding.severity == "warning":
+                    self.offered.append(REPAIRS["join-spellings"])
+            self.notices += [] if joins else told
         if layout.correct is not None:
             values = one_dimensional(fetched.columns[layout.correct])
             decoded = labels.decode(values, 2, name=layout.correct, line=self.table.line)
@@ -579,9 +577,7 @@ class _Builder:
         column = self.layout.weight
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
-            models = {
-                name: in_column(column, partial(repeated, m), counts) for name, m in models.items()
-            }
+            models = {n: in_column(column, partial(repeated, m), counts) for n, m in models.items()}
         first = next(iter(models.values()))
         if (counting := first.rows_that_count) is not None:
             verb = "has" if first.n - counting.size == 1 else "have"

@@ -112,9 +112,7 @@ NO_EVENT = ("0", "false", "no", "neg", "negative")
 #: Words before an event that turn it into its opposite, and words for outcomes without an event.
 NEGATIONS = frozenset(("no", "non", "not", "without"))
 #: Words that stand before the number of a class.
-BEFORE_NUMBERS = frozenset(
-    ("class", "y", "p", "prob", "proba", "probability", "label", "target", "is")
-)
+BEFORE_NUMBERS = frozenset("class y p prob proba probability label target is".split())
 NO_EVENT_WORDS = frozenset((
     "survival", "survive", "survived", "surviving", "alive", "stay", "retention", "retained", "healthy", "benign", "good",
     "nonevent", "noevent", "repaid", "repay", "repayment", "approval", "approved", "paid", "legit", "legitimate", "safe", "normal", "ham", "negative", "control", "minus", "free",
@@ -397,9 +395,7 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
         alike = {key for key, count in Counter(spellings).items() if count > 1}
         names = {k: c for k, c in zip(spellings, columns, strict=True) if k not in alike}
         for words in _spellings(levels):
-            spelled = {
-                spell(word): (word, level) for word, level in zip(words, levels, strict=True)
-            }
+            spelled = {spell(pair[0]): pair for pair in zip(words, levels, strict=True)}
             if len(spelled) == len(levels) and "" not in spelled:
                 found = sorted(_around(spelled, names), key=lambda a: len(a[0] + a[1]))
                 for around in found[:_MOST_BLOCKS]:

@@ -308,24 +308,23 @@ class ProblemCells:
     bad_count: int = 0
     empty: set[tuple[int, str]] = field(default_factory=set)
 
-    def raise_bad(self, line: Callable[[int], int | None]) -> None:
-        """Raise InputError if any cells are not numbers."""
-        if not self.bad:
-            return
+    def bad_cells(self, line: Callable[[int], int | None], few: bool) -> InputError:
+        """Return the error about cells that are not numbers; the rows of a few can be left out."""
         cells = sorted(self.bad, key=lambda cell: cell[0])
         places = [
             f"{place(row, line)} '{short(column)}' = '{short(text)}'"
             for row, column, text in cells[:NAMED]
         ]
         row, column, _ = cells[0]
-        raise InputError(
+        return InputError(
             f"{join_places(places, self.bad_count)} "
             f"{'is not a number' if self.bad_count == 1 else 'are not numbers'}",
             row=row + 1,
             line=line(row),
             column=column,
             placed=True,
-            remedy="correct the cells, or leave them empty and ask to drop the rows",
+            remedy=f"correct the cells{', or ask to leave out the rows' * few}",
+            repairs=(REPAIRS["drop-missing"],) * few,
         )
 
 

@@ -255,10 +255,9 @@ def _roles(
     ways = []
     for reading in readings:
         with suppress(CalvizError):
-            chosen = replace(options, **reading.options)
-            ways.append(
-                (*_named(table, recognition.recognise(table, chosen), chosen), reading.options)
-            )
+            chosen = options.answered(reading)
+            found = recognition.recognise(table, chosen)
+            ways.append((*_named(table, found, chosen), reading.options))
     if not ways:
         guess = _guessed(TableView(table, options))
         return *_named(table, guess, options), frozenset(), None

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
@@ -36,6 +36,7 @@ from calviz.core.errors import (
     Finding,
     InputError,
     OptionError,
+    Reading,
     Repair,
     Severity,
     check_expansion,
@@ -61,6 +62,7 @@ REPAIRS: Mapping[str, Repair] = {
         Repair("drop-outside", "leave out the few rows with values outside the range"),
         Repair("drop-ragged", "leave out the lines with another number of cells"),
         Repair("drop-headers", "leave out the lines that repeat the header"),
+        Repair("join-spellings", "read class names that differ by case and spaces only as one"),
         Repair("percent", "divide the values by 100"),
         Repair("softmax", "read the values as logits and take their softmax"),
         Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid"),
@@ -189,6 +191,11 @@ class ReadingOptions:
         """What the scores are, if they are not the confidence of the prediction."""
         return None if self.kind == "confidence" else self.kind
 
+    def answered(self, answer: Reading) -> Self:
+        """Return the options with those of an answer; repairs are added to those that were made."""
+        repairs = dict.fromkeys((*self.repair, *answer.options.get("repair", ())))
+        return replace(self, **{**answer.options, "repair": tuple(repairs)})
+
 
 def options_of(options: Mapping[str, Any]) -> ReadingOptions:
     """Make reading options from keyword arguments; raise OptionError for an unknown one."""
@@ -234,10 +241,7 @@ class Notice(Enum):
         "DATA012",
         "How logs of language models are read, and columns that may be clusters or weights",
     )
-    UNUSED_VALUES = (
-        "DATA013",
-        "Labels without predictions, and columns that cannot be used as times",
-    )
+    UNUSED_VALUES = ("DATA013", "Labels without predictions; columns that cannot be used as times")
     WEIGHT_ZERO = "DATA014", "Rows of weight 0, which neither fit nor judge"
     LEFT_OUT = "DATA015", "Columns and arrays that are left out"
     MODELS = "DATA016", "A column that names the model of each row"
@@ -576,7 +580,7 @@ class Column:
     fields : tuple of str
         The names of these elements, if the file names them.
     note : str
-        Why a column of type "other" cannot be used ("it holds lists of string").
+        Why a column of type "other" cannot be used ("it holds lists of string"); "in percent" for numbers that are written so.
     odd : mapping of int to str
         The first rows that hold something else than a number in a column of numbers, and what.
     """
@@ -699,10 +703,8 @@ def check_distinct(names: Sequence[str]) -> None:
     """Raise InputError if two columns have the same name."""
     if len({*names}) < len(names):
         repeated = next(name for name, times in Counter(names).items() if times > 1)
-        raise InputError(
-            f"there are two columns called '{repeated[:80]}'",
-            remedy="give each column a name of its own",
-        )
+        what = f"there are two columns called '{repeated[:80]}'"
+        raise InputError(what, remedy="give each column a name of its own")
 
 
 @dataclass(eq=False)
@@ -773,9 +775,9 @@ class Table(ABC):
         """The 1-based line of 0-based data row `row`, for text files."""
         return None
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a missing number is an empty cell (rather than a written NaN)."""
-        return False
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number, once fetched: it is "empty", "NaN", or a quoted text."""
+        return "NaN"
 
 
 # ---- Formats

@@ -127,10 +127,8 @@ def _check_order(a: Any, b: Any) -> None:
 
 def _scores(y_prob: Any) -> FloatArray:
     if y_prob is None:
-        raise InputError(
-            "no probabilities were given",
-            remedy="give what predict_proba returns beside the labels",
-        )
+        remedy = "give what predict_proba returns beside the labels"
+        raise InputError("no probabilities were given", remedy=remedy)
     y_prob = y_prob.toarray() if hasattr(y_prob, "toarray") else y_prob  # a sparse one
     try:
         scores = np.asarray(y_prob.filled(np.nan) if np.ma.is_masked(y_prob) else y_prob)

@@ -71,9 +71,9 @@ class JoinedTable(Table):
         """Line number of a row in the file of predictions."""
         return self.base.line(row)
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a missing number is an empty cell in the file of predictions."""
-        return name not in self.joined and self.base.is_empty(row, name)
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number; see `Table.missing_as`."""
+        return "NaN" if name in self.joined else self.base.missing_as(row, name)
 
 
 def join(
@@ -196,10 +196,8 @@ def _label(truth: Table, on: str) -> str:
     others = [c.name for c in truth.columns if c.name != on and c.type != "other"]
     if len(others) == 1:
         return others[0]
-    raise InputError(
-        f"there is no column called 'label'; {known_columns(truth.names)}",
-        remedy="say which one is the label",
-    )
+    what = f"there is no column called 'label'; {known_columns(truth.names)}"
+    raise InputError(what, remedy="say which one is the label")
 
 
 def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
@@ -227,13 +225,9 @@ def _aligned(
     """Align the values with the rows of the predictions; the value is missing where `rows` is negative."""
     missing = rows < 0
     if isinstance(values, Factor):
-        levels = (
-            (*values.levels, MISSING)
-            if missing.any() and MISSING not in values.levels
-            else values.levels
-        )
-        codes = values.codes[np.where(missing, 0, rows)].copy()
+        levels, codes = values.levels, values.codes[np.where(missing, 0, rows)].copy()
         if missing.any():
+            levels = levels if MISSING in levels else (*levels, MISSING)
             codes[missing] = levels.index(MISSING)
         return Factor(codes, levels)
     if not missing.any():
@@ -247,9 +241,8 @@ def _aligned(
 
 def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
     if isinstance(values, Factor):
-        return Column(
-            column.name, "text", Factor(values.codes[:SAMPLE_ROWS], values.levels).values()
-        )
+        first = Factor(values.codes[:SAMPLE_ROWS], values.levels)
+        return Column(column.name, "text", first.values())
     return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))
 
 

@@ -34,6 +34,8 @@ MOST_FEATURES = 50
 MOST_LEVELS = 50
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
+#: Words for how sure a judge is of its verdict.
+_SURE = frozenset(("confidence", "conf", "certainty"))
 #: The usual highest grades.
 HIGHEST = (5, 10, 100)
 #: Words that stand for 1 beside a column of numbers, or of other words.
@@ -72,12 +74,8 @@ class JudgeColumns:
     @property
     def grades(self) -> str:
         """What the grades were chosen to mean; "" if there are none."""
-        read = (
-            f"'{short(c.name)}' is read so: {c.grades}"
-            for c in (self.judge, self.human)
-            if c.grades
-        )
-        return ", and ".join(read)
+        graded = [c for c in (self.judge, self.human) if c.grades]
+        return ", and ".join(f"'{short(c.name)}' is read so: {c.grades}" for c in graded)
 
     def aligned(self) -> tuple[FloatArray, FloatArray, str]:
         """Return both columns, and the word that both have for 1.
@@ -289,6 +287,12 @@ def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Lo
     if np.isin(score[at], (0, 1)).all():
         answers = f"'{short(judge)}' answers yes or no: as probabilities these are 0 and 1; the tab Judge, and calviz judge, say what they are worth"
         notes[answers] = Notice.SCORE_COLUMNS
+        sure = next((n for n in numbers if {*column_names.words(n)} & _SURE), None)
+        if sure is not None:
+            options = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
+            options |= {"label": human} | ({} if at.all() else {"repair": ("drop-missing",)})
+            way = Reading("", options).in_shell()
+            notes[f"'{short(sure)}' is not used here: calviz audit FILE {way} measures it"] = Notice.SCORE_COLUMNS  # fmt: skip
     return Loaded(
         file=name,
         models={name: data},

@@ -232,11 +232,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         stops = f" ({', '.join(near[:3])})" if near else ""
         # Beside one row, the app shows a guess.
         one = len(table[first.columns[0]].head) == 1
-        none = (
-            "a single row does not say which column is the label"
-            if one
-            else "there is no label column"
-        )
+        none = "one row does not say which is the label" if one else "there is no label column"
         raise InputError(
             f"{none}: {what}, but nothing to compare them with{stops}",
             remedy="add a column 'label' with the true class",
@@ -576,9 +572,7 @@ class _Matching:
         hits = [np.array(self.label.keys == number, dtype=bool) for number in order]
         if len(order) > _MOST_CLASSES or min(hit.sum() for hit in hits) < 5:
             return order
-        z = np.array(
-            [[roles.follows(c.head.astype(float), hit) for hit in hits] for c in self.columns]
-        )
+        z = np.array([[roles.follows(c.head.astype(float), h) for h in hits] for c in self.columns])
         _, best = linear_sum_assignment(-z)
         gain = float((z[range(len(order)), best] - z.diagonal()).sum())
         return [order[j] for j in best] if gain > 2 * CLEAR else order

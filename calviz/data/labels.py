@@ -96,9 +96,8 @@ def decode(
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
-    decoder.look_at(
-        Factor.of(values), class_labels or ((*class_names, *columns) if is_text else ())
-    )
+    named = class_labels or ((*class_names, *columns) if is_text else ())
+    decoder.look_at(Factor.of(values), named)
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
@@ -367,12 +366,15 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
 
 
 def joint_classes(
-    truth: npt.NDArray[Any] | Factor, predicted: npt.NDArray[Any] | Factor, names: tuple[str, ...]
+    truth: npt.NDArray[Any] | Factor,
+    predicted: npt.NDArray[Any] | Factor,
+    names: tuple[str, ...],
+    joins: bool,
 ) -> tuple[IntArray, IntArray, tuple[str, ...], list[Finding]]:
     """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either.
 
     True labels that differ from what is predicted by case and spaces only are that class, unless the predictions have several such
-    spellings; a notice names these.
+    spellings, of which the most frequent one is the class if it `joins` them; a notice names these.
     """
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
@@ -388,8 +390,10 @@ def joint_classes(
             place_of = {number: j for j, number in enumerate(order)}
             index = {level: place_of[number or 0] for level, number in numbers.items()}
         else:
-            usual = {level.strip().casefold(): level for level in two.levels if level}
-            if len(usual) < sum(map(bool, two.levels)):
+            counts = np.bincount(two.codes, minlength=len(two.levels))
+            by_count = [two.levels[j] for j in np.argsort(counts, kind="stable")]
+            usual = {level.strip().casefold(): level for level in by_count if level}
+            if len(usual) < sum(map(bool, two.levels)) and not joins:
                 apart = f"names that differ by case only are different classes here, such as '{short(min(levels))}'"
                 told.append(Notice.LABEL_VALUES.finding("warning", apart))
                 usual = {}

@@ -82,12 +82,8 @@ def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
     for index, level in enumerate(levels):
         if not any(reads_all(read, [level]) for read in date_readers()):
             row = int(np.argmax(factor.codes == index))
-            return InputError(
-                f"'{short(level)}' cannot be read as a date",
-                row=row + 1,
-                column=name,
-                remedy=_REMEDY,
-            )
+            what = f"'{short(level)}' cannot be read as a date"
+            return InputError(what, row=row + 1, column=name, remedy=_REMEDY)
     first = [read for read in date_readers() if reads_all(read, levels[:1])]
     others = [level for level in levels if not any(reads_all(read, [level]) for read in first)]
     other = others[0] if others else levels[-1]
@@ -387,9 +383,7 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
                 "intervals and p-values take it into account"
             )
             if usual in column_names.IDS:  # of rows, such as answers, not of sites
-                text += (
-                    "; if they are of several models, say which column names these (--model-column)"
-                )
+                text += "; if of several models, say which column names these (--model-column)"
             yield Notice.LOGS_AND_HINTS.finding("info", text)
         elif options.weight_column is None and usual in column_names.WEIGHTS and column.numeric:
             yield Notice.LOGS_AND_HINTS.finding(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import MAX_COLUMNS, MAX_ROWS, InputError, check_expansion
 from calviz.data import arrow_tables
-from calviz.data.format import SAMPLE_ROWS, Source, Table, no_rows
+from calviz.data.format import SAMPLE_ROWS, Source, Table, check_distinct, no_rows
 
 # ---- The footer
 #
@@ -219,15 +218,10 @@ def open_parquet(source: Source) -> Table:
         if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
             raise InputError("the file is damaged: its numbers of rows disagree")
         check_expansion("the file", _declared(source, meta, schema), source.size)
-        names = Counter(schema.names)
-        if len(names) < len(schema.names):
-            doubled = names.most_common(1)[0][0]
-            raise InputError(f"there are two columns called '{doubled[:80]}'")
+        check_distinct(schema.names)
         heads = _ParquetHeads(source, meta, schema)
-        columns = [
-            arrow_tables.describe(field.name, field.type, partial(heads.of, field.name))
-            for field in schema
-        ]
+        describe = arrow_tables.describe
+        columns = [describe(f.name, f.type, partial(heads.of, f.name)) for f in schema]
     return ParquetTable(
         format="Parquet",
         columns=tuple(columns),

@@ -191,9 +191,7 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
     rows = np.flatnonzero(questions.counts == int(choice))
     if not rows.size:
         numbers = ", ".join(f"{k}" for k in questions.numbers[:10])
-        raise OptionError(
-            f"no question has {choice} choices; the numbers of choices are {numbers}."
-        )
+        raise OptionError(f"no question has {choice} choices; the numbers are {numbers}.")
     left_out = len(questions.counts) - rows.size
     if left_out:
         text = f"{left_out:,} of {len(questions.counts):,} questions do not have {choice} choices and are left out"
@@ -240,11 +238,8 @@ def _choice_rows(questions: Questions, tool: str, notices: Sequence[Finding], na
     rows = np.repeat(np.arange(len(counts)), counts)
     place = np.arange(p.size) - questions.starts[:-1][rows]
     others = questions.others
-    ids = (
-        others.column("id").to_pylist()
-        if "id" in others.column_names
-        else range(1, len(counts) + 1)
-    )
+    numbered = range(1, len(counts) + 1)
+    ids = others.column("id").to_pylist() if "id" in others.column_names else numbered
     question_ids = np.array([str(one) for one in ids], dtype=object)[rows]
     clusters = question_ids
     if QUESTION in others.column_names and isinstance(ids, list):
@@ -536,9 +531,7 @@ def _sampled(
 
 def _log_rows(data: Any, tool: str, notices: Sequence[Finding], **more: Any) -> Table:
     cluster = QUESTION if QUESTION in data.column_names else None
-    return arrow_rows(
-        data, "the log has", format=tool, notices=list(notices), cluster=cluster, **more
-    )
+    return arrow_rows(data, "the log has", format=tool, notices=[*notices], cluster=cluster, **more)
 
 
 def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Questions:

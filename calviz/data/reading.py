@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import (
     MAX_ARRAYS,
+    CalvizError,
     Finding,
     InputError,
     OptionError,
@@ -99,11 +101,8 @@ class Logs:
         MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
         opened = ((_opened(file, options), file) for file in files)
         sources = [(source, file) for source, file in opened if source is not None]
-        return cls(
-            name or path.resolve().name,
-            [source for source, _ in sources],
-            [file.parent.name for _, file in sources],
-        )
+        opened_from = [file.parent.name for _, file in sources]
+        return cls(name or path.resolve().name, [source for source, _ in sources], opened_from)
 
     @classmethod
     def of_files(cls, files: Together, name: str | None, options: ReadingOptions) -> Self:
@@ -175,9 +174,7 @@ def _of_model(answer: Answer, folder: str) -> Answer:
     if "model" in answer.columns:
         return answer
     model = shortened(folder)
-    return replace(
-        answer, id=f"{model}/{answer.id}", columns={"model": model} | dict(answer.columns)
-    )
+    return replace(answer, id=f"{model}/{answer.id}", columns={"model": model, **answer.columns})
 
 
 def are_logs(files: Together) -> bool:
@@ -282,10 +279,8 @@ def read_profile(source: str | os.PathLike[str]) -> Profile:
             table = format_of(opened).open(opened)
             text = facts_in(table)
             if text is None:
-                raise InputError(
-                    "this is not a profile",
-                    remedy="make one from it: calviz profile FILE --out NAME.parquet",
-                )
+                remedy = "make one from it: calviz profile FILE --out NAME.parquet"
+                raise InputError("this is not a profile", remedy=remedy)
             return profile_in(table, text)
         except InputError as error:
             raise error.in_file(opened.name) from None
@@ -378,7 +373,43 @@ def read(
         if isinstance(source, tuple):
             return _read_logs(Logs.of_files(source, name, options), options)
         with Source(source, name, options) as opened:
-            return _read(opened, options, labels)
+            try:
+                return _read(opened, options, labels)
+            except InputError as error:
+                asks = labels is None and opened.size <= _MOST_READ_ON
+                if not asks or not isinstance(source, str | os.PathLike | bytes):
+                    raise
+                further = _asked_next(error, partial(Source, source, name), options, ())
+                raise (error.but(further=further) if further else error) from error.__cause__
+
+
+#: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
+_MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
+
+
+def _asked_next(
+    error: InputError,
+    source: Callable[[ReadingOptions], Source],
+    options: ReadingOptions,
+    before: tuple[str, ...],
+) -> list[InputError]:
+    """Return what a file asks after a question, as far as it is the same whichever answer this gets."""
+    answers, before = error.answers, (*before, error.what)
+    if len(answers) > _MOST_ANSWERS or len(before) > _MOST_FURTHER:
+        return []
+    each: list[list[InputError]] = []
+    for answered in map(options.answered, answers):
+        each.append([])
+        try:
+            with source(answered) as opened:
+                _read(opened, answered, None)
+        except InputError as further:
+            if further.answers and further.what not in before:
+                each[-1] = [further, *_asked_next(further, source, answered, before)]
+        except CalvizError:
+            return []
+    of_all = [[(q.what, q.answers) for q in one] for one in each]
+    return [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
 
 
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
@@ -551,9 +582,7 @@ def load(
         As in `read`; also if the file holds several models and none was chosen.
     """
     if on is not None and labels is None:
-        raise OptionError(
-            "'on' names the identifier of two files: give the file with the labels too."
-        )
+        raise OptionError("'on' names the identifier of two files: give the file of labels too.")
     other = None if labels is None else LabelFile(labels, on)
     try:
         return one_model(read(path, options=options_of(options), labels=other), model)

@@ -204,9 +204,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
     if options.sheet is not None and not table.format.startswith("Excel"):
         raise OptionError(f"the {table.holder} has no sheets; leave out the sheet.")
-    of_rows = [
-        pair for pair in single if pair[0] in ("cluster column", "weight column", "time column")
-    ]
+    of_rows = [pair for pair in single if pair[0].startswith(("cluster", "weight", "time"))]
     others = [("label", options.label), *scores]
     for what, name in of_rows:
         for other, its_name in others:
@@ -286,9 +284,7 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     spelled = {class_key(text): text for text in texts}
     if score.class_names and class_key(score.class_names[0]) in spelled:
         return score
-    named = [
-        text for text in texts if whole(text) is None and {*column_names.words(text)} <= {*words}
-    ]
+    named = [t for t in texts if whole(t) is None and {*column_names.words(t)} <= {*words}]
     if not named and not name.startswith("1-"):
         known = column_names.SCORE_WORDS | column_names.BEFORE_NUMBERS | truth.words
         left = {*_PARTS.findall(name.lower())} - known

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from calviz.core.errors import Finding, InputError, Severity
+from calviz.core.errors import Finding, InputError, Reading, Severity
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
 from calviz.data.column_names import class_key, is_of_first_class
@@ -485,28 +485,27 @@ class Problem:
         for row, column in places:
             at, name = self.original(row), self._name(column)
             value = self.array[row, column]
-            if np.isinf(value):
-                state = "is infinite"
-            else:
-                state = "is empty" if self.table.is_empty(at, name) else "is NaN"
-            shown.append(f"{place(at, self.table.line)} '{short(name)}' {state}")
+            state = "infinite" if np.isinf(value) else self.table.missing_as(at, name)
+            shown.append(f"{place(at, self.table.line)} '{short(name)}' is {state}")
         row, column = places[0]
-        what = "missing values" if nan_rows == rows else "values that are not finite"
+        texts = any(state.endswith("'") for state in shown)
+        what = "cells that cannot be read" if texts else "missing values"
+        drops = nan_rows == rows and not (texts and rows > _FEW * len(self.array))
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
         more = rows - len({r for r, _ in places})
         listing = ", ".join(shown) + (", …" if more > 0 else "")
         return InputError(
-            f"{what}: {listing} ({counted})",
+            f"{what if nan_rows == rows else 'values that are not finite'}: {listing} ({counted})",
             row=self.original(row) + 1,
             line=self.table.line(self.original(row)),
             column=self._name(column),
             placed=True,
             remedy=(
-                "fill them in, or ask to leave out the rows"
-                if nan_rows == rows
+                f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"
+                if drops
                 else "correct the values"
             ),
-            repairs=(REPAIRS["drop-missing"],) if nan_rows == rows else (),
+            repairs=(REPAIRS["drop-missing"],) * drops,
         )
 
     def _not_probabilities(self) -> InputError | None:
@@ -528,13 +527,15 @@ class Problem:
         if low < -1e-6:
             row, column = (int(v) for v in np.unravel_index(self.array.argmin(), self.array.shape))
             few = are_few(outside(self.array, 1))
+            may_be = not self._in_percent()
+            ways = ["ask to leave out such rows"] * few
+            ways += ["declare them as logits if that is what they are"] * may_be
             return self._refused(
                 f"values from {low:.4g} to {high:.4g} are not probabilities "
                 f"({place(self.original(row), self.table.line)} '{short(self._name(column))}' is "
                 f"{low:.4g})",
-                f"{'ask to leave out such rows, or ' * few}declare them as logits if that is what they are",
-                *(["drop-outside"] * few),
-                "softmax",
+                ", or ".join(ways) or "correct them",
+                *(["drop-outside"] * few + ["softmax"] * may_be),
             )
         if not count:
             return None
@@ -553,6 +554,10 @@ class Problem:
             *("renormalise", "softmax")[: 1 + (high > 1)],
         )
 
+    def _in_percent(self) -> bool:
+        """Whether the scores are written in percent, as logits are not."""
+        return any(self.table[name].note for name in self.scores.columns if name in self.table)
+
     def _one_column(self, low: float, high: float) -> InputError:
         name, column = short(self.scores.columns[0]), self.array[:, 0]
         most = next((m for m in (1, 100) if are_few(outside(self.array, m))), 1)
@@ -560,14 +565,16 @@ class Problem:
         count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
         first = f"(first: {place(self.original(row), self.table.line)})"
         lies = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1]"
-        percent = low >= 0 and 1.5 < high <= 100
+        in_percent = self._in_percent()
+        percent = low >= 0 and 1.5 < high <= 100 and not in_percent
         largest = float(column[~odd].max(initial=0))
         if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):
             few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most} {first}"
             look, remedy, repairs = "probabilities", "leave out such rows", ["drop-outside"]
+            readings = []
             if most == 100:
-                look, remedy = "percentages", f"divide by 100 and {remedy}"
-                repairs.insert(0, "percent")
+                look, remedy, repairs = "percentages", f"divide by 100 and {remedy}", []
+                readings = [Reading(remedy, {"repair": ("percent", "drop-outside")})]
             elif percent:
                 remedy = f"{remedy}, or divide all by 100"
                 repairs.append("percent")
@@ -575,8 +582,8 @@ class Problem:
                 f"{lies}: {few}, the others look like {look}",
                 f"correct {'it' if count == 1 else 'them'}, or ask to {remedy}",
                 *repairs,
-                *(["sigmoid"] * (low < 0 or len(odd) < FEWEST_ROWS)),
-            ).but(row=self.original(row) + 1)
+                *(["sigmoid"] * (not in_percent and (low < 0 or len(odd) < FEWEST_ROWS))),
+            ).but(row=self.original(row) + 1, readings=readings)
         what = f"{lies} {first}"
         if percent:
             look, remedy = "percentages", "ask to divide them by 100"

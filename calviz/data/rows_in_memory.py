@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data.column_names import IDS, LABELS, PREDICTED, plain
+from calviz.data.column_names import IDS, LABELS, PREDICTED, is_score_name, plain
 from calviz.data.format import (
     MISSING_WORDS,
     SAMPLE_ROWS,
@@ -78,15 +78,15 @@ class ArrowRows(Table):
             return None
         return int(self.lines[row])
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a value is absent rather than a written NaN."""
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number; see `Table.missing_as`."""
         outer, _, inner = name.partition("[")
         if outer not in self:
-            return False
+            return "NaN"
         value = self.data.column(outer)[row].as_py()
         if isinstance(value, dict):
             value = value.get(inner.removesuffix("]"))
-        return value is None
+        return "empty" if value is None else "NaN"
 
 
 def arrow_rows(data: Any, what: str, **more: Any) -> ArrowRows:
@@ -315,16 +315,15 @@ class _Cell:
         return f"'{short(name)}' holds text such as '{short(self.example)}', read as {self.width} numbers per row"
 
     def array(self, factor: Factor, name: str, line: Callable[[int], int | None]) -> FloatArray:
-        """Numbers of all rows, shape (n, width); missing cells are nan."""
+        """Numbers of all rows, shape (n, width); missing cells, and those that are no percentage, are nan."""
         levels: FloatArray = np.full((len(factor.levels), self.width), np.nan)
         for j, text in enumerate(factor.levels):
-            if text.strip() in MISSING_WORDS:
-                continue
             numbers = self.read(text)
+            if numbers is None and (self.read is percentage or text.strip() in MISSING_WORDS):
+                continue
             if numbers is None or len(numbers) != self.width:
                 row = int((factor.codes == j).argmax())
-                kind = "a percentage" if self.read is percentage else f"{self.width} numbers"
-                what = f"is '{short(text)}', but other rows hold {kind} such as '{short(self.example)}'"
+                what = f"is '{short(text)}', but other rows hold {self.width} numbers such as '{short(self.example)}'"
                 raise InputError(what, row=row + 1, line=line(row), column=name)
             levels[j] = numbers
         out = allocate(len(factor), self.width, np.float64)
@@ -333,16 +332,19 @@ class _Cell:
 
 
 def _written(column: Column) -> _Cell | None:
-    """How the numbers of a column of text are written; None if it holds other text."""
+    """How the numbers of a column of text are written; None if it holds other text, but for a few cells among percentages."""
     if column.type != "text" or column.width is not None:
         return None
     cells = [text for text in column.head.tolist() if text.strip() not in MISSING_WORDS]
     if not cells:
         return None
-    for read in (percentage, vector):
-        first = read(cells[0])
-        if first and all(len(read(text) or ()) == len(first) for text in cells):
-            return _Cell(read, len(first), cells[0])
+    percentages = [text for text in cells if "%" in text and percentage(text)]
+    share = len(percentages) / len(cells)
+    if share >= (0.5 if is_score_name(column.name) else 0.9):
+        return _Cell(percentage, 1, percentages[0])
+    first = vector(cells[0])
+    if first and all(len(vector(text) or ()) == len(first) for text in cells):
+        return _Cell(vector, len(first), cells[0])
     return None
 
 
@@ -353,7 +355,10 @@ def _described(column: Column, cell: _Cell | None) -> Column:
         MAX_CLASSES.check(cell.width, f"'{short(column.name)}' holds {cell.width:,} values per row")
         return Column(column.name, "number", np.empty(0), width=cell.width)
     cells = [cell.read(text) or [np.nan] for text in column.head.tolist()]
-    return Column(column.name, "number", np.array([numbers[0] for numbers in cells]))
+    odd = {j: str(text) for j, text in enumerate(column.head) if np.isnan(cells[j][0])}
+    note = "in percent" if cell.read is percentage else ""
+    values = np.array([numbers[0] for numbers in cells])
+    return Column(column.name, "number", values, note=note, odd=odd)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -369,6 +374,7 @@ class WrittenCells(Table):
 
     base: Table
     written: Mapping[str, _Cell]
+    _texts: dict[str, Factor] = field(default_factory=dict)
 
     @property
     def types(self) -> Mapping[str, Any]:
@@ -407,15 +413,19 @@ class WrittenCells(Table):
         notice = Notice.CONVERTED.finding("info", cell.notice(name))
         if notice not in self.notices:
             self.notices.append(notice)
-        return cell.array(Factor.of(values), name, self.line)
+        self._texts[name] = Factor.of(values)
+        return cell.array(self._texts[name], name, self.line)
 
     def line(self, row: int) -> int | None:
         """Line of a row of the base."""
         return self.base.line(row)
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a missing number is an empty cell."""
-        return name in self.written or self.base.is_empty(row, name)
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number; see `Table.missing_as`."""
+        if (texts := self._texts.get(name)) is None:
+            return self.base.missing_as(row, name)
+        text = texts.levels[texts.codes[row]]
+        return "empty" if text.strip() in MISSING_WORDS else f"'{short(text)}'"
 
 
 def _one_dimensional(array: FloatArray) -> FloatArray:
@@ -556,9 +566,7 @@ class _Long:
         order = np.empty(n * k, dtype=np.intp)
         order[at] = np.arange(n * k)
         rows = order.reshape(n, k)
-        arrays = {
-            name: array[:, 0][rows] for name, array in zip(numbers, fetched.scores, strict=True)
-        }
+        arrays = {n: a[:, 0][rows] for n, a in zip(numbers, fetched.scores, strict=True)}
         scores = {name: array for name, array in arrays.items() if _are_probabilities(array)}
         label, used = self._label(columns, arrays, rows, classes)
         if not scores or label is None:

@@ -291,10 +291,8 @@ def checked_folder(text: str) -> Path:
     """Return the folder that the user named; raise InputError if it does not exist."""
     folder = Path(text.strip()).expanduser()
     if not text.strip() or not folder.is_dir():
-        raise InputError(
-            f"there is no folder '{shortened(text)}'",
-            remedy="give the folder that holds the pictures",
-        )
+        remedy = "give the folder that holds the pictures"
+        raise InputError(f"there is no folder '{shortened(text)}'", remedy=remedy)
     return folder.resolve()
 
 

@@ -20,7 +20,8 @@ from calviz.app.open_files import DIGEST_LENGTH, OpenFile, decode_options, encod
 from calviz.app.reading_panel import other_way_round
 from calviz.core.predictions import Predictions
 from calviz.core.profile import write_profile
-from calviz.data import ReadingOptions, first_rows, read
+from calviz.core.words import capitalised
+from calviz.data import REPAIRS, ReadingOptions, first_rows, read
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample
 from tests.app.pages import (
@@ -114,7 +115,7 @@ def test_relatives_are_refused_and_nothing_is_lost(session: Session, name: str) 
 def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> None:
     content, repair, _ = REPAIRED[name]
     session.refuses(name, content)
-    session.app.button(key=f"calviz.repair.{repair}").click().run()
+    press(session.app, capitalised(REPAIRS[repair].label))
     assert not session.app.error
     # Once, in the panel.
     assert text_of(session.app).count(f"Changed as asked: {repair}:") == 1
@@ -377,6 +378,10 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     app = quiet(open_page(f"data={key}&reading={options}", "data"))
     assert "label 'second'" in text_of(app)
     assert "second" in str(app.query_params["reading"])
+    # Sample data are named in the address, which would mean the file of the server otherwise.
+    sample = quiet(open_page("data=digits", "data"))
+    assert "Handwritten digits" in text_of(sample)
+    assert sample.query_params["data"] == "digits"
     # Another file's link does not change how this one is read.
     other = open_page(f"data=0123456789abcdef&reading={options}", "data")
     assert "label 'second'" not in text_of(other)
@@ -459,10 +464,28 @@ def test_a_role_that_is_chosen_reads_the_file_at_once():
     assert "Still to say:" not in text_of(app)
     rows = rows.replace(b"z", b"y")
     app = upload(open_page(page="data"), "mine.csv", rows)
-    press(app, next(b.label for b in app.button if b.label.endswith("is the label")))
-    # Which of two words is the event is asked next.
-    press(app, next(b.label for b in app.button if b.label.startswith("The probability")))
+    # Which of two words is the event is asked with it.
+    assert [plain(box.label) for box in app.checkbox] == ["'site' is the label"]
+    assert len(app.warning) == 2
+    event = next(r for r in app.radio if r.options[0].startswith("The probability"))
+    event.set_value(event.options[0]).run()
+    press(app, "Read it with these answers")
     assert "60 rows, 2 classes" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_all_that_a_file_asks_is_answered_with_one_button():
+    lines = [f"{j},{j}.5%,{'ab'[j % 3 < 1]}" for j in range(60)]
+    lines[7], lines[9], lines[11] = "7,7%,a,x", "9,130%,a", "11,11%,"
+    app = upload(open_page(page="data"), "mine.csv", "\n".join(["id,p,y", *lines]).encode())
+    assert len(app.warning) == 4
+    assert len(app.checkbox) == 3
+    event = next(r for r in app.radio if r.options[0].startswith("The probability"))
+    assert event.value is None
+    event.set_value(event.options[0]).run()
+    press(app, "Read it with these answers")
+    assert "57 rows, 2 classes" in text_of(quiet(app))
+    assert not app.warning
 
 
 @pytest.mark.slow

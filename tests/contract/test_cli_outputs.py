@@ -1,6 +1,7 @@
 """What commands write, and the profiles that they read."""
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -389,3 +390,34 @@ def test_map_and_snippet_do_what_the_fit_did(key, name, files, tmp_path):
     np.testing.assert_allclose(out, fitted, rtol=0, atol=1e-6)
     assert np.isfinite(out).all()
     np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--label", "wie", "--scores", "x 1", "--class-names", "schlecht,gut", "--group", "ort"),
+        ("--label", "wie", "--scores", "z", "--kind", "logits", "--class-names", "schlecht,gut"),
+        ("--label", "wie", "--models", "x 1,x 2", "--model", "2", "--class-names", "schlecht,gut"),
+        ("--correct-column", "stimmt", "--scores", "x 2", "--kind", "confidence", "--time", "tag"),
+    ],
+)
+def test_the_command_that_judges_recalibrated_files_runs_as_it_is_printed(tmp_path, options):
+    rng = np.random.default_rng(1)
+    p = rng.random(400)
+    for part in range(2):
+        hit = rng.random(400) < p
+        columns = {
+            "x 1": p,
+            "x 2": p**2,
+            "z": np.log(p / (1 - p)),
+            "ort": rng.choice(["n", "s"], 400),
+        }
+        columns |= {"wie": np.where(hit, "gut", "schlecht"), "other": rng.choice(["a", "b"], 400)}
+        columns |= {"stimmt": hit.astype(int), "tag": [f"2024-01-0{j % 9 + 1}" for j in range(400)]}
+        pl.DataFrame(columns).write_csv(tmp_path / f"part{part}.csv")
+    out = tmp_path.parent / f"{tmp_path.name} out"
+    how = ("--method", "isotonic", "--sample", 200, "--out", out)
+    said = run_successfully("recalibrate", tmp_path, *options, *how)
+    command = shlex.split(said.partition("calviz audit ")[2])
+    assert command[0] == str(out)
+    assert "600 rows" in run_successfully("audit", *command)

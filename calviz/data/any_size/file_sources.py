@@ -174,6 +174,17 @@ def no_panic() -> Iterator[None]:
         raise RuntimeError(match[1] if match else text) from None
 
 
+def frame_of(source: Any) -> Any:
+    """A data frame in the form that all of them share; raise InputError for something else."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(source)
+    except TypeError:
+        what = f"got {type(source).__name__}, expected a path, a list of paths or a data frame"
+        raise InputError(what) from None
+
+
 def scan(
     files: TableFiles,
     engine: str,

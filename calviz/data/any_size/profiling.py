@@ -128,13 +128,8 @@ def profile(
         If a source cannot be used; one sentence names the file, the number of rows, the first of them, and the rule.
     """
     reading = options_of(options)
-    settings: dict[str, Any] = {
-        "by": tuple(dict.fromkeys(by)),
-        "time": time,
-        "every": every,
-        "model": model,
-    }
-    settings |= {"true_class": true_class, "each_class": each_class}
+    settings: dict[str, Any] = {"by": tuple(dict.fromkeys(by)), "time": time, "every": every}
+    settings |= {"model": model, "true_class": true_class, "each_class": each_class}
     paths = source if isinstance(source, list | tuple) else [source]
     if all(isinstance(path, str | os.PathLike) for path in paths):
         files = file_sources.find(paths)
@@ -172,12 +167,7 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
 def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], name: str) -> Profile:
     if type(source).__module__.startswith("pyspark"):
         source, reading = _without_vectors(source, reading)
-    try:
-        frame = nw.from_native(source).lazy()
-    except TypeError:
-        raise InputError(
-            f"got {type(source).__name__}, expected a path, a list of paths or a data frame"
-        ) from None
+    frame = file_sources.frame_of(source).lazy()
     layout = file_sources.profile_layout(frame, reading, summed=True, **settings)
     frame = with_probabilities(frame, layout)
     sums = _summed(frame, layout, name)
@@ -423,9 +413,7 @@ class _Run:
         if not profiles:
             return None
         whole = merge(profiles)
-        return _with_skipped(
-            whole, [path.name for path, result in by_path.items() if result is None]
-        )
+        return _with_skipped(whole, [p.name for p, result in by_path.items() if result is None])
 
     def _refuse(self, part: TableFiles, layout: ProfileColumns, sums: _Summed) -> None:
         """Raise the error that says how many rows of a part cannot be used, and where the first of them is."""

@@ -224,22 +224,14 @@ class RowSource:
             numbers = layout.numbers
             frames = tuple((path.name, partial(opened, path, numbers)) for path in files.paths)
             return cls(name or files.name, layout, frames)
-        try:
-            frame = nw.from_native(source)
-        except TypeError:
-            raise InputError(
-                f"got {type(source).__name__}, expected a path, a list of paths or a data frame"
-            ) from None
+        frame = file_sources.frame_of(source)
         if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
             raise InputError(
                 "rows cannot be drawn from a Spark frame: all of them would pass through the driver",
                 remedy="write it as Parquet and name the folder",
             )
-        return cls(
-            name or "sample",
-            profile_layout(frame.lazy(), reading, model=model),
-            (("", lambda: source),),
-        )
+        layout = profile_layout(frame.lazy(), reading, model=model)
+        return cls(name or "sample", layout, (("", lambda: source),))
 
     def blocks(self, doing: str, *, check: bool = False) -> Iterator[SampledBlock]:
         """Yield all rows, block by block.

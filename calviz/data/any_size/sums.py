@@ -396,13 +396,8 @@ def _top_label(layout: ProfileColumns) -> _RowExpressions:
     true = of_true(wide)
     in_range = inside(top) & inside(lowest)
     sums_to_one = (total - 1).abs() <= ROW_SUM_TOLERANCE
-    faults = (
-        (label.is_null(), -1),
-        (~known, -2),
-        (missing(total), -3),
-        (~in_range, -4),
-        (~sums_to_one, -5),
-    )
+    wrong = (label.is_null(), ~known, missing(total), ~in_range, ~sums_to_one)
+    faults = tuple((fault, -code) for code, fault in enumerate(wrong, start=1))
     return _RowExpressions(
         top,
         best == index,

@@ -140,13 +140,9 @@ class BlockParser:
             frame.drop_in_place(frame.columns[-1])
         if self.numbers:
             self._note_missing(frame)
-        parsed = ParsedBlock(
-            numbers=frame.to_numpy() if self.numbers else np.empty((rows, 0)),
-            texts=texts,
-            rows=rows,
-        )
+        numbers = frame.to_numpy() if self.numbers else np.empty((rows, 0))
         self.cells.rows += rows
-        return parsed
+        return ParsedBlock(numbers, texts, rows)
 
     def _name(self, j: int) -> str:
         return f"f{j}" if j in self._floats else f"t{j}"
@@ -241,9 +237,8 @@ class BlockParser:
         dialect, k = self.dialect, len(self.dialect.names)
         rows, ragged = [], []
         lines = io.StringIO(block.decode(errors="replace"), newline="")
-        reader = csv.reader(
-            lines, delimiter=dialect.separator, skipinitialspace=dialect.separator == " "
-        )
+        cut = dialect.separator
+        reader = csv.reader(lines, delimiter=cut, skipinitialspace=cut == " ")
         for record in reader:
             if not record or (len(record) == 1 and not record[0].strip() and k > 1):
                 continue
@@ -325,18 +320,24 @@ class CsvTable(Table):
         places = [[place[j] for j in group] for group in blocks]
         texts = sorted({index[c] for c in columns})
         dtype = self._float_type(len(numbers))
-        skips = "drop-ragged" in self.source.options.repair
+        repairs = self.source.options.repair
+        skips, drops = "drop-ragged" in repairs, "drop-missing" in repairs
         parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read, skips)
         arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
         self._rows_of_block = []
         self._cells = parser.cells
-        for parsed in self._parsed(parser):
+        for parsed in self._parsed(parser, drops):
             for array, at in zip(arrays, places, strict=True):
                 array.append(_columns_at(parsed.numbers, at))
             for j in texts:
                 parts[j].append(parsed.texts[j])
-        parser.cells.raise_bad(self.line)
+        if cells := parser.cells.bad_count:
+            few = cells <= _FEW * parser.cells.rows
+            error = parser.cells.bad_cells(self.line, few)
+            if not (few and drops):
+                raise error
+            self._note_repair(f"drop-missing: {error.what}")
         if self._repeats:
             self._note_headers()
         if parser.ragged:
@@ -360,14 +361,14 @@ class CsvTable(Table):
             return text.str.replace(",", ".", literal=True)
         return text
 
-    def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
-        """Parse the blocks of the file, up to the first one with cells that are not numbers."""
+    def _parsed(self, parser: BlockParser, drops: bool) -> Iterator[ParsedBlock]:
+        """Parse the blocks of the file; unless such rows are left out, up to the first one with cells that are not numbers."""
         for block, frame in ahead(self._blocks(), parser.parse):
             parsed = parser.finish(block, frame)
             self._rows_of_block.append(parsed.rows)
             MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
             yield parsed
-            if parser.cells.bad:
+            if parser.cells.bad and not drops:
                 return
 
     def line(self, row: int) -> int | None:
@@ -385,9 +386,9 @@ class CsvTable(Table):
         blocks = zip(self._blocks(), self._rows_of_block, strict=False)
         return self.dialect.skip + sum(block.count(b"\n") for block, _ in blocks)
 
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether the cell is empty."""
-        return (row, name) in self._cells.empty
+    def missing_as(self, row: int, name: str) -> str:
+        """What stands in a cell without a number; see `Table.missing_as`."""
+        return "empty" if (row, name) in self._cells.empty else "NaN"
 
     def _float_type(self, k: int) -> type[np.floating[Any]]:
         cells = self._expected_rows() * k
@@ -593,11 +594,8 @@ def open_csv(source: Source) -> CsvTable:
     again = tuple(named) == dialect.names and not all(map(is_number, named))
     first = rows[: max(20, _SAMPLE_CELLS // k)]
     rows = [row for row in first if len(row) == k and not (again and row == named)] or rows[:1]
-    classes = frozenset(
-        match["word"].casefold()
-        for name in dialect.names
-        if (match := _NAMES_MISSING.fullmatch(name))
-    )
+    matches = map(_NAMES_MISSING.fullmatch, dialect.names)
+    classes = frozenset(match["word"].casefold() for match in matches if match)
     cells = [[_bare(row[j]) if j < len(row) else "" for row in rows] for j in range(k)]
     columns = tuple(
         _column(name, column, dialect.decimal_comma, classes)

@@ -87,11 +87,8 @@ def answers_of_hle(source: Source) -> Answers:
         response = one.get("response")
         unstated += confidence == 100 and isinstance(response, str) and not stated(response)
         model = {"model": shortened(one["model"])} if isinstance(one.get("model"), str) else {}
-        answers.append(
-            Answer(
-                id=id, confidence=confidence / 100, correct=correct == "yes", columns=task | model
-            )
-        )
+        sure, right = confidence / 100, correct == "yes"
+        answers.append(Answer(id, confidence=sure, correct=right, columns=task | model))
     if not answers:
         raise InputError(
             "no answer was judged: there is no 'judge_response'",
@@ -143,9 +140,7 @@ def answers_of_simple_evals(source: Source) -> Answers:
         correct = _right(score, "the score of the question", row)
         last = talk[-1] if isinstance(talk, list) and talk else {}
         text = last.get("content") if isinstance(last, Mapping) else None
-        answers.append(
-            Answer(id=f"{row}", correct=correct, columns=columns, **of_text(text, rules))
-        )
+        answers.append(Answer(f"{row}", correct=correct, columns=columns, **of_text(text, rules)))
     if not answers:
         raise InputError("the file has no answers", remedy="run the evaluation again")
     return answers, []
@@ -249,9 +244,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
     for number, id, data in events[kind]:
         fields = texts.get(id) or of_text(None, rules)
         if data["own"] is not None:
-            fields = {k: v for k, v in fields.items() if k == "answer"} | {
-                "confidence": data["own"]
-            }
+            fields = {k: fields[k] for k in fields if k == "answer"} | {"confidence": data["own"]}
         answers.append(
             Answer(
                 id=f"{id}/{number}",

@@ -289,9 +289,7 @@ def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
     answers = [answer for answer, _ in parsed if answer is not None]
     findings = list(_findings(log, len(parsed) - len(answers), len(parsed)))
     if not answers:
-        raise InputError(
-            "no sample of the Inspect log was scored", remedy="score it (inspect score)"
-        )
+        raise InputError("no sample of the log was scored", remedy="score it (inspect score)")
     in_texts = [by_text for answer, by_text in parsed if answer is not None]
     compared = any(a.answer is not None for a in answers)
     if not compared and (not all(in_texts) or all(a.text for a in answers)):
@@ -402,11 +400,8 @@ def _answer(
     if not isinstance(sample, Mapping):
         raise InputError("the sample is not a JSON object", row=row)
     scores = sample.get("scores")
-    scores = (
-        {k: v for k, v in scores.items() if isinstance(v, Mapping)}
-        if isinstance(scores, Mapping)
-        else {}
-    )
+    scores = scores if isinstance(scores, Mapping) else {}
+    scores = {k: v for k, v in scores.items() if isinstance(v, Mapping)}
     judged = [(name, s) for name, s in scores.items() if _is_mark(s.get("value"))]
     if not judged:
         return None, False
@@ -415,12 +410,8 @@ def _answer(
     columns = dict(task_and_model) | short_texts(sample.get("metadata"))
     epoch = sample.get("epoch", 1)
     question = "/".join(str(p) for p in (*task_and_model.values(), sample.get("id", row)))
-    common: dict[str, Any] = {
-        "id": f"{question}/{epoch}",
-        "question": question,
-        "correct": correct,
-        "columns": columns,
-    }
+    common: dict[str, Any] = {"id": f"{question}/{epoch}", "question": question}
+    common |= {"correct": correct, "columns": columns}
     compared = rules.answer is not None
     own = _stated(sample, scores)
     by_tokens = _by_tokens(sample, common) if own is None or compared else None

@@ -420,9 +420,7 @@ class MatrixTable(Table):
         header = self.member.header
         dtype = float_type(header.dtype)
         arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
-        in_range = tuple(
-            RowsInRange(array) for array in arrays[: len(scores)] if array.shape[1] > 1
-        )
+        in_range = tuple(RowsInRange(a) for a in arrays[: len(scores)] if a.shape[1] > 1)
         self._read(list(zip(arrays, ranges, strict=True)), in_range)
         blocks: list[npt.NDArray[Any]] = []
         for array, indices, r in zip(arrays, groups, ranges, strict=True):
@@ -681,9 +679,7 @@ def _paired(
         for split, roles in splits.items()
         if any(r in scores for r in roles) and any(r in LABELS for r in roles)
     }
-    unsplit = [
-        k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)
-    ]
+    unsplit = [k for k in members if _role(k) is None and plain(k) in (*scores, *LABELS)]
     scored = {s: roles for s, roles in splits.items() if any(r in scores for r in roles)}
     if complete and unlabelled:
         complete = _with_missing_labels(scored, complete, scores)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calviz.core.errors import MAX_ARRAY, MAX_COLUMNS, MAX_JSON, MAX_ROWS, InputError
 from calviz.data.csv_dialect import decode, encoding_of, is_integer
 from calviz.data.format import Source, Table, no_rows, reads, short, undamaged, without_bom
-from calviz.data.rows_in_memory import ArrowRows, arrow_rows, reshaped
+from calviz.data.rows_in_memory import arrow_rows, reshaped
 
 # ---- R: a data frame, a matrix or a list of vectors
 
@@ -347,9 +347,7 @@ def _numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def _table(
-    tool: str, names: Sequence[str], cells: dict[str, Any], lines: Sequence[int]
-) -> ArrowRows:
+def _table(tool: str, names: Sequence[str], cells: dict[str, Any], lines: Sequence[int]) -> Table:
     import pyarrow as pa
 
     if not lines:

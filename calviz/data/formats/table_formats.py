@@ -296,15 +296,13 @@ def _written(value: Any) -> str:
 
 
 def _name_odd_row(name: str, values: list[Any]) -> None:
-    for row, value in enumerate(values):
+    for row, value in enumerate(values, start=1):
         if value is not None and not isinstance(value, list | dict):
-            raise InputError(f"is {value!r:.40}, expected a list", row=row + 1, column=name)
+            raise InputError(f"is {value!r:.40}, expected a list", row=row, column=name)
         inner = value.items() if isinstance(value, dict) else enumerate(value or ())
         for key, cell in inner:
             if cell is not None and not isinstance(cell, int | float):
-                raise InputError(
-                    f"{cell!r:.40} is not a number", row=row + 1, column=f"{name}[{key}]"
-                )
+                raise InputError(f"{cell!r:.40} is not a number", row=row, column=f"{name}[{key}]")
 
 
 # ---- Excel: the only sheet that holds a table of numbers, or the one that is named

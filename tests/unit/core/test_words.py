@@ -227,11 +227,12 @@ def test_a_copy_keeps_every_argument():
         "placed": True,
         "readings": (),
         "asks": True,
+        "further": (InputError("and 2 rows are empty"),),
     }
     error = InputError("sums to 1.2", **given)
     assert vars(error.but(row=5)) == {"what": "sums to 1.2"} | given | {"row": 5}
     assert vars(error.in_file("b.csv")) == vars(error.in_column("q")) == vars(error)
-    assert error.in_code().remedy == 'normalise (repair="renormalise")'
+    assert error.but(further=()).in_code().remedy == 'normalise (repair="renormalise")'
 
 
 @pytest.mark.parametrize(

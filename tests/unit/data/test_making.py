@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 import calviz
 from calviz import Predictions
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.data import ReadingOptions, read
+from calviz.data import ReadingOptions, first_rows, read
 from calviz.data.format import Table
 from calviz.data.rows_in_memory import WideRows, vector
 from tests.inputs.command_line import run
@@ -395,8 +395,8 @@ def test_percentages_become_numbers():
 def test_a_decimal_comma_and_missing_cells_among_percentages():
     table = opened(b"y;p\n1;12,5 %\n0;NA\n1;100%\n")
     np.testing.assert_allclose(block(table, "p")[:, 0], [0.125, np.nan, 1])
-    assert table.is_empty(1, "p")
-    assert not table.is_empty(1, "y")
+    assert table.missing_as(1, "p") == "empty"
+    assert table.missing_as(1, "y") == "NaN"
 
 
 def test_columns_with_and_without_percent_signs_form_one_block():
@@ -410,11 +410,67 @@ def test_columns_with_and_without_percent_signs_form_one_block():
 
 def test_a_cell_of_another_kind_is_named():
     rows = "".join(f"{j % 2},{j % 90}%\n" for j in range(1_200))
-    table = opened(f"y,p\n{rows}1,0.5\n".encode())
     with pytest.raises(InputError) as caught:
-        block(table, "p")
+        read(f"y,p\n{rows}1,0.5\n".encode())
     assert (caught.value.row, caught.value.line, caught.value.column) == (1_201, 1_202, "p")
-    assert "is '0.5', but other rows hold a percentage such as '0%'" in str(caught.value)
+    assert "cells that cannot be read: row 1,201 (line 1,202) 'p' is '0.5'" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["score", "wert"])
+@pytest.mark.parametrize("sign", [".", ","])
+def test_a_few_words_among_percentages_leave_the_column_a_score(name, sign):
+    cells = [f"{j % 90}{sign}5%" for j in range(60)]
+    cells[0], cells[9], cells[20], cells[30] = "err", "n/a?", f"120{sign}0%", f"-3{sign}0%"
+    text = f"befund;{name}\n" + "".join(f"{j % 2};{cell}\n" for j, cell in enumerate(cells))
+    shown = first_rows(text.encode())
+    assert shown.roles[name] == "score"
+    assert "score" in shown.choices[name]
+    assert shown.cells[name][:2] == ("err", "0.015")
+    with pytest.raises(InputError) as words:
+        read(text.encode())
+    assert f"row 1 (line 2) '{name}' is 'err', row 10 (line 11) '{name}' is 'n/a?'" in str(words.value)  # fmt: skip
+    assert [repair.key for repair in words.value.repairs][:1] == ["drop-missing"]
+    with pytest.raises(InputError, match="2 of 58 are not in 0 to 1") as outside:
+        read(text.encode(), options=ReadingOptions(repair=("drop-missing",)))
+    assert [repair.key for repair in outside.value.repairs] == ["drop-outside"]
+    repaired = read(text.encode(), options=ReadingOptions(repair=("drop-missing", "drop-outside")))
+    kept = [j for j in range(60) if j not in (0, 9, 20, 30)]
+    np.testing.assert_allclose(repaired.first.probs[:, 1], [(j % 90 + 0.5) / 100 for j in kept])
+    assert repaired.first.labels.tolist() == [j % 2 for j in kept]
+
+
+def test_a_name_for_scores_makes_a_majority_of_percentages_scores_but_no_repair_of_many_rows():
+    cells = ["err" if j % 6 == 0 else f"{j}%" for j in range(60)]
+    text = "\n".join(["score,y", *(f"{cell},{j % 2}" for j, cell in enumerate(cells))]).encode()
+    with pytest.raises(InputError, match="'score' is 'err'") as asked:
+        read(text)
+    assert "10 rows of 60" in str(asked.value)
+    assert not asked.value.repairs
+    assert first_rows(text).roles["score"] == "score"
+    # Of another name, they may be anything.
+    assert opened(text.replace(b"score", b"rest")).columns[0].type == "text"
+
+
+def test_percentages_of_several_classes_are_no_logits():
+    rows = [f"{'ab'[j % 2]},{j}%,{100 - j}%" for j in range(40)]
+    rows[7] = "a,-20%,120%"
+    with pytest.raises(InputError, match="; ask to leave out such rows") as asked:
+        read("\n".join(["y,p_a,p_b", *rows]).encode())
+    assert [repair.key for repair in asked.value.repairs] == ["drop-outside"]
+
+
+def test_rows_with_words_among_numbers_can_be_left_out():
+    text = "y,p\n" + "".join(f"{j % 2},{'err' if j == 7 else j / 40}\n" for j in range(40))
+    with pytest.raises(InputError, match="'p' = 'err' is not a number") as asked:
+        read(text.encode())
+    assert [repair.key for repair in asked.value.repairs] == ["drop-missing"]
+    repaired = read(text.encode(), options=ReadingOptions(repair=("drop-missing",)))
+    assert repaired.first.n == 39
+    assert any("'p' = 'err'" in made for made in repaired.repairs_made)
+    many = text.replace(",0.2", ",err")
+    with pytest.raises(InputError, match="are not numbers") as refused:
+        read(many.encode(), options=ReadingOptions(repair=("drop-missing",)))
+    assert not refused.value.repairs
 
 
 def test_text_that_is_only_sometimes_a_vector_stays_text():

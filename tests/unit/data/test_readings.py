@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -880,3 +881,82 @@ def test_the_role_of_a_model_column():
     assert shown.roles["Nr"] == "id"
     assert shown.with_role("Modell", "group").model_column == ""
     assert len(read(content, options=shown.with_role("Modell", "group")).models) == 1
+
+
+# ---- Several questions of one file are asked together
+
+
+def with_all_questions() -> bytes:
+    """A file with ragged lines, two words of which neither is known, rows without labels and scores outside the range."""
+    p, hit = event()
+    cells = [f"{i},{100 * p[i]:.2f}%,{('blau', 'gelb')[hit[i]]}" for i in range(N)]
+    cells[5], cells[9], cells[20] = "5,50%,blau,x", "9,50%,", "20,130%,gelb"
+    return "\n".join(["id,score,farbe", *cells, ""]).encode()
+
+
+def test_what_a_file_asks_is_asked_at_once():
+    content = with_all_questions()
+    with pytest.raises(InputError) as first:
+        read(content)
+    error = first.value
+    answers = [[answer.options for answer in q.answers] for q in (error, *error.further)]
+    assert answers == [
+        [{"repair": ("drop-ragged",)}],
+        [{"class_names": ("blau", "gelb")}, {"class_names": ("gelb", "blau")}],
+        [{"repair": ("drop-missing",)}],
+        [{"repair": ("drop-outside",)}],
+    ]
+    assert all(q.what in str(error) for q in error.further)
+    for way, names in zip(error.ways, (("blau", "gelb"), ("gelb", "blau")), strict=True):
+        data = read(content, options=ReadingOptions().answered(way)).first
+        assert (data.n, data.class_names) == (N - 3, names)
+
+
+def test_what_depends_on_an_answer_is_not_asked_before_it():
+    # Without a known label there are two columns of two words each: which word is the event depends on the column.
+    rng = np.random.default_rng(5)
+    p = rng.random(N)
+    one, two = (
+        np.where(rng.random(N) < p, *words) for words in (("gut", "schlecht"), ("warm", "kalt"))
+    )
+    error = asked({"prob": p, "farbe": one, "lage": two})
+    assert {answer.options["label"] for answer in error.answers} == {"farbe", "lage"}
+    assert error.further == ()
+
+
+def test_the_line_that_answers_all_questions_works_when_it_is_pasted(tmp_path):
+    for name, content in {
+        "all.csv": with_all_questions(),
+        "percent.csv": b"y,prob\n"
+        + b"".join(b"%d,%d\n" % (j % 3 < 1, j or 130) for j in range(60)),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        refused = run("audit", tmp_path / name)
+        assert refused.exit_code == 2
+        line = refused.stderr.splitlines()[1]
+        assert "--repair drop-outside" in line
+        options = shlex.split(line.rpartition(": ")[2])
+        assert " or " not in line.rpartition(": ")[2]
+        assert run("audit", tmp_path / name, *options).exit_code == 0
+
+
+@pytest.mark.parametrize("labelled", ["all", "some"])
+def test_the_confidence_of_a_judge_is_said_not_to_be_used_and_how_it_is_measured(
+    tmp_path, labelled
+):
+    p, right = event(1)
+    judge = np.arange(N) % 3 < 1
+    human = np.where(judge == (right == 1), "pass", "fail").astype(object)
+    human[:: 4 if labelled == "some" else N] = "" if labelled == "some" else "pass"
+    verdicts = np.where(judge, "pass", "fail")
+    file = tmp_path / "x.csv"
+    columns = {"judge": verdicts, "human": human, "judge confidence": p.clip(0.001)}
+    pd.DataFrame(columns).to_csv(file, index=False)
+    (said,) = (n.message for n in read(file).notices if "is not used here" in n.message)
+    assert said.startswith("'judge confidence' is not used here: calviz audit FILE --kind")
+    options = shlex.split(said.partition("FILE ")[2].removesuffix(" measures it"))
+    result = run("audit", file, *options)
+    assert result.exit_code == 0
+    rows = N if labelled == "all" else N - len(human[::4])
+    assert f"{rows:,} rows" in result.stdout
+    assert "confidence in judge confidence" in result.stdout

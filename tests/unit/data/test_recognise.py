@@ -249,10 +249,7 @@ def test_one_logit_column_is_the_logit_of_class_1() -> None:
 # What is refused, what the sentence says, and what may be asked for.
 REFUSED = {
     "p_a,p_b\n.5,.5\n.4,.6\n": ("no label column: 2 probability columns found", ""),
-    "p_a,p_b\n.5,.5\n": (
-        "a single row does not say which column is the label: 2 probability columns",
-        "",
-    ),
+    "p_a,p_b\n.5,.5\n": ("one row does not say which is the label: 2 probability columns", ""),
     "what,p_a,p_b\nz,.5,.5\n": ("('what' has 1 value)", ""),
     "label\n0\n1\n": ("no probability columns", ""),
     "-2,3,0\n1,-1,1\n": (
@@ -291,8 +288,8 @@ def test_refused(text: str) -> None:
 
 #: Scores of 60 rows, the number of one that is a mistake and its value, the factor of the others, and the repairs that read them.
 MISTAKES = [
-    (31, 130.0, 100, ["percent", "drop-outside"]),
-    (59, -3.0, 100, ["percent", "drop-outside", "sigmoid"]),
+    (31, 130.0, 100, ["percent drop-outside"]),
+    (59, -3.0, 100, ["percent drop-outside", "sigmoid"]),
     (0, 430.0, 1, ["drop-outside"]),
     (7, 1.7, 1, ["drop-outside", "percent"]),
     (7, -0.25, 1, ["drop-outside", "sigmoid"]),
@@ -314,7 +311,7 @@ def test_scores_with_one_mistake_are_named_as_what_the_others_are(row, wrong, fa
     at = before + row + 1
     assert f"(first: row {at} (line {at + 1})), the others look like {look}" in str(error.value)
     assert error.value.row == at
-    assert [repair.key for repair in error.value.repairs] == keys
+    assert [" ".join(answer.options["repair"]) for answer in error.value.answers] == keys
     # Whichever is chosen first, the next message asks for what is left.
     needed = ["percent", "drop-outside"] if factor == 100 else ["drop-outside"]
     for first in needed:
@@ -322,7 +319,8 @@ def test_scores_with_one_mistake_are_named_as_what_the_others_are(row, wrong, fa
         if chosen is None:
             with pytest.raises(InputError) as error:
                 loaded(text, repair=(*asked, first))
-            assert {*needed} - {first} <= {repair.key for repair in error.value.repairs}
+            offered = {key for answer in error.value.answers for key in answer.options["repair"]}
+            assert {*needed} - {first} <= offered
     read = loaded(text, repair=(*asked, *needed))
     np.testing.assert_allclose(read.first.probs[:, 1], np.delete(p, row), atol=1e-6)
     assert f"row {at} (line {at + 1})" in next(t for t in read.repairs_made if "outside" in t)
@@ -1061,6 +1059,13 @@ def test_a_true_class_may_be_spelled_otherwise_than_the_prediction_and_that_is_s
     assert two.first.class_names == ("A", "a")
     assert any("different classes here" in text for text in notices(two, "DATA007"))
     assert two.first.correct.sum() == 40
+    assert [repair.key for repair in two.repairs_offered] == ["join-spellings"]
+    joined = loaded("\n".join(["predicted,truth,confidence", *letters]), repair=("join-spellings",))
+    assert (joined.first.class_names, joined.first.correct.sum()) == (("a",), 60)
+    assert joined.repairs_made == (
+        "join-spellings: spellings that are read as one class: 'A' is 'a'",
+    )
+    assert not joined.repairs_offered
 
 
 @pytest.mark.parametrize(("name", "is_logit"), [("logit_prob", False), ("logit_score", True)])
