@@ -12,26 +12,8 @@ from xml.etree import ElementTree as Xml
 
 import click
 
-from calviz.cli import command_group
+from calviz.cli import command_group, options
 from calviz.cli.command_group import CROSSED, FINE, WRONG, as_given, check_output, say, show
-from calviz.cli.options import (
-    DEFAULT_BINS,
-    RESAMPLES,
-    BinCount,
-    HowJudged,
-    Level,
-    MetricKeys,
-    OutputPath,
-    Outputs,
-    Prevalence,
-    Resamples,
-    Scheme,
-    Seed,
-    check_models,
-    command,
-    read_file,
-    summed,
-)
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, checked_cutoff, visible
 
@@ -98,28 +80,28 @@ class Audit:
     files: tuple[str, ...]
     _: KW_ONLY
     split: str | None = None
-    reduction: HowJudged = None
-    bins: BinCount = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
-    prevalence: Prevalence = None
-    metrics: MetricKeys = None
+    reduction: options.HowJudged = None
+    bins: options.BinCount = options.DEFAULT_BINS
+    scheme: options.Scheme = "equal-width"
+    prevalence: options.Prevalence = None
+    metrics: options.MetricKeys = None
     brief: bool = False
     all: bool = False
     ci: bool = False
     conventions: bool = False
     by: str | None = None
     risk: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.1
-    guarantee: Level[float | None] = None
-    outputs: Outputs
+    guarantee: options.Level[float | None] = None
+    outputs: options.Outputs
     preset: Literal["default", "one-page", "full", "clinical", "credit"] | None = None
     sections: str | None = None
     cutoff: float | None = None
     grades: str | None = None
     sites: str | None = None
     fail_on: tuple[str, ...] = ()
-    junit: OutputPath = None
-    seed: Seed = 0
-    resamples: Resamples = RESAMPLES
+    junit: options.OutputPath = None
+    seed: options.Seed = 0
+    resamples: options.Resamples = options.RESAMPLES
     model: tuple[str, ...] = ()
     label_file: LabelFile | None
     reading: ReadingOptions
@@ -212,16 +194,16 @@ class Audit:
 
         loaded = None
         if self.label_file is None:
-            loaded = summed(file, self.reading, quiet=self.outputs.quiet)
+            loaded = options.summed(file, self.reading, quiet=self.outputs.quiet)
         if loaded is None:
-            loaded = read_file(file, self.reading, self.label_file)
+            loaded = options.read_file(file, self.reading, self.label_file)
         if (column := loaded.recognition.model_column) and column in (self.by, self.sites):
             reading = replace(self.reading, model_column="")
-            loaded = read_file(file, reading, self.label_file)
+            loaded = options.read_file(file, reading, self.label_file)
         if self.prevalence is not None:
             models = {n: at_prevalence(m, self.prevalence) for n, m in loaded.models.items()}
             loaded = replace(loaded, models=models)
-        check_models(self.model, loaded.models)
+        options.check_models(self.model, loaded.models)
         names = tuple(dict.fromkeys(self.model)) or tuple(loaded.models)
         for number, name in enumerate(names):
             sample = Sample.of(loaded.models[name], **self._settings)
@@ -367,7 +349,7 @@ class Audit:
         return with_section(part, "models", Subject(audited[0].sample, models=comparison))
 
 
-audit = command(Audit)
+audit = options.command(Audit)
 
 
 @dataclass(frozen=True)

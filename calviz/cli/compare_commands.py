@@ -10,37 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli import command_group
+from calviz.cli import command_group, options
 from calviz.cli.command_group import CROSSED, FINE, OutputOption, check_output, naming, say, show
-from calviz.cli.options import (
-    DEFAULT_BINS,
-    METHOD,
-    METRIC,
-    RESAMPLES,
-    BinCount,
-    FittingRows,
-    HowJudged,
-    JudgingRows,
-    Level,
-    MetricKeys,
-    Names,
-    OutputPath,
-    Outputs,
-    Reduction,
-    RequiredPath,
-    Resamples,
-    Scheme,
-    Seed,
-    check_models,
-    chosen_model,
-    command,
-    draw_options,
-    parse_parameters,
-    read_file,
-    read_model,
-    say_drawn,
-    why_drawn,
-)
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
 
@@ -52,22 +23,22 @@ if TYPE_CHECKING:
     from calviz.sample.sample import Sample
 
 
-@command
+@options.command
 def compare(
     file: str,
     *,
-    methods: Annotated[str, METHOD] = "all",
-    metrics: MetricKeys = None,
+    methods: Annotated[str, options.METHOD] = "all",
+    metrics: options.MetricKeys = None,
     division: Division,
-    sample: FittingRows = None,
-    judge_sample: JudgingRows = None,
+    sample: options.FittingRows = None,
+    judge_sample: options.JudgingRows = None,
     option: tuple[str, ...] = (),
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    scheme: options.Scheme = "equal-width",
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
-    outputs: Outputs,
+    outputs: options.Outputs,
     label_file: LabelFile | None,
     reading: ReadingOptions,
 ) -> None:
@@ -91,7 +62,7 @@ def compare(
 
     every = methods == "all"
     keys = tuple(RECALIBRATORS.keys() if every else (key.strip() for key in methods.split(",")))
-    parameters = parse_parameters(option, keys)
+    parameters = options.parse_parameters(option, keys)
     for key in keys:
         RECALIBRATORS[key]  # an unknown key is refused before the file is read
     measured = "all" if metrics == ("all",) or (outputs.json and not metrics) else metrics
@@ -99,21 +70,23 @@ def compare(
         measured = tuple(METRICS[key].key for key in measured)
     rows, loaded = None, None
     data: Any
-    if why := why_drawn(file, sample, label_file):
+    if why := options.why_drawn(file, sample, label_file):
         if outputs.reports:
             remedy = "leave out --sample, or write --json" if sample else "write --json instead"
             raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
-        drawn = draw_options(sample, reading, division) | {"eval_split": division.eval_split}
+        drawn = options.draw_options(sample, reading, division) | {
+            "eval_split": division.eval_split
+        }
         judged = judge_sample or drawn["rows"]
         with command_group.showing_progress(), naming(file):
             data = rows = calviz.sample_rows([file], judged=judged, model=model, **drawn)
         division = replace(division, fit_split=None, eval_split=None)
         if not outputs.quiet:
-            say_drawn(file, why, rows.sentence())
+            options.say_drawn(file, why, rows.sentence())
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
-        loaded, data = read_model(file, model, outputs, reading, label_file)
+        loaded, data = options.read_model(file, model, outputs, reading, label_file)
     with naming(file):
         comparison = calviz.compare(
             data,
@@ -148,7 +121,7 @@ def compare(
         assert before is not None
         judged_on = Sample(
             before,
-            Reduction.of(comparison.reduction),
+            options.Reduction.of(comparison.reduction),
             bins=comparison.bins,
             scheme=comparison.scheme,
             seed=comparison.seed,
@@ -164,18 +137,18 @@ def compare(
 # ---- Models
 
 
-@command
+@options.command
 def compare_models(
     files: tuple[str, ...],
     *,
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
-    seed: Seed = 0,
-    resamples: Resamples = RESAMPLES,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    scheme: options.Scheme = "equal-width",
+    seed: options.Seed = 0,
+    resamples: options.Resamples = options.RESAMPLES,
     model: tuple[str, ...] = (),
-    outputs: Outputs,
+    outputs: options.Outputs,
     reading: ReadingOptions,
 ) -> None:
     """Compare the models in FILE... on the rows that they have in common.
@@ -199,13 +172,13 @@ def compare_models(
         say(f"{twice} is named twice, so its models are compared with themselves.")
     loaded: list[Loaded] = []
     for file in files:
-        loaded.append(read_file(file, reading))
+        loaded.append(options.read_file(file, reading))
         if not outputs.quiet:
             print_recognition(file, loaded[-1])
     models = named_models([(source.file, source.models) for source in loaded])
-    check_models(model, models)
+    options.check_models(model, models)
     aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
-    how = Reduction.of(reduction, *aligned.models.values())
+    how = options.Reduction.of(reduction, *aligned.models.values())
     settings: dict[str, Any] = {
         "bins": bins,
         "scheme": scheme,
@@ -248,20 +221,20 @@ def compare_models(
 # ---- Over time
 
 
-@command
+@options.command
 def over_time(
     file: str,
     *,
-    metric: Annotated[str, METRIC] = "nll",
+    metric: Annotated[str, options.METRIC] = "nll",
     every: Literal["day", "week", "month", "year", "equal-counts"] | None = None,
     parts: Annotated[int, {"type": click.IntRange(min=2)}] = 10,
-    method: Annotated[str, METHOD] = "temperature",
+    method: Annotated[str, options.METHOD] = "temperature",
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    seed: Seed = 0,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    seed: options.Seed = 0,
     model: str | None = None,
-    json_only: Outputs,
+    json_only: options.Outputs,
     reading: ReadingOptions,
 ) -> None:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
@@ -287,7 +260,7 @@ def over_time(
     METRICS[metric]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
-    loaded, data = read_model(file, model, json_only, reading)
+    loaded, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         result = over_time(
             data,
@@ -299,7 +272,7 @@ def over_time(
             reduction=reduction,
             bins=bins,
             seed=seed,
-            waiting=loaded.waiting.get(chosen_model(loaded, model)),
+            waiting=loaded.waiting.get(options.chosen_model(loaded, model)),
         )
     if not json_only.quiet:
         print_over_time(result)
@@ -312,19 +285,19 @@ def over_time(
 # ---- Folds and sites
 
 
-@command
+@options.command
 def folds(
     file: str,
     *,
     by: str | None = None,
-    metrics: MetricKeys = None,
+    metrics: options.MetricKeys = None,
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    seed: Seed = 0,
-    resamples: Resamples = RESAMPLES,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = options.RESAMPLES,
     model: str | None = None,
-    json_only: Outputs,
+    json_only: options.Outputs,
     reading: ReadingOptions,
 ) -> None:
     """Evaluate each fold of a cross-validation in FILE by itself: mean and spread over folds, and which folds differ beyond chance.
@@ -347,17 +320,17 @@ def folds(
     )
 
 
-@command
+@options.command
 def sites(
     file: str,
     *,
     by: Annotated[str, {"required": True}],
     split: str | None = None,
-    reduction: HowJudged = None,
-    seed: Seed = 0,
-    resamples: Resamples = RESAMPLES,
+    reduction: options.HowJudged = None,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = options.RESAMPLES,
     model: str | None = None,
-    json_only: Outputs,
+    json_only: options.Outputs,
     reading: ReadingOptions,
 ) -> None:
     """Evaluate each site of FILE by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
@@ -380,10 +353,10 @@ def _by_level(
     measure: Callable[[Dataset], FoldResults | SiteResults],
     file: str,
     model: str | None,
-    json_only: Outputs,
+    json_only: options.Outputs,
     reading: ReadingOptions,
 ) -> None:
-    _, data = read_model(file, model, json_only, reading)
+    _, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         result = measure(data)
     if not json_only.quiet:
@@ -394,7 +367,7 @@ def _by_level(
 # ---- Slices
 
 
-@command
+@options.command
 def slices(
     file: str,
     *,
@@ -402,13 +375,13 @@ def slices(
     pairs: bool = False,
     against: Literal["calibrated", "rest"] = "calibrated",
     min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
-    rate: Level[float] = 0.005,
+    rate: options.Level[float] = 0.005,
     cut: tuple[str, ...] = (),
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
     model: str | None = None,
-    json_only: Outputs,
+    json_only: options.Outputs,
     reading: ReadingOptions,
 ) -> None:
     """Find the groups of rows of FILE for which its scores are off beyond chance.
@@ -438,7 +411,7 @@ def slices(
     from calviz.sample.slices import edges_of
 
     edges = edges_of(cut)
-    loaded, data = read_model(file, model, json_only, reading)
+    loaded, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         how: dict[str, Any] = {
             "reduction": reduction,
@@ -468,17 +441,17 @@ def slices(
 # ---- Watching
 
 
-@command
+@options.command
 def watch(
     file: str,
     *,
-    state: RequiredPath,
-    alpha: Level[float | None] = None,
+    state: options.RequiredPath,
+    alpha: options.Level[float | None] = None,
     when: str | None = None,
     split: str | None = None,
-    reduction: HowJudged = None,
+    reduction: options.HowJudged = None,
     model: str | None = None,
-    json_only: Outputs,
+    json_only: options.Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Look at new rows of FILE, and alarm (exit code 1) once the scores are no longer calibrated.
@@ -508,7 +481,7 @@ def watch(
     else:
         watched = Watch(ALPHA if alpha is None else alpha, reduction)
     check_output("--state", state)
-    _, data = read_model(file, model, json_only, reading)
+    _, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         now = watched.add(Sample.of(data, split=split, reduction=watched.reduction), when)
     watched.save(state)
@@ -521,17 +494,17 @@ def watch(
 # ---- Arena
 
 
-@command
+@options.command
 def arena(
     paths: tuple[str, ...],
     *,
-    methods: Annotated[str, METHOD] = "all",
+    methods: Annotated[str, options.METHOD] = "all",
     state: Annotated[str | None, {"cls": OutputOption, "flags": ("--state", "--resume")}] = None,
     jobs: Annotated[int | None, {"type": click.IntRange(min=1, max=256)}] = None,
     resamples: Annotated[int, {"type": click.IntRange(min=0, max=100_000)}] = 1_000,
     division: Division,
     option: tuple[str, ...] = (),
-    outputs: Outputs,
+    outputs: options.Outputs,
     reading: ReadingOptions,
 ) -> None:
     """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
@@ -555,7 +528,7 @@ def arena(
     from calviz.comparison.arena_sources import find
     from calviz.comparison.leaderboards import judge
 
-    parameters = parse_parameters(option)
+    parameters = options.parse_parameters(option)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
     inputs = find(paths, reading, state=state)
@@ -583,7 +556,7 @@ def _run_experiments(
     inputs: ArenaInput,
     chosen: tuple[str, ...] | None,
     division: Division,
-    options: dict[str, dict[str, object]],
+    parameters: dict[str, dict[str, object]],
     state_path: str | None,
     jobs: int | None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
@@ -594,7 +567,9 @@ def _run_experiments(
         if total > 1 or not problem:  # for a single file, the error reports it
             say(f"[{done}/{total}] {problem or name}")
 
-    rules = Rules(methods="all" if chosen is None else chosen, division=division, options=options)
+    rules = Rules(
+        methods="all" if chosen is None else chosen, division=division, options=parameters
+    )
     _ = rules.specs  # an unknown method raises before any file is processed
     state = None if state_path is None else ArenaState.open(state_path)
     if state is not None and state.done:
@@ -621,7 +596,7 @@ def _read_results(inputs: ArenaInput, chosen: tuple[str, ...] | None) -> ResultT
 # ---- A judge against people
 
 
-@command
+@options.command
 def judge(
     file: str,
     *,
@@ -630,14 +605,14 @@ def judge(
     by: tuple[str, ...] = (),
     chance: str | None = None,
     cluster: str | None = None,
-    class_names: Names = None,
-    confidence: Level[float] = 0.95,
-    method: Annotated[str | None, METHOD] = None,
-    width: Level[float | None] = None,
+    class_names: options.Names = None,
+    confidence: options.Level[float] = 0.95,
+    method: Annotated[str | None, options.METHOD] = None,
+    width: options.Level[float | None] = None,
     next: Annotated[int | None, {"type": click.IntRange(min=1)}] = None,
-    out: OutputPath = None,
-    seed: Seed = 0,
-    json_only: Outputs,
+    out: options.OutputPath = None,
+    seed: options.Seed = 0,
+    json_only: options.Outputs,
 ) -> None:
     """Correct the verdicts of a judge, such as a language model, by the human labels of some rows of FILE.
 

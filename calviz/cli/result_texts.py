@@ -11,16 +11,8 @@ import click
 from rich.text import Text
 
 from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
-from calviz.comparison.arena_results import (
-    SCORES,
-    Arena,
-    Leaderboard,
-    Standing,
-    few_words,
-    headline,
-    rated_words,
-    winrate_text,
-)
+from calviz.comparison import arena_results
+from calviz.comparison.arena_results import SCORES, Leaderboard, headline, rated_words, winrate_text
 from calviz.comparison.comparison_results import (
     AGAINST_WORDS,
     TIED_WORDS,
@@ -31,19 +23,11 @@ from calviz.comparison.comparison_results import (
     gain_words,
     refit_words,
 )
+from calviz.core import words
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import worst_first
 from calviz.core.events import Reduction
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    p_number,
-    percent,
-    points,
-    seconds_text,
-    terminal_text,
-)
+from calviz.core.words import counted, decimal, percent, points, seconds_text, terminal_text
 from calviz.data.loaded import EVAL_SPLITS, usual_split
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
@@ -158,7 +142,7 @@ def print_conventions(conventions: Conventions) -> None:
         numbers = [_number(v.value), _number(v.value - conventions.ece, "+.4f"), _number(v.noise)]
         if not v.available:
             numbers = ["n/a", "", ""]
-        why = convention.why if v.reason is None else capitalised(v.reason)
+        why = convention.why if v.reason is None else words.capitalised(v.reason)
         texts = (convention.library, convention.call, *numbers[:shown], why)
         table.add_row(*map(cell, texts))
     console().print(table)
@@ -195,7 +179,7 @@ def _metric_table(evaluation: Evaluation) -> Table:
             cells += [
                 f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
                 f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
-                p_number(floor.p_value) if floor else "",
+                words.p_number(floor.p_value) if floor else "",
             ]
         cells += [precision_words(r)] if profiled else []
         table.add_row(*map(cell, cells))
@@ -250,14 +234,14 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
 def _group_summary(levels: Levels, column: str) -> str:
     """Sentence that names the levels whose scores are too high, too low, or within noise."""
     parts, off = [], levels.slices.off
-    for words in ("too high", "too low", "within noise"):
-        group = [s for s in levels.slices.slices if levels.word(s) == words]
+    for side in ("too high", "too low", "within noise"):
+        group = [s for s in levels.slices.slices if levels.word(s) == side]
         named = [
             short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if s in off else "")
             for s in group[:_NAMED]
         ]
         more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
-        parts += [f"{words} on {', '.join(named)}{more}"] if named else []
+        parts += [f"{side} on {', '.join(named)}{more}"] if named else []
     return f"By {short_name(column)}: {'; '.join(parts)}."
 
 
@@ -456,14 +440,14 @@ def print_over_time(result: OverTime) -> None:
 FIRST = 3
 
 
-def print_arena(arena: Arena) -> None:
+def print_arena(arena: arena_results.Arena) -> None:
     """Print each leaderboard, the leading methods by number of rows and of classes, and the notes."""
     from calviz.figures.arena_ranks import CriticalRanks
 
     for board in arena.boards:
         show()
         show(headline(board), "bold")
-        if caution := few_words(board):
+        if caution := arena_results.few_words(board):
             show(caution, "yellow")
         show()
         console().print(_board_table(board))
@@ -500,7 +484,7 @@ def _board_table(board: Leaderboard) -> Table:
     return table
 
 
-def _against(s: Standing, baseline: str) -> list[str]:
+def _against(s: arena_results.Standing, baseline: str) -> list[str]:
     if s.method == baseline:
         return ["", "", "", ""]
     gains = (s.gain[SCORES[0]], s.median_gain[SCORES[0]])

@@ -16,27 +16,14 @@ from zipfile import BadZipFile
 import numpy as np
 
 from calviz import __version__
+from calviz.comparison import comparison_results
 from calviz.comparison.advice import advise
-from calviz.comparison.comparison_results import (
-    Advice,
-    Comparison,
-    Difference,
-    MethodResult,
-    RowsUsed,
-)
+from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
 from calviz.comparison.fitting import Division, Fitted, Rows, fit_and_apply, with_probabilities
 from calviz.comparison.paired_differences import Paired, pair
-from calviz.core import errors
+from calviz.core import entry_specs, errors
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
-from calviz.core.entry_specs import (
-    METRICS,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    Interval,
-    MetricResult,
-    NoiseFloor,
-    RecalibratorSpec,
-)
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, NoiseFloor, RecalibratorSpec
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions
@@ -85,7 +72,7 @@ class Plan:
     @property
     def specs(self) -> list[RecalibratorSpec]:
         """Specs of the planned methods, the uncalibrated model first."""
-        return RECALIBRATORS.chosen(self.methods, self.options)
+        return entry_specs.RECALIBRATORS.chosen(self.methods, self.options)
 
 
 CompareProgress = Callable[[MethodResult, int, int], object]
@@ -498,7 +485,7 @@ _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls
     for cls in (
-        Comparison, MethodResult, MetricResult, Difference, Advice, RowsUsed, Interval, NoiseFloor,
+        Comparison, MethodResult, entry_specs.MetricResult, Difference, comparison_results.Advice, RowsUsed, entry_specs.Interval, NoiseFloor,
     )
 }  # fmt: skip
 

@@ -8,17 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from calviz.core.entry_specs import (
-    METRICS,
-    RANKED_BY,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    Interval,
-    MetricResult,
-    TableKind,
-    badness,
-    zero_words,
-)
+from calviz.core import entry_specs
+from calviz.core.entry_specs import METRICS, RANKED_BY, UNCALIBRATED, MetricResult, TableKind
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
@@ -404,7 +395,7 @@ class Comparison(Compared[MethodResult]):
         zeros: dict[str, list[str]] = {}
         warnings: dict[str, list[str]] = {}
         for m in self.ready:
-            if sentence := zero_words(m.params):
+            if sentence := entry_specs.zero_words(m.params):
                 zeros.setdefault(sentence, []).append(m.key)
             for sentence in (*m.warnings, *m.trade_off()):
                 warnings.setdefault(sentence, []).append(m.key)
@@ -472,7 +463,7 @@ class Advice:
         if not self.given:
             return "No advice"
         left = self.method == UNCALIBRATED
-        return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
+        return f"Advice: {'leave the model as it is' if left else entry_specs.RECALIBRATORS[self.method].label}"
 
 
 @dataclass(frozen=True)
@@ -724,9 +715,9 @@ class Difference:
     """
 
     value: float
-    interval: Interval
+    interval: entry_specs.Interval
     verdict: DifferenceVerdict
-    adjusted: Interval | None = None
+    adjusted: entry_specs.Interval | None = None
 
     @property
     def tied(self) -> bool:
@@ -826,7 +817,7 @@ def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, .
     direction : {"lower", "higher", "zero", "one", "none"}
         What is better; "none" for a metric that only describes the data.
     """
-    worse = badness(direction)
+    worse = entry_specs.badness(direction)
     if worse is None:
         return ()
     values = {name: worse(r.value) for name, r in results.items() if r.available}

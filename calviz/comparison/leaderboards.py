@@ -11,15 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from calviz.comparison.arena_results import (
-    SCORES,
-    Arena,
-    CriticalDifference,
-    Experiment,
-    Leaderboard,
-    ResultTable,
-    Standing,
-)
+from calviz.comparison import arena_results
+from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, ResultTable
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.entry_specs import Interval
 from calviz.core.errors import InputError, claim
@@ -44,7 +37,7 @@ TITLES = {
 }
 
 
-def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> Arena:
+def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> arena_results.Arena:
     """Make all leaderboards.
 
     Parameters
@@ -81,7 +74,7 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         checkpoint("all leaderboards together")
         overall = leaderboard(_joined(table, parts, boards), "all", resamples=resamples)
     strata = {board.key: tuple(_strata(board, resamples=resamples)) for board in boards}
-    return Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
+    return arena_results.Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
 
 
 def leaderboard(
@@ -136,7 +129,7 @@ def _standing(
     j: int,
     by_score: Mapping[str, Mapping[str, Sequence[Any]]],
     critical: Mapping[str, CriticalDifference],
-) -> Standing:
+) -> arena_results.Standing:
     """Return the row of method number `j`; `by_score` holds the columns of each score, one value per method."""
     numbers = {
         name: {score: by_score[score][name][j] for score in SCORES if name in by_score[score]}
@@ -146,7 +139,7 @@ def _standing(
     for values in table.scores.values():
         scored = scored & ~np.isnan(values[:, j])
     method = table.methods[j]
-    return Standing(
+    return arena_results.Standing(
         method=method,
         experiments=int(table.entered[:, j].sum()),
         failed=int(table.entered[:, j].sum() - scored.sum()),
@@ -199,7 +192,7 @@ def _median(values: FloatArray) -> float:
     return float(np.median(values)) if values.size else math.nan
 
 
-def kind_of(experiments: Sequence[Experiment]) -> str:
+def kind_of(experiments: Sequence[arena_results.Experiment]) -> str:
     """Return the task: "binary", "multiclass", "all" if there are both, or "apart" for ImageNet."""
     if all(e.benchmark.casefold().startswith(APART) for e in experiments):
         return "apart"
@@ -358,7 +351,9 @@ class Averages:
     size: int
 
     @classmethod
-    def over(cls, experiments: Sequence[Experiment], *, pooled: bool = False) -> Averages:
+    def over(
+        cls, experiments: Sequence[arena_results.Experiment], *, pooled: bool = False
+    ) -> Averages:
         """Group experiments by benchmark, or put all into one group if `pooled`."""
         named: dict[str, list[int]] = {}
         for at, experiment in enumerate(experiments):

@@ -13,16 +13,9 @@ from calviz.comparison.comparison_results import Difference, DifferenceVerdict, 
 from calviz.comparison.difference_intervals import Z
 from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
 from calviz.comparison.paired_differences import pair
+from calviz.core import entry_specs
 from calviz.core.blocks import IntArray, Stopped
-from calviz.core.entry_specs import (
-    METRICS,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    Metric,
-    MetricResult,
-    RecalibratorSpec,
-    badness,
-)
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, MetricResult, RecalibratorSpec, badness
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
@@ -71,7 +64,7 @@ def learning_curve(
     data = dataset_of(data)
     if data.cells is not None:
         raise NotAvailable("learning curves draw rows: a profile holds their sums only.")
-    specs = RECALIBRATORS.chosen(methods, options or {})
+    specs = entry_specs.RECALIBRATORS.chosen(methods, options or {})
     rows = Division(
         fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
     ).rows(data)
@@ -228,7 +221,7 @@ def _points(
     return tuple(points)
 
 
-def _noise(metric: Metric, difference: Difference) -> float:
+def _noise(metric: entry_specs.Metric, difference: Difference) -> float:
     """Standard error of a difference: from its value to the end of the interval where it would be no better."""
     ends = difference.adjusted or difference.interval
     if metric.direction in ("zero", "one"):  # the interval of the difference of absolute values

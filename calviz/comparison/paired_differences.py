@@ -15,15 +15,8 @@ from scipy.special import ndtr, ndtri
 from calviz.comparison import difference_intervals
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.difference_intervals import Spread, Weighted, Z, difference
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    effective_number,
-    map_threads,
-    one_blas_thread,
-    runs,
-    with_mean_one,
-)
+from calviz.core import blocks
+from calviz.core.blocks import FloatArray, IntArray, effective_number, runs, with_mean_one
 from calviz.core.entry_specs import METRICS, ClosedForm, Interval, RowLoss, badness
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
@@ -259,7 +252,7 @@ class Paired:
     undefined: tuple[str, ...] = ()
 
 
-@one_blas_thread()
+@blocks.one_blas_thread()
 def pair(
     sets: Mapping[str, Dataset],
     metrics: Iterable[str],
@@ -505,7 +498,7 @@ def resampled(
     start, functions = 0, list(methods.values())
 
     def of_methods(weights: RowWeights, start: int) -> Iterator[Mapping[str, FloatArray]]:
-        return map_threads(
+        return blocks.map_threads(
             lambda at: functions[at](weights, start), range(len(functions)), threaded=True
         )
 
@@ -525,8 +518,8 @@ def resampled(
                 out[name].setdefault(key, []).append(values)
         start += size
     return {
-        name: {k: np.concatenate(v, axis=-1) for k, v in blocks.items()}
-        for name, blocks in out.items()
+        name: {k: np.concatenate(v, axis=-1) for k, v in parts.items()}
+        for name, parts in out.items()
     }
 
 

@@ -10,14 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.fitting import (
-    LEAST_ROWS,
-    apply_map,
-    check_fitting_rows,
-    make,
-    reading_for_map,
-    scores_of,
-)
+from calviz.comparison import fitting
 from calviz.core import errors
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS
@@ -117,8 +110,8 @@ def recalibrate_files(
         )
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     target_names(paths, folder)
-    if rows < LEAST_ROWS:
-        raise OptionError(f"a recalibrator needs at least {LEAST_ROWS} rows, got {rows!r}.")
+    if rows < fitting.LEAST_ROWS:
+        raise OptionError(f"a recalibrator needs at least {fitting.LEAST_ROWS} rows, got {rows!r}.")
     sample = sampling.sample_rows(
         paths, rows, fit_split=fit_split, seed=seed, model=model, **options
     )
@@ -127,15 +120,15 @@ def recalibrate_files(
             f"there are {sample.data.n:,} rows, and {rows:,} are to be drawn: none are left to judge on",
             remedy="draw fewer, or read the source whole",
         )
-    if sample.data.n < LEAST_ROWS:
+    if sample.data.n < fitting.LEAST_ROWS:
         raise InputError(
-            f"there {'is' if sample.data.n == 1 else 'are'} {counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {LEAST_ROWS}",
+            f"there {'is' if sample.data.n == 1 else 'are'} {counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {fitting.LEAST_ROWS}",
             remedy="fit on another split, or label more rows",
         )
-    recalibrator = make(spec, sample.data, parameters or {})
+    recalibrator = fitting.make(spec, sample.data, parameters or {})
     weights = {} if sample.data.weights is None else {"sample_weight": sample.data.weights}
-    scores, labels = scores_of(sample.data)
-    check_fitting_rows(recalibrator, sample.data, labels)
+    scores, labels = fitting.scores_of(sample.data)
+    fitting.check_fitting_rows(recalibrator, sample.data, labels)
     recalibrator.fit(scores, labels, **weights)
     marks = _Marks(sample) if sample.splits == (None, None) else None
     result = RecalibratedFiles((), recalibrator, sample, None, None)
@@ -165,10 +158,10 @@ class _Marks:
         divided = (fits > 0) & (fits < copies)
         rows = np.repeat(np.arange(copies.size), 1 + divided)
         second = np.diff(rows, prepend=-1) == 0
-        fitting = (fits > 0)[rows] & ~second
-        columns = {self.column: np.where(fitting, FIT, JUDGED)}
+        is_fit = (fits > 0)[rows] & ~second
+        columns = {self.column: np.where(is_fit, FIT, JUDGED)}
         if layout.count is not None:
-            columns[layout.count] = np.where(fitting, fits[rows], (copies - fits)[rows])
+            columns[layout.count] = np.where(is_fit, fits[rows], (copies - fits)[rows])
         return rows, columns
 
 
@@ -226,7 +219,7 @@ def apply_to_files(
     names = target_names(sources, folder)
     options = options or ReadingOptions()
     if marks is None:
-        options = reading_for_map(record, options)
+        options = fitting.reading_for_map(record, options)
     if options.repair:
         raise OptionError(
             "files that are written to a folder are read block by block and not repaired: name one file, and a file to write "
@@ -314,7 +307,7 @@ def _apply(
         try:
             for block, predictions in _blocks(file, layout, careful):
                 checkpoint()
-                calibrated = apply_map(_with_columns(predictions, block, needed), record)
+                calibrated = fitting.apply_map(_with_columns(predictions, block, needed), record)
                 rows_out = _with_scores(block, calibrated, layout)
                 if marks is not None:
                     chosen, columns = marks(block, layout)

@@ -9,16 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    element_type,
-    for_row_blocks,
-    row_blocks,
-    row_weights,
-    sum_over_blocks,
-    weighted_sum,
-)
+from calviz.core import blocks
+from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, row_weights
 from calviz.core.errors import InputError, OptionError, Repair
 
 # ---- Validation
@@ -73,7 +65,7 @@ def as_float(values: npt.ArrayLike, what: str) -> FloatArray:
         return array.astype(np.float32)
     if array.dtype.kind in "biu" or array.dtype == np.longdouble:
         return array.astype(np.float64)
-    raise InputError(f"'{what}' holds {element_type(array)}, expected numbers")
+    raise InputError(f"'{what}' holds {blocks.element_type(array)}, expected numbers")
 
 
 def softmax_probabilities(logits: FloatArray) -> FloatArray:
@@ -204,8 +196,8 @@ def checked_row_sums(probs: FloatArray, filled: RowsInRange | None = None) -> Ro
 def rounding_of_sums(probs: FloatArray) -> float:
     """How far from 1 rows of probabilities with up to four decimals, (n, K), may sum: half a unit each, at most 0.001; 0 with more decimals."""
     for digits in (3, 4):
-        blocks = (probs[rows] for rows in row_blocks(probs))
-        if all(np.abs(block - block.round(digits)).max(initial=0.0) < 1e-7 for block in blocks):
+        parts = (probs[rows] for rows in row_blocks(probs))
+        if all(np.abs(part - part.round(digits)).max(initial=0.0) < 1e-7 for part in parts):
             return float(min(probs.shape[1] / 2 * 10.0**-digits, 1e-3) + _SLACK)
     return 0.0
 
@@ -575,7 +567,7 @@ class _TemperatureProblem:
             z, own = self._below_largest(rows, axis), self.weights[rows]
             return _sums(z, self.labels[rows], beta, self.loss, axis, own, self.smoothing)
 
-        total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
+        total = blocks.sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
         return Derivatives(*(total / self.total).tolist())
 
     def _below_largest(self, rows: slice, axis: int) -> FloatArray:
@@ -661,7 +653,7 @@ def _sums(
     """Sum the loss and its two derivatives over the rows of a block, whose classes lie along `axis`."""
 
     def totals(*parts: FloatArray) -> FloatArray:
-        return np.array([weighted_sum(weights, part) for part in parts])
+        return np.array([blocks.weighted_sum(weights, part) for part in parts])
 
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
     label_scores = z[places].astype(np.float64)

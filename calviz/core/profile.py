@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, Factor, IntArray
-from calviz.core.errors import (
-    InputError,
-    OptionError,
-    check_choice,
-    check_place,
-    needs,
-    replacing,
-    shortened,
-)
+from calviz.core.errors import InputError, OptionError, check_place, needs, replacing, shortened
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS, Cells, ClassCells
 
@@ -110,7 +103,7 @@ class ProfileColumns:
     each_class: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("every", self.every, get_args(TimeUnit))
+        errors.check_choice("every", self.every, get_args(TimeUnit))
         if not self.confidence and len(self.classes) < 2:
             raise OptionError("a profile needs at least two classes.")
 

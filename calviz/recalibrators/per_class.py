@@ -12,15 +12,8 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, for
 from calviz.core.entry_specs import Input
 from calviz.core.events import Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
+from calviz.recalibrators import maps
 from calviz.recalibrators.base import BaseRecalibrator, FlooredRecalibrator
-from calviz.recalibrators.maps import (
-    UNCHANGED,
-    OnePerMap,
-    Piecewise,
-    ProbabilityMap,
-    arrays_source,
-    learned,
-)
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -82,9 +75,9 @@ class OneVsRest(BaseRecalibrator):
     rows_needed: ClassVar[int] = 10
     input: Input = "probabilities"
     #: One map per class; with two classes, the map of class 1 alone.
-    maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
+    maps_: list[maps.Piecewise] = maps.learned(maps.OnePerMap(maps.ProbabilityMap()))
 
-    def _fit_column(self, column: OneClass) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> maps.Piecewise:
         """Fit the map of a class."""
         raise NotImplementedError
 
@@ -92,14 +85,14 @@ class OneVsRest(BaseRecalibrator):
         hit_rows = blocks.rows_by_class(labels, scores.shape[1])
         counts = np.array([rows.size for rows in hit_rows])
         start = 1 if counts.size == 2 else 0
-        maps = [UNCHANGED] * (counts.size - start)
+        found = [maps.UNCHANGED] * (counts.size - start)
 
         def work(k: int, column: FloatArray) -> None:
             if counts[k]:
-                maps[k - start] = self._fit_column(OneClass(k, column, hit_rows[k], weights))
+                found[k - start] = self._fit_column(OneClass(k, column, hit_rows[k], weights))
 
         for_columns(scores.whole(), work, start=start, wide=True)
-        self.maps_ = maps
+        self.maps_ = found
         self._warn_absent(counts, "their probabilities are only normalised")
         small = np.count_nonzero((counts > 0) & (counts < self.rows_needed))
         if small and weights is None:
@@ -156,8 +149,8 @@ class OneVsRest(BaseRecalibrator):
         return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
 
     def _source(self, name: str) -> str:
-        x = arrays_source([m.x for m in self.maps_])
-        y = arrays_source([m.y for m in self.maps_])
+        x = maps.arrays_source([m.x for m in self.maps_])
+        y = maps.arrays_source([m.y for m in self.maps_])
         first = "1" if len(self.maps_) == 1 else "0"
         return f"""{name}_x = {x}
 {name}_y = {y}
@@ -182,7 +175,7 @@ class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
     input: Input = "probabilities"
-    map_: Piecewise = learned(ProbabilityMap())
+    map_: maps.Piecewise = maps.learned(maps.ProbabilityMap())
 
     def _described(self) -> dict[str, Any]:
         """Return the number of points of the map, and the range of its values."""

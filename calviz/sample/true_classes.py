@@ -15,20 +15,8 @@ from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_we
 from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents, assign, check_bins, equal_width_edges
 from calviz.core.predictions import Predictions
-from calviz.sample.draws import (
-    LABEL_COST,
-    ROW_COST,
-    Redraws,
-    RowTable,
-    RowTables,
-    RowWeights,
-    affordable,
-    in_parts,
-    redrawn_labels,
-    redraws,
-    resample_cells,
-    table_of_rows,
-)
+from calviz.sample import draws
+from calviz.sample.draws import Redraws, RowTable, RowTables, RowWeights, in_parts, table_of_rows
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
 #: Rows summed at a time.
@@ -96,14 +84,18 @@ class ClassRows:
         self, rng: np.random.Generator, resamples: int
     ) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class on rows drawn with replacement, shape (r, K) each."""
-        resamples = affordable(resamples, (ROW_COST + 5) * self.score.size, size=self._size)
+        resamples = draws.affordable(
+            resamples, (draws.ROW_COST + 5) * self.score.size, size=self._size
+        )
         return map(self.weighted_errors, self.draws.weights(rng, resamples))
 
     def calibrated(
         self, rng: np.random.Generator, resamples: int
     ) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class for labels drawn from the probabilities, shape (r, K) each."""
-        resamples = affordable(resamples, (LABEL_COST + 20) * self.score.size, size=self._size)
+        resamples = draws.affordable(
+            resamples, (draws.LABEL_COST + 20) * self.score.size, size=self._size
+        )
         return self.of_labels(self.draws.labels(rng, resamples))
 
     def of_labels(self, blocks: Iterable[IntArray]) -> Iterator[tuple[FloatArray, ...]]:
@@ -207,7 +199,7 @@ def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
         raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
 
     def draw(rng: np.random.Generator, _: Any, size: int) -> TrueClassErrors:
-        labels = redrawn_labels(full_predictions(sample).probs, rng, size)
+        labels = draws.redrawn_labels(full_predictions(sample).probs, rng, size)
         return view.joined(view.source.of_labels([labels]))
 
     return draw
@@ -235,7 +227,7 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     events, cells = sample.top_scored, data.cells is not None
     edges = equal_width_edges(bins, events.edge_type)
     source = (ClassRowsOfCells if cells else ClassRows)(
-        Redraws(data) if cells else sample.view(redraws),
+        Redraws(data) if cells else sample.view(draws.redraws),
         events.score,
         events.hit,
         labels,
@@ -282,7 +274,7 @@ class ClassRowsOfCells(ClassRows):
             ]
         )
         for part in in_parts(resamples, place.size):
-            drawn = resample_cells(rng, sums, part.stop - part.start)
+            drawn = draws.resample_cells(rng, sums, part.stop - part.start)
             rows, total = (np.moveaxis(v.reshape(-1, *shape), 0, -1) for v in drawn)
             yield self.errors_of(total.sum(axis=2) - rows[:, :, 1], rows.sum(axis=(1, 2)))
 

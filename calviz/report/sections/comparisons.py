@@ -7,18 +7,13 @@ from functools import partial
 
 import pandas as pd
 
+from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import (
     BASIS_WORDS,
-    BEST_IN_WORDS,
-    NOISELESS_WORDS,
     TIED_WORDS,
     Comparison,
     ComparisonColumn,
     ModelComparison,
-    Remark,
-    caution,
-    gain_words,
-    headline,
     marks_words,
     ranked_by,
     refit_words,
@@ -35,22 +30,8 @@ from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
 from calviz.figures.learning_curve import LearningCurves, ModelDifferences
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine
 from calviz.figures.reliability import Reliability
-from calviz.report.content import (
-    Block,
-    Chart,
-    Facts,
-    Formats,
-    Heading,
-    Lead,
-    Note,
-    Subject,
-    TableBlock,
-    Text,
-    caption,
-    chart,
-    metric_columns,
-    section,
-)
+from calviz.report import content
+from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
 from calviz.report.sections.diagrams import BIN_COLUMNS
 from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
@@ -70,8 +51,8 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     if comparison is None:
         return
     if comparison.in_sample:
-        yield Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
-    yield Facts(
+        yield content.Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
+    yield content.Facts(
         (
             *((("Slice", where_words(subject.sample.where)),) if subject.sample.where else ()),
             ("Fitted on", f"{comparison.fit.rows:,} rows ({shorten(comparison.fit.how, 80)})"),
@@ -85,12 +66,14 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         )
     )
     if comparison.advice is not None:
-        yield Lead(f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons))
+        yield content.Lead(
+            f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons)
+        )
     keys = METRICS.in_table("methods")
     columns = [column for column in comparison.columns(keys) if column.best]
     yield _method_table(comparison, columns)
     yield Note(
-        f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {gain_words()}."
+        f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {comparison_results.gain_words()}."
         + (f" {MARKS_WORDS}" if comparison.criterion else "")
         + (f" What is not told apart: {refit_words(comparison.refits)}." if comparison.tied else "")
     )
@@ -109,15 +92,15 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         if key in keys and len(names) > 1
     ]
     if tied:
-        yield Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
-        yield Facts(tuple(tied))
+        yield content.Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
+        yield content.Facts(tuple(tied))
     if warnings:
-        yield Heading("Warnings of the fits")
-        yield Facts(tuple(warnings))
+        yield content.Heading("Warnings of the fits")
+        yield content.Facts(tuple(warnings))
     yield from _diagrams(subject, comparison)
 
 
-def _note(remark: Remark, names: str) -> Note | None:
+def _note(remark: comparison_results.Remark, names: str) -> Note | None:
     """A remark about values or differences in small print; None for one about single methods or models."""
     if remark.metric is not None:
         return Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
@@ -126,7 +109,7 @@ def _note(remark: Remark, names: str) -> Note | None:
 
 def _method_table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     methods = comparison.ready
-    columns, marks = metric_columns(metrics, [m.key for m in methods])
+    columns, marks = content.metric_columns(metrics, [m.key for m in methods])
     columns = {"method": [m.label for m in methods], **columns}
     columns["predictions changed"] = [whole(m.predictions_changed) for m in methods]
     digits = decimals_for(*(m.calibration_gain for m in methods), least=4, most=6)
@@ -156,7 +139,7 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
     best, why = comparison[pictured[0]], pictured[1]
     if best.calibrated is None:
         return
-    yield Heading(f"Before and after {best.label}, which {why}")
+    yield content.Heading(f"Before and after {best.label}, which {why}")
     for name, method in (("before", before), ("after", best)):
         if method.calibrated is not None:
             yield chart(
@@ -190,8 +173,8 @@ def make_models(subject: Subject) -> Iterator[Block]:
         return
     keys = ranked_by(comparison)
     if keys:
-        yield Text(headline(comparison, keys[0]))
-        warning = caution(comparison, keys[0])
+        yield Text(comparison_results.headline(comparison, keys[0]))
+        warning = comparison_results.caution(comparison, keys[0])
         if warning:
             yield Text(warning)
     for note in comparison.alignment.notes:
@@ -200,7 +183,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     yield _model_table(comparison, columns)
     if keys:
         yield Note(
-            f"{marks_words()} Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
+            f"{marks_words()} Best in: {comparison_results.BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
             f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
         )
     for remark in comparison.remarks(columns):
@@ -209,15 +192,17 @@ def make_models(subject: Subject) -> Iterator[Block]:
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
-        yield Note(f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {NOISELESS_WORDS}")
+        yield Note(
+            f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {comparison_results.NOISELESS_WORDS}"
+        )
     for key in drawn:
         yield _differences(comparison, key, best)
     yield _plane(comparison)
 
 
-def _plane(comparison: ModelComparison) -> Chart:
+def _plane(comparison: ModelComparison) -> content.Chart:
     figure = MiscalibrationPlane.compute(comparison)
-    formats: Formats = {
+    formats: content.Formats = {
         "model": ("model", lambda name: shorten(name, 60)),
         **{part: (part, partial(decimal, decimals=4)) for part in (*PARTS, "score")},
     }
@@ -228,7 +213,7 @@ def _plane(comparison: ModelComparison) -> Chart:
 
 def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     models = [m for m in comparison if m.ok]
-    columns, marks = metric_columns(metrics, [m.name for m in models])
+    columns, marks = content.metric_columns(metrics, [m.name for m in models])
     columns = {"model": [shorten(m.name, 60) for m in models], **columns}
     lead = next(iter(ranked_by(comparison)), None)
     if lead is not None:
@@ -247,7 +232,7 @@ def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn
     )
 
 
-def _differences(comparison: ModelComparison, metric: str, reference: str) -> Chart:
+def _differences(comparison: ModelComparison, metric: str, reference: str) -> content.Chart:
     figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
     scale, unit = scale_of(metric, difference=True)
 
@@ -294,7 +279,7 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
     yield Note(f"{rows} Binned metrics: {curve.bins_words}.")
 
 
-def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
+def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> content.Chart:
     written, label = partial(value_text, figure.metric), METRICS[figure.metric].label
     return chart(
         figure,

@@ -6,22 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.errors import NotAvailable
-from calviz.core.words import (
-    counted,
-    decimal,
-    level_text,
-    p_number,
-    percent,
-    points,
-    points_decimals,
-    score_and_hit,
-    share_cell,
-    shorten,
-    signed_points,
-    two_shares,
-    whole,
-)
+from calviz.core.words import counted, decimal, points, share_cell, shorten, signed_points, whole
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline
@@ -31,24 +18,13 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.report.content import (
-    Block,
-    Formats,
-    Note,
-    Subject,
-    TableBlock,
-    Text,
-    caption,
-    chart,
-    formatted,
-    section,
-    spread,
-)
+from calviz.report import content
+from calviz.report.content import Block, Note, Subject, Text, caption, chart, section, spread
 from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.slices import Slices, usual_slices
 
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
-BIN_COLUMNS: Formats = {
+BIN_COLUMNS: content.Formats = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
     "rows": ("rows", whole),
@@ -74,11 +50,14 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     """Yield the diagram with its bins, and the ECE by number of bins."""
     yield from make_diagram(subject)
     strip = subject.sample.once(BinSensitivity.compute)
-    formats: Formats = {"bins": ("bins", whole)}
-    for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
-        formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
+    formats: content.Formats = {"bins": ("bins", whole)}
+    for key, scheme in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
+        formats[f"ece_{key}"] = (f"ECE, {scheme} (points)", lambda v: points(v, 2))
         if strip.floor:
-            formats[f"floor_high_{key}"] = (f"noise 95 %, {words} (points)", lambda v: points(v, 2))
+            formats[f"floor_high_{key}"] = (
+                f"noise 95 %, {scheme} (points)",
+                lambda v: points(v, 2),
+            )
     yield chart(
         strip,
         key="ece-by-bins",
@@ -104,16 +83,16 @@ def make_diagram(subject: Subject) -> Iterator[Block]:
 
 
 def _reliability_words(diagram: Reliability) -> str:
-    score, hit = score_and_hit(diagram.reduction)
-    mean, observed = two_shares(diagram.overall_score, diagram.overall_observed)
-    decimals = points_decimals(diagram.ece)
+    score, hit = words.score_and_hit(diagram.reduction)
+    mean, observed = words.two_shares(diagram.overall_score, diagram.overall_observed)
+    decimals = words.points_decimals(diagram.ece)
     text = (
         f"The {score} is {mean}, the {hit} {observed}; the "
         f"expected calibration error is {points(diagram.ece, decimals)} points"
     )
     if diagram.ece_interval is not None:
         ends = " to ".join(points(v, decimals) for v in diagram.ece_interval)
-        text += f" ({level_text(diagram.level)} CI {ends})"
+        text += f" ({words.level_text(diagram.level)} CI {ends})"
     text += "."
     if diagram.band is not None:
         low, high = diagram.band
@@ -159,7 +138,7 @@ _CLASS_KEYS: dict[Mode, str] = {
     "one-vs-rest": "classes-one-vs-rest",
     "true-class": "classes",
 }
-_CLASS_COLUMNS: Formats = {
+_CLASS_COLUMNS: content.Formats = {
     "class": ("class", lambda name: shorten(name, 60)),
     "rows": ("rows", whole),
     "value": ("error (points)", signed_points),
@@ -264,16 +243,16 @@ def _decisions(subject: Subject) -> Iterator[Block]:
         caption=caption(subject),
         formats={
             "cutoff": ("cutoff", decimal),
-            "loss": ("loss, of the stake", lambda v: percent(v, 2)),
-            "calibrated_mean": ("mean if calibrated", lambda v: percent(v, 2)),
-            "calibrated_high": ("at most if calibrated", lambda v: percent(v, 2)),
+            "loss": ("loss, of the stake", lambda v: words.percent(v, 2)),
+            "calibrated_mean": ("mean if calibrated", lambda v: words.percent(v, 2)),
+            "calibrated_high": ("at most if calibrated", lambda v: words.percent(v, 2)),
         },
         rows=spread(figure.cutoff.size, CUMULATIVE_ROWS),
     )
     yield Note(figure.reading())
 
 
-_SLICE_COLUMNS: Formats = {
+_SLICE_COLUMNS: content.Formats = {
     "slice": ("slice", lambda name: shorten(name, 80)),
     "rows": ("rows", whole),
     "score": ("mean score", share_cell),
@@ -281,8 +260,8 @@ _SLICE_COLUMNS: Formats = {
     "gap": ("gap (points)", signed_points),
     "low": ("95 % CI from", signed_points),
     "high": ("to", signed_points),
-    "p_value": ("p-value", p_number),
-    "adjusted_p_value": ("adjusted", p_number),
+    "p_value": ("p-value", words.p_number),
+    "adjusted_p_value": ("adjusted", words.p_number),
     "off": ("off", lambda off: "yes" if off else ""),
     "ece": ("ECE (points)", points),
     "ece_noise": ("noise (points)", points),
@@ -327,15 +306,15 @@ def make_slices(subject: Subject) -> Iterator[Block]:
     yield Note(_slicing_words(slices))
 
 
-def _all_slices(slices: Slices) -> TableBlock:
+def _all_slices(slices: Slices) -> content.TableBlock:
     frame = slices.frame()
-    shown = formatted(frame, _SLICE_COLUMNS)
+    shown = content.formatted(frame, _SLICE_COLUMNS)
     right = [
         heading for name, (heading, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")
     ]
     title = f"All {counted(len(frame), 'slice')}"
     bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
-    return TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
+    return content.TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
 def _slicing_words(slices: Slices) -> str:

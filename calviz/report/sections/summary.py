@@ -15,52 +15,16 @@ import pandas as pd
 
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
-from calviz.core import __version__
-from calviz.core.entry_specs import (
-    DIRECTION_WORDS,
-    METRICS,
-    RECALIBRATORS,
-    MetricResult,
-    cheap_method,
-)
+from calviz.core import __version__, entry_specs, words
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult, cheap_method
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.events import DEFAULT_BINS, Reduction
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import (
-    counted,
-    listed,
-    percent,
-    points_cell,
-    range_end,
-    share_intervals,
-    shorten,
-    signed_points,
-    whole,
-)
+from calviz.core.words import counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
-from calviz.report.content import (
-    NUMBER_COLUMNS,
-    Block,
-    Cards,
-    Facts,
-    Findings,
-    Heading,
-    Lead,
-    Note,
-    Origin,
-    Subject,
-    TableBlock,
-    Term,
-    Terms,
-    Text,
-    caption,
-    chart,
-    families,
-    metric_numbers,
-    section,
-    written_columns,
-)
+from calviz.report import content
+from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.sample import Sample, predicted_classes, rows_where, where_words
 from calviz.verdicts import analysis
@@ -84,10 +48,10 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
     """Yield the verdict and the headline metrics."""
     verdict = subject.verdict
     tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
-    yield Lead(verdict.sentence, tone, subject.sample.words)
+    yield content.Lead(verdict.sentence, tone, subject.sample.words)
     if verdict.other_view:
         yield Text(verdict.other_view)
-    yield Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
+    yield content.Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
     yield Note(
         "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of rows. "
         f"Points are percentage points. {alone(verdict)}"
@@ -101,11 +65,11 @@ def make_explained(subject: Subject) -> Iterator[Block]:
     if subject.verdict.rows > 1:
         figure = HundredSquares.compute(subject.verdict)
         share = partial(percent, decimals=figure.decimals)
-        yield chart(
+        yield content.chart(
             figure,
             key="of-a-hundred",
             title="Of a hundred rows",
-            caption=caption(subject, "Of a hundred rows"),
+            caption=content.caption(subject, "Of a hundred rows"),
             formats={
                 "rows_of": ("Which rows", str),
                 "rows": ("Rows", whole),
@@ -121,7 +85,7 @@ def make_findings(subject: Subject) -> Iterator[Block]:
     """Yield the findings from reading the file and from the checks, worst first."""
     notices = subject.origin.notices if subject.origin else ()
     findings = worst_first((*notices, *subject.headline.findings))
-    yield Findings(findings) if findings else Text("No check has anything to report.")
+    yield content.Findings(findings) if findings else Text("No check has anything to report.")
 
 
 # ---- What a correction would bring
@@ -153,8 +117,8 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     """Say which rows a recalibrator was fitted and judged on."""
     fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
     label = RECALIBRATORS[method].label
-    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return " ".join([words, *done.warnings])
+    rows = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
+    return " ".join([rows, *done.warnings])
 
 
 def no_fix_words(sample: Sample, verdict: Verdict) -> str:
@@ -179,10 +143,10 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         comparison, advice = subject.comparison, subject.comparison.advice
         change = advice_words(comparison, advice, sample.ece_key)
         rows = f"Maps are {comparison.rows_words()}."
-        yield Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
+        yield content.Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
-    if words := no_fix_words(sample, subject.verdict):
-        yield Text(words)
+    if why := no_fix_words(sample, subject.verdict):
+        yield Text(why)
         return
     if sample.data.rows < MIN_ROWS:
         raise NotAvailable(f"fewer than {MIN_ROWS} rows do not tell what a correction would bring.")
@@ -203,7 +167,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    yield Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
+    yield content.Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
 
 
 #: Rows in the table of the worst.
@@ -259,11 +223,14 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
     """Yield one table of all metrics by family and, below it, why some have no value."""
     evaluation = subject.evaluation
     results = {
-        r.key: r for family in families() for r in evaluation if METRICS[r.key].family == family
+        r.key: r
+        for family in content.families()
+        for r in evaluation
+        if METRICS[r.key].family == family
     }
     available = {key: r for key, r in results.items() if r.available}
-    shown = written_columns(available, subject.verdict)
-    right = [c for c in shown.columns if c in NUMBER_COLUMNS]
+    shown = content.written_columns(available, subject.verdict)
+    right = [c for c in shown.columns if c in content.NUMBER_COLUMNS]
     bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}
     for row, key in enumerate(available):
@@ -273,7 +240,7 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         "metrics",
         "All metrics",
         shown,
-        metric_numbers(results),
+        content.metric_numbers(results),
         right,
         groups=groups,
         bullets=bullets,
@@ -307,16 +274,16 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
 )
 def make_definitions(subject: Subject) -> Iterator[Block]:
     """Yield one entry per metric, in the order of the table."""
-    ordered = [m for family in families() for m in METRICS if m.family == family]
+    ordered = [m for family in content.families() for m in METRICS if m.family == family]
     yield Note("Score: the probability that the model gives; hit: whether its event happened.")
-    yield Terms(
+    yield content.Terms(
         tuple(
-            Term(
+            content.Term(
                 m.label,
                 m.summary.replace("``", ""),
                 m.formula,
                 m.reference,
-                f"better: {DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",
+                f"better: {entry_specs.DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",
             )
             for m in ordered
         )
@@ -332,11 +299,11 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
     values = conventions(subject.sample)
     dots = EceByLibrary.of(values)
     yield Text(dots.describe())
-    yield chart(
+    yield content.chart(
         dots,
         key="conventions-drawn",
         title="ECE by library",
-        caption=caption(subject),
+        caption=content.caption(subject),
         formats={
             "library": ("library", str),
             "call": ("function", str),
@@ -350,7 +317,7 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
             "library": [f"{v.convention.library} {v.convention.version}" for v in available],
             "function": [v.convention.call for v in available],
             "ECE (points)": [points_cell(v.value, 2) for v in available],
-            "minus calviz's": [signed_points(v.value - values.ece, 2) for v in available],
+            "minus calviz's": [words.signed_points(v.value - values.ece, 2) for v in available],
             "why": [v.convention.why for v in available],
         }
     )
@@ -402,17 +369,17 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Split", shorten(sample.split, 60) if sample.split is not None else "all rows"
     if sample.where:
         yield "Slice", where_words(sample.where)
-    names = f" ({listed(data.class_names, most=10)})" if data.class_names else ""
+    names = f" ({words.listed(data.class_names, most=10)})" if data.class_names else ""
     yield "Classes", f"{data.n_classes:,}{names}" if data.n_classes else "not in the file"
     yield "Scores", data.kind
 
 
-def _options(origin: Origin) -> Iterator[str]:
+def _options(origin: content.Origin) -> Iterator[str]:
     for field in fields(origin.options):
         value = getattr(origin.options, field.name)
         if value != field.default:
-            words = ", ".join(value) if isinstance(value, tuple) else str(value)
-            yield f"{field.name.replace('_', ' ')}: {shorten(words, 200) or 'none'}"
+            written = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield f"{field.name.replace('_', ' ')}: {shorten(written, 200) or 'none'}"
 
 
 def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -423,7 +390,7 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Seed", str(sample.seed)
     yield "Resamples", f"{sample.resamples:,} for each interval and each noise floor"
     # As in the finding about the worst bin: counts of weighted or clustered rows are scaled to their effective number.
-    of_bins = share_intervals(sample.data.alike)
+    of_bins = words.share_intervals(sample.data.alike)
     yield (
         "Intervals",
         f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, {of_bins}",
