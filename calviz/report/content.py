@@ -13,7 +13,8 @@ import pandas as pd
 
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, ModelComparison
 from calviz.comparison.learning_curves import LearningCurve
-from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric, MetricResult
+from calviz.core import entry_specs
+from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
 from calviz.core.predictions import Dataset
 from calviz.core.registry import Registry
@@ -450,11 +451,15 @@ SECTIONS: Registry[Section] = Registry("section")
 Make = TypeVar("Make", bound=Callable[[Subject], Iterable[Block]])
 
 
-def section(
-    key: str, title: str, place: int, summary: str, **options: Any
-) -> Callable[[Make], Make]:
-    """Register a function as the `make` of a section; arguments are the fields of `Section`."""
-    return SECTIONS.adding(lambda make: Section(key, title, place, summary, make, **options))
+def section(key: str, title: str, place: int, **options: Any) -> Callable[[Make], Make]:
+    """Register a function as the `make` of a section; its first paragraph is the summary, other arguments are fields of `Section`."""
+
+    def made(make: Make) -> Section:
+        return Section(
+            key, title, place, entry_specs.first_paragraph(make).rstrip("."), make, **options
+        )
+
+    return SECTIONS.adding(made)
 
 
 def brief_sections() -> tuple[str, ...]:
@@ -602,7 +607,9 @@ def written_columns(results: ResultsByKey, verdict: Verdict | None = None) -> pd
     return table.loc[:, (table != "").any()]
 
 
-def _row(metric: Metric, result: MetricResult, verdict: Verdict | None) -> dict[str, str]:
+def _row(
+    metric: entry_specs.Metric, result: MetricResult, verdict: Verdict | None
+) -> dict[str, str]:
     written = Written(result, verdict)
     unit = f" ({written.unit_words})" if written.unit_words else ""
     floor, interval = result.noise_floor, result.interval

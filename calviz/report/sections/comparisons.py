@@ -37,16 +37,12 @@ from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
 
 
-@section(
-    "comparison",
-    "Recalibration",
-    70,
-    "Methods side by side, where they were compared",
-    brief=True,
-    shows_result="comparison",
-)
+@section("comparison", "Recalibration", 70, brief=True, shows_result="comparison")
 def make_comparison(subject: Subject) -> Iterator[Block]:
-    """Yield the table of methods, the ties with the best, and the diagrams before and after the best."""
+    """Methods side by side, where they were compared.
+
+    Yield the table of methods, the ties with the best, and the diagrams before and after the best.
+    """
     comparison = subject.comparison
     if comparison is None:
         return
@@ -157,17 +153,12 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
         )
 
 
-@section(
-    "models",
-    "Models side by side",
-    95,
-    "Which model, on the same rows",
-    shared=True,
-    brief=True,
-    shows_result="models",
-)
+@section("models", "Models side by side", 95, shared=True, brief=True, shows_result="models")
 def make_models(subject: Subject) -> Iterator[Block]:
-    """Yield the best model, how rows were matched, the metrics, and the paired differences from the best."""
+    """Which model, on the same rows.
+
+    Yield the best model, how rows were matched, the metrics, and the paired differences from the best.
+    """
     comparison = subject.models
     if comparison is None:
         return
@@ -253,15 +244,12 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> co
     )
 
 
-@section(
-    "learning-curve",
-    "Labels needed",
-    72,
-    "How many labels recalibration needs",
-    shows_result="learning",
-)
+@section("learning-curve", "Labels needed", 72, shows_result="learning")
 def make_learning_curve(subject: Subject) -> Iterator[Block]:
-    """Yield the answer, the number of labels each method needs, and the curves."""
+    """How many labels recalibration needs.
+
+    Yield the answer, the number of labels each method needs, and the curves.
+    """
     curve = subject.learning
     if curve is None or not curve.methods:
         return
@@ -296,17 +284,23 @@ def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> content.Cha
     )
 
 
-@section("folds", "Folds", 57, "Each fold of a cross-validation by itself")
+@section("folds", "Folds", 57)
 def make_folds(subject: Subject) -> Iterator[Block]:
-    """Yield the metrics over the folds, and the curve of each; nothing without a column of folds."""
+    """Each fold of a cross-validation by itself.
+
+    Yield the metrics over the folds, and the curve of each; nothing without a column of folds.
+    """
     columns = fold_columns(subject.sample.data)
     if columns:
         yield from _by_level(subject, folds, columns, "folds")
 
 
-@section("sites", "Sites", 59, "Each site by itself, and what a new site is expected to show")
+@section("sites", "Sites", 59)
 def make_sites(subject: Subject) -> Iterator[Block]:
-    """Yield the random effects, and the curve of each site; nothing unless a column of sites is named."""
+    """Each site by itself, and what a new site is expected to show.
+
+    Yield the random effects, and the curve of each site; nothing unless a column of sites is named.
+    """
     if subject.sites is not None:
         yield from _by_level(subject, partial(sites, by=subject.sites), subject.sites, "sites")
 
@@ -342,9 +336,12 @@ def _by_level(
         yield Note(note)
 
 
-@section("over-time", "Over time", 66, "Periods, changes, and recalibration on the past")
+@section("over-time", "Over time", 66)
 def make_over_time(subject: Subject) -> Iterator[Block]:
-    """Yield the MCS of each period, and recalibration on the past; nothing without times."""
+    """Periods, changes, and recalibration on the past.
+
+    Yield the MCS of each period, and recalibration on the past; nothing without times.
+    """
     sample = subject.sample
     if sample.data.times is None:
         return

@@ -27,9 +27,12 @@ CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
 
-@section("decisions", "Decisions", 58, "ROC, net benefit, and scores by outcome")
+@section("decisions", "Decisions", 58)
 def make_decisions(subject: Subject) -> Iterator[Block]:
-    """Yield the curves, and the results of decisions at some cutoffs; nothing if no single class is decided on."""
+    """ROC, net benefit, and scores by outcome.
+
+    Yield the curves, and the results of decisions at some cutoffs; nothing if no single class is decided on.
+    """
     try:
         sample = decidable(subject.sample)
     except NotAvailable:
@@ -148,9 +151,12 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
 MOST_COLUMNS = 3
 
 
-@section("grades", "Rating grades", 56, "Tests per grade, with traffic lights")
+@section("grades", "Rating grades", 56)
 def make_grades(subject: Subject) -> Iterator[Block]:
-    """Yield one table per column of grades; nothing without such a column."""
+    """Tests per grade, with traffic lights.
+
+    Yield one table per column of grades; nothing without such a column.
+    """
     data = subject.sample.data
     columns = grade_columns(data) if subject.grades is None else (subject.grades,)
     requested = subject.preset == "credit" or subject.grades is not None
@@ -196,11 +202,12 @@ def make_grades(subject: Subject) -> Iterator[Block]:
     yield Note(cutoff_and_grades.tests_words(data))
 
 
-@section(
-    "prediction-sets", "Prediction sets", 61, "The classes that are plausible, at 90 % coverage"
-)
+@section("prediction-sets", "Prediction sets", 61)
 def make_prediction_sets(subject: Subject) -> Iterator[Block]:
-    """Yield coverage and mean size, for all rows and by true class."""
+    """The classes that are plausible, at 90 % coverage.
+
+    Yield coverage and mean size, for all rows and by true class.
+    """
     try:
         sets = sets_of(subject.sample, subject.whole)
     except InputError as error:  # too few rows
@@ -227,11 +234,12 @@ def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     )
 
 
-@section(
-    "risk-coverage", "Risk and coverage", 60, "Accuracy when doubtful predictions are referred"
-)
+@section("risk-coverage", "Risk and coverage", 60)
 def make_risk_coverage(subject: Subject) -> Iterator[Block]:
-    """Yield the accuracy of the predictions that are kept."""
+    """Accuracy when doubtful predictions are referred.
+
+    Yield the accuracy of the predictions that are kept.
+    """
     top = subject.sample.top_label
     figure = top.view(RiskCoverage.compute, ranking="confidence", **top.redrawing)
     yield Text(figure.describe().split("ranked by confidence. ", 1)[-1])

@@ -39,15 +39,9 @@ BIN_COLUMNS: content.Formats = {
 }
 
 
-@section(
-    "reliability",
-    "Reliability",
-    30,
-    "The diagram, its bins, and the ECE by number of bins",
-    brief=True,
-)
+@section("reliability", "Reliability", 30, brief=True)
 def make_reliability(subject: Subject) -> Iterator[Block]:
-    """Yield the diagram with its bins, and the ECE by number of bins."""
+    """The diagram, its bins, and the ECE by number of bins."""
     yield from make_diagram(subject)
     strip = subject.sample.once(BinSensitivity.compute)
     formats: content.Formats = {"bins": ("bins", whole)}
@@ -68,9 +62,9 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     )
 
 
-@section("diagram", "Reliability diagram", 29, "The reliability diagram alone", on_request=True)
+@section("diagram", "Reliability diagram", 29, on_request=True)
 def make_diagram(subject: Subject) -> Iterator[Block]:
-    """Yield the diagram with its bins."""
+    """The reliability diagram alone."""
     diagram = subject.sample.once(Reliability.compute, curves=())
     yield Text(_reliability_words(diagram))
     yield chart(
@@ -108,14 +102,9 @@ def _reliability_words(diagram: Reliability) -> str:
 CURVE_ROWS = 21
 
 
-@section(
-    "calibration-curve",
-    "Calibration curve",
-    35,
-    "Observed frequency as a smooth function of the score",
-)
+@section("calibration-curve", "Calibration curve", 35)
 def make_calibration_curve(subject: Subject) -> Iterator[Block]:
-    """Yield the spline with its confidence band."""
+    """Observed frequency as a smooth function of the score."""
     figure = subject.sample.view(CalibrationCurve.compute)
     yield Text(figure.describe().split(": ", 1)[-1])
     yield chart(
@@ -150,9 +139,12 @@ _CLASS_COLUMNS: content.Formats = {
 }
 
 
-@section("classwise", "Classes", 50, "The error of each class against its noise")
+@section("classwise", "Classes", 50)
 def make_classwise(subject: Subject) -> Iterator[Block]:
-    """Yield the error of each class by predicted class, one-vs-rest, and by true class."""
+    """The error of each class against its noise.
+
+    Yield the error of each class by predicted class, one-vs-rest, and by true class.
+    """
     views, reason, top = {}, "", subject.sample.top_label
     for mode in _CLASS_KEYS:
         try:
@@ -182,11 +174,12 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
 CUMULATIVE_ROWS = 40
 
 
-@section(
-    "cumulative", "Cumulative & KS", 40, "The bin-free panels, the KS error, and the isotonic curve"
-)
+@section("cumulative", "Cumulative & KS", 40)
 def make_cumulative(subject: Subject) -> Iterator[Block]:
-    """Yield the four panels of Gupta et al., the isotonic curve, and the decision loss."""
+    """The bin-free panels, the KS error, and the isotonic curve.
+
+    Yield the four panels of Gupta et al., the isotonic curve, and the decision loss.
+    """
     figure = subject.sample.view(Cumulative.compute, estimate="smooth", seed=subject.sample.seed)
     yield Text(figure.reading(subject.verdict))
     yield chart(
@@ -273,9 +266,12 @@ _DRAWN_OF_SLICES = {key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap",
 _FEATURES = 3
 
 
-@section("slices", "Slices", 55, "For whom it is wrong, group by group", shows_result="slices")
+@section("slices", "Slices", 55, shows_result="slices")
 def make_slices(subject: Subject) -> Iterator[Block]:
-    """Yield the slices with the strongest evidence of an error, and the table of all."""
+    """For whom it is wrong, group by group.
+
+    Yield the slices with the strongest evidence of an error, and the table of all.
+    """
     slices = subject.slices or usual_slices(subject.sample)
     if slices is None:
         return

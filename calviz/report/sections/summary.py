@@ -41,11 +41,9 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
 }
 
 
-@section(
-    "verdict", "Verdict", 10, "One sentence, and five metrics with their error bars", brief=True
-)
+@section("verdict", "Verdict", 10, brief=True)
 def make_verdict(subject: Subject) -> Iterator[Block]:
-    """Yield the verdict and the headline metrics."""
+    """One sentence, and five metrics with their error bars."""
     verdict = subject.verdict
     tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
     yield content.Lead(verdict.sentence, tone, subject.sample.words)
@@ -58,9 +56,12 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
     )
 
 
-@section("explained", "In plain words", 15, "Five sentences without a symbol, and a picture")
+@section("explained", "In plain words", 15)
 def make_explained(subject: Subject) -> Iterator[Block]:
-    """Yield the meaning of the verdict, what to do, and what is promised for a hundred rows."""
+    """Five sentences without a symbol, and a picture.
+
+    Yield the meaning of the verdict, what to do, and what is promised for a hundred rows.
+    """
     yield Text(" ".join(analysis.explain(subject.sample)))
     if subject.verdict.rows > 1:
         figure = HundredSquares.compute(subject.verdict)
@@ -80,9 +81,9 @@ def make_explained(subject: Subject) -> Iterator[Block]:
         )
 
 
-@section("findings", "Findings", 20, "What the checks noticed, with codes", brief=True)
+@section("findings", "Findings", 20, brief=True)
 def make_findings(subject: Subject) -> Iterator[Block]:
-    """Yield the findings from reading the file and from the checks, worst first."""
+    """What the checks noticed, with codes."""
     notices = subject.origin.notices if subject.origin else ()
     findings = worst_first((*notices, *subject.headline.findings))
     yield content.Findings(findings) if findings else Text("No check has anything to report.")
@@ -133,11 +134,12 @@ def no_fix_words(sample: Sample, verdict: Verdict) -> str:
     return f"No need of a correction is shown: no miscalibration was found {rows}."
 
 
-@section(
-    "fix", "What a correction would bring", 22, "The ECE after a recalibrator with few parameters"
-)
+@section("fix", "What a correction would bring", 22)
 def make_fix(subject: Subject) -> Iterator[Block]:
-    """Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE."""
+    """The ECE after a recalibrator with few parameters.
+
+    Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE.
+    """
     sample = subject.sample
     if subject.comparison is not None and subject.comparison.advice is not None:
         comparison, advice = subject.comparison, subject.comparison.advice
@@ -174,11 +176,12 @@ def make_fix(subject: Subject) -> Iterator[Block]:
 WORST_ROWS = 5
 
 
-@section(
-    "worst-rows", "Worst rows", 35, "Wrong predictions, the most confident first", on_request=True
-)
+@section("worst-rows", "Worst rows", 35, on_request=True)
 def make_worst_rows(subject: Subject) -> Iterator[Block]:
-    """Yield the most confident wrong predictions; nothing for a profile, which holds no rows."""
+    """Wrong predictions, the most confident first.
+
+    Yield the most confident wrong predictions; nothing for a profile, which holds no rows.
+    """
     data, scored = subject.sample.data, subject.sample.top_scored
     if data.cells is not None:
         return
@@ -218,9 +221,12 @@ def _rows_of_file(whole: Dataset, sample: Sample) -> npt.NDArray[np.bool_]:
     return kept if where is None else kept & where
 
 
-@section("metrics", "All metrics", 80, "Every number, with interval and noise floor")
+@section("metrics", "All metrics", 80)
 def make_metrics(subject: Subject) -> Iterator[Block]:
-    """Yield one table of all metrics by family and, below it, why some have no value."""
+    """Every number, with interval and noise floor.
+
+    Yield one table of all metrics by family and, below it, why some have no value.
+    """
     evaluation = subject.evaluation
     results = {
         r.key: r
@@ -264,16 +270,9 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         yield Facts(reasons)
 
 
-@section(
-    "definitions",
-    "What the numbers mean",
-    100,
-    "Meaning, formula and source of each metric",
-    shared=True,
-    brief=True,
-)
+@section("definitions", "What the numbers mean", 100, shared=True, brief=True)
 def make_definitions(subject: Subject) -> Iterator[Block]:
-    """Yield one entry per metric, in the order of the table."""
+    """Meaning, formula and source of each metric."""
     ordered = [m for family in content.families() for m in METRICS if m.family == family]
     yield Note("Score: the probability that the model gives; hit: whether its event happened.")
     yield content.Terms(
@@ -293,9 +292,12 @@ def make_definitions(subject: Subject) -> Iterator[Block]:
 _POINTS = partial(points_cell, decimals=2)
 
 
-@section("conventions", "What other libraries call ECE", 75, "The same data's ECE by library")
+@section("conventions", "What other libraries call ECE", 75)
 def make_conventions(subject: Subject) -> Iterator[Block]:
-    """Yield one row per library: its value, the difference from calviz's, and the reason."""
+    """The same data's ECE by library.
+
+    Yield one row per library: its value, the difference from calviz's, and the reason.
+    """
     values = conventions(subject.sample)
     dots = EceByLibrary.of(values)
     yield Text(dots.describe())
@@ -342,9 +344,9 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
 
 
-@section("provenance", "Data and provenance", 90, "File, digest, settings and versions", brief=True)
+@section("provenance", "Data and provenance", 90, brief=True)
 def make_provenance(subject: Subject) -> Iterator[Block]:
-    """Yield the file, the rows, the settings and the versions."""
+    """File, digest, settings and versions."""
     yield Heading("Data")
     yield Facts(tuple(_data(subject)))
     yield Heading("Settings")
