@@ -420,10 +420,8 @@ class Section:
         Its heading.
     place : int
         Position: sections appear in ascending order.
-    summary : str
-        Its content in a few words.
     make : callable
-        ``make(subject)`` yields its blocks; a section without blocks is left out. It raises `NotAvailable` with
+        Its docstring begins with the content in a few words. ``make(subject)`` yields its blocks; a section without blocks is left out. It raises `NotAvailable` with
         the reason if there is nothing to show.
     shared : bool
         Whether it is the same for all parts of a report, and appears once at its end.
@@ -438,12 +436,16 @@ class Section:
     key: str
     title: str
     place: int
-    summary: str
     make: Callable[[Subject], Iterable[Block]]
     shared: bool = False
     brief: bool = False
     shows_result: NeededWork | None = None
     on_request: bool = False
+
+    @property
+    def summary(self) -> str:
+        """Its content in a few words."""
+        return entry_specs.first_paragraph(self.make).rstrip(".")
 
 
 SECTIONS: Registry[Section] = Registry("section")
@@ -452,14 +454,8 @@ Make = TypeVar("Make", bound=Callable[[Subject], Iterable[Block]])
 
 
 def section(key: str, title: str, place: int, **options: Any) -> Callable[[Make], Make]:
-    """Register a function as the `make` of a section; its first paragraph is the summary, other arguments are fields of `Section`."""
-
-    def made(make: Make) -> Section:
-        return Section(
-            key, title, place, entry_specs.first_paragraph(make).rstrip("."), make, **options
-        )
-
-    return SECTIONS.adding(made)
+    """Register a function as the `make` of a section; arguments are the fields of `Section`."""
+    return SECTIONS.adding(lambda make: Section(key, title, place, make, **options))
 
 
 def brief_sections() -> tuple[str, ...]:
