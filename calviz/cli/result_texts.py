@@ -23,10 +23,8 @@ from calviz.comparison.comparison_results import (
     gain_words,
     refit_words,
 )
-from calviz.core import words
+from calviz.core import errors, events, words
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import worst_first
-from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, percent, points, seconds_text, terminal_text
 from calviz.data.loaded import EVAL_SPLITS, usual_split
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
@@ -93,7 +91,7 @@ def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
 
 def _print_worst(findings: Sequence[Finding]) -> int:
     """Print the worst findings, but for remarks, without their numbers; returns how many."""
-    wrong = [f for f in worst_first(findings) if f.severity != "info"][:_ON_SCREEN]
+    wrong = [f for f in errors.worst_first(findings) if f.severity != "info"][:_ON_SCREEN]
     for f in wrong:
         _finding(f.severity, f.code, f.short or re.split("[:;] ", f.message.rstrip("."))[0])
     return len(wrong)
@@ -107,7 +105,7 @@ def _print_metrics(evaluation: Evaluation, named: bool) -> None:
         show(evaluation.verdict.sentence, "bold")
         if evaluation.verdict.other_view:
             show(evaluation.verdict.other_view)
-    reduction = short_name(Reduction.of(evaluation.reduction).label)
+    reduction = short_name(events.Reduction.of(evaluation.reduction).label)
     if evaluation.reduction == "positive" and len(evaluation.classes) == 2:
         reduction += f" '{short_name(evaluation.classes[1].name)}'"
     show(f"{_rows_words(evaluation.rows, evaluation.split)}, {reduction}")

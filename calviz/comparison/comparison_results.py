@@ -8,11 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from calviz.core import entry_specs
+from calviz.core import entry_specs, events, predictions
 from calviz.core.entry_specs import METRICS, RANKED_BY, UNCALIBRATED, MetricResult, TableKind
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
-from calviz.core.events import DEFAULT_BINS, Scheme
-from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten, told_apart
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.evaluation import Written, name_of, value_text
@@ -106,7 +104,7 @@ class MethodResult:
     fit_spread: Mapping[str, float] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     numbers: int = 0
-    calibrated: Dataset | None = field(default=None, repr=False)
+    calibrated: predictions.Dataset | None = field(default=None, repr=False)
     recalibrator: Any = field(default=None, repr=False)
 
     def trade_off(self) -> Iterator[str]:
@@ -177,8 +175,8 @@ class Compared(Displayed, Generic[R]):
     """
 
     directions: Mapping[str, str] = field(default_factory=dict)
-    bins: int = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
+    bins: int = events.DEFAULT_BINS
+    scheme: events.Scheme = "equal-width"
     undefined: tuple[str, ...] = ()
     KIND: ClassVar[Literal["method", "model"]]
 
@@ -510,7 +508,7 @@ class Alignment:
         How the rows were matched, and what did not match, in sentences.
     """
 
-    models: Mapping[str, Dataset]
+    models: Mapping[str, predictions.Dataset]
     by: MatchedBy
     notes: tuple[str, ...]
 

@@ -13,10 +13,9 @@ from scipy.special import stdtrit
 
 from calviz.comparison import arena_results
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, ResultTable
+from calviz.core import errors, p_values
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.entry_specs import Interval
-from calviz.core.errors import InputError, claim
-from calviz.core.p_values import wilson
 from calviz.core.words import counted, listed
 from calviz.sample.error_bars import LEVEL
 
@@ -54,7 +53,7 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> a
         If there is only one method.
     """
     if len(table.methods) < 2:
-        raise InputError(
+        raise errors.InputError(
             f"there is only the method '{table.methods[0]}'", remedy="give results of two or more"
         )
     parts = _boards(table)
@@ -430,7 +429,7 @@ class Averages:
         sizes = [group.size for group in self.groups]
         return sum(sizes) >= FEWEST_FOR_INTERVALS and min(sizes) > 1
 
-    @claim(
+    @errors.claim(
         "arena-mean",
         says="winrate 0.714 (0.675 to 0.750)",
         chosen="nothing: each method has its own interval",
@@ -497,7 +496,7 @@ def _interval(
         half = t * math.sqrt(variance)
         return Interval(value - half, value + half)
     number = data_sets if agree else value * (1 - value) / variance
-    return Interval(*wilson(value, number, t=t))
+    return Interval(*p_values.wilson(value, number, t=t))
 
 
 # ---- Winrates

@@ -15,12 +15,11 @@ from scipy.special import ndtr, ndtri
 from calviz.comparison import difference_intervals
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.difference_intervals import Spread, Weighted, Z, difference
-from calviz.core import blocks
+from calviz.core import blocks, probabilities
 from calviz.core.blocks import FloatArray, IntArray, effective_number, runs, with_mean_one
 from calviz.core.entry_specs import METRICS, ClosedForm, Interval, RowLoss, badness
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view, resample_rows
 from calviz.sample.error_bars import LEVEL, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
@@ -593,7 +592,7 @@ class RareLosses:
         at = np.flatnonzero(rare)
         row = at // p.shape[1]
         probability = (p.take(at) + q.take(at)) / 2
-        gap = partial(_log_gap, least=LOG_FLOOR) if loss == "log" else _squared_gap
+        gap = partial(_log_gap, least=probabilities.LOG_FLOOR) if loss == "log" else _squared_gap
         losses = np.square(self._weights[row] * gap(p, q, at))
         labels = self._sets[one].labels[self._rows]
         of_label = np.arange(labels.size) * p.shape[1] + labels

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison import fitting
-from calviz.core import errors
+from calviz.core import entry_specs, errors, words
 from calviz.core.blocks import Factor, checkpoint
-from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import DEFAULT_SAMPLE_ROWS, InputError, NotAvailable, OptionError, real_path
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
-from calviz.core.words import counted
 from calviz.data.any_size import file_sources, sampling
 from calviz.data.any_size.file_sources import TableFiles
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, SampledBlock
@@ -102,7 +100,7 @@ def recalibrate_files(
     InputError, OptionError
         If a row cannot be used or files cannot be written there; the sentence names the file.
     """
-    spec = RECALIBRATORS[method]
+    spec = entry_specs.RECALIBRATORS[method]
     if spec.takes_columns:
         raise NotAvailable(
             f"'{spec.key}' needs the columns of its rows, and rows that are drawn have scores and labels only: fit it on a file that is "
@@ -122,7 +120,7 @@ def recalibrate_files(
         )
     if sample.data.n < fitting.LEAST_ROWS:
         raise InputError(
-            f"there {'is' if sample.data.n == 1 else 'are'} {counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {fitting.LEAST_ROWS}",
+            f"there {'is' if sample.data.n == 1 else 'are'} {words.counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {fitting.LEAST_ROWS}",
             remedy="fit on another split, or label more rows",
         )
     recalibrator = fitting.make(spec, sample.data, parameters or {})

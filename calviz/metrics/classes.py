@@ -16,10 +16,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import ks
-from calviz.sample import cell_bounds, draws, one_vs_rest
+from calviz.sample import cell_bounds, draws, one_vs_rest, step_views
 from calviz.sample.one_vs_rest import ClassErrors, ClassErrorsOfCells, class_samples
 from calviz.sample.sample import Sample, full_predictions
-from calviz.sample.step_views import steps
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors
 
 # ---- KS error of every class against the rest
@@ -354,7 +353,7 @@ def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
 
 def _of_cells(sample: Sample) -> ClassErrorsOfCells:
     samples = sample.view(class_samples)
-    views = tuple(one.view(steps) for one in samples)
+    views = tuple(one.view(step_views.steps) for one in samples)
     bounds = [cell_bounds.of_cumulative(*both) for both in zip(samples, views, strict=True)]
     return ClassErrorsOfCells.of(views, ks, bounds, {})
 

@@ -11,9 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import error_metric
-from calviz.sample import cell_bounds
-from calviz.sample.draws import once_per_view
-from calviz.sample.step_views import steps
+from calviz.sample import cell_bounds, draws, step_views
 from calviz.sample.steps import Steps
 
 
@@ -39,7 +37,7 @@ class Extremes(NamedTuple):
     high_score: FloatArray
 
 
-@once_per_view
+@draws.once_per_view
 def extremes(view: Steps) -> Extremes:
     """Compute the extremes of the gap of each resample, in one pass for all metrics that need them."""
     nothing = np.zeros(view.n.shape)
@@ -73,7 +71,7 @@ def _at(values: FloatArray, place: IntArray) -> FloatArray:
     return np.asarray(np.take_along_axis(values, place[..., None], axis=-1)[..., 0])
 
 
-@once_per_view
+@draws.once_per_view
 def deviation(view: Steps) -> float:
     """Standard deviation of the gap over all rows if the model is calibrated, ``sqrt(sum s (1 - s)) / n``; for a single sample.
 
@@ -89,7 +87,7 @@ def deviation(view: Steps) -> float:
 # ---- Averaged two-bin error, KS, Kuiper
 
 
-_cumulative = partial(error_metric, family="Bin-free", view=steps, widening=1.1)
+_cumulative = partial(error_metric, family="Bin-free", view=step_views.steps, widening=1.1)
 
 
 @_cumulative(

@@ -11,9 +11,8 @@ import numpy as np
 from calviz.core.blocks import FloatArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.errors import OptionError
-from calviz.sample import cell_bounds, step_views
+from calviz.sample import cell_bounds, draws, step_views
 from calviz.sample.cutoff_and_grades import CutoffCounts, at_cutoff, net_benefit_of
-from calviz.sample.draws import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import StepsWithParams, chance_of_order, ranked_parts, top_label_steps
 from calviz.sample.steps import Steps
@@ -200,7 +199,7 @@ def aurc(view: Steps) -> FloatArray:
     return np.asarray(_area(view))
 
 
-@once_per_view
+@draws.once_per_view
 def _area(view: Steps) -> FloatArray:
     area = np.zeros(np.shape(view.n))
     for i, (rows, errors) in enumerate(ranked_parts(view)):

@@ -19,12 +19,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from calviz.core import blocks, entry_specs, errors, probabilities
+from calviz.core import blocks, entry_specs, errors, probabilities, row_columns
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, one_blas_thread, with_mean_one
 from calviz.core.entry_specs import FloorChoice, Input, Needs, recalibrator
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
 from calviz.core.probabilities import Scores, ZeroFloor
-from calviz.core.row_columns import checked_weights
 from calviz.recalibrators import maps
 from calviz.recalibrators.maps import Field, Program, Sizes, check_map, damaged, learned, plain
 
@@ -153,7 +152,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the weights scaled to a mean of 1, or None if all are equal."""
         if weights is None:
             return None
-        checked = checked_weights(np.asarray(weights))
+        checked = row_columns.checked_weights(np.asarray(weights))
         if checked.shape[0] != array.shape[0]:
             raise InputError(
                 f"there are {checked.shape[0]:,} weights for {array.shape[0]:,} rows of scores"

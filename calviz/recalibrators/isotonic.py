@@ -9,9 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calviz.core import blocks, entry_specs
+from calviz.core import blocks, entry_specs, errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, run_totals, runs
-from calviz.core.errors import OptionError
 from calviz.core.events import ROUNDING, Ordered, tied_scores
 from calviz.core.probabilities import Scores, row_sums
 from calviz.recalibrators import maps
@@ -139,7 +138,7 @@ class MulticlassIsotonic(OneMap):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.epsilon < 0:
-            raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
+            raise errors.OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         whole = scores.whole()

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core import blocks
+from calviz.core import blocks, entry_specs
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, for_row_blocks
-from calviz.core.entry_specs import Input
 from calviz.core.events import Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
 from calviz.recalibrators import maps
@@ -73,7 +72,7 @@ class OneVsRest(BaseRecalibrator):
     epsilon: ClassVar[float] = EPSILON
     #: With fewer calibration rows of a class a warning says so; 0 for no warning.
     rows_needed: ClassVar[int] = 10
-    input: Input = "probabilities"
+    input: entry_specs.Input = "probabilities"
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[maps.Piecewise] = maps.learned(maps.OnePerMap(maps.ProbabilityMap()))
 
@@ -174,7 +173,7 @@ def {name}_of(p):
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
-    input: Input = "probabilities"
+    input: entry_specs.Input = "probabilities"
     map_: maps.Piecewise = maps.learned(maps.ProbabilityMap())
 
     def _described(self) -> dict[str, Any]:

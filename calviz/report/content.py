@@ -13,10 +13,9 @@ import pandas as pd
 
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, ModelComparison
 from calviz.comparison.learning_curves import LearningCurve
-from calviz.core import entry_specs
+from calviz.core import entry_specs, predictions
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
-from calviz.core.predictions import Dataset
 from calviz.core.registry import Registry
 from calviz.core.words import p_number, shorten
 from calviz.data import Loaded, ReadingOptions
@@ -364,7 +363,7 @@ class Subject:
     cutoff: float | None = None
     grades: str | None = None
     sites: str | None = None
-    whole: Dataset | None = None
+    whole: predictions.Dataset | None = None
 
     @property
     def name(self) -> str:
@@ -558,7 +557,7 @@ def preset_sections(
     return (*keys, "decisions") if asked else keys
 
 
-def check_grades(data: Dataset, column: str | None) -> None:
+def check_grades(data: predictions.Dataset, column: str | None) -> None:
     """Raise OptionError unless there is a column of rating grades: `column`, or a recognised one."""
     if column is not None:
         grade_factor(data, column)

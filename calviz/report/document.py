@@ -24,8 +24,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from calviz.core import __version__, words
-from calviz.core.entry_specs import METRICS, Theme
+from calviz.core import __version__, entry_specs, words
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet, Scale, shared_scale, svg
@@ -430,7 +429,7 @@ def _cards(block: content.Cards) -> Iterator[dict[str, str]]:
         if not several:
             yield card | {"interval": "n = 1: not meaningful"}
             continue
-        noise = written.noise(tail=METRICS[result.key].tail, verdict=block.verdict)
+        noise = written.noise(tail=entry_specs.METRICS[result.key].tail, verdict=block.verdict)
         yield card | {
             "interval": written.interval(result.interval),
             "noise": "; ".join(filter(None, (noise, written.why_apart, at_its_end(result)))),
@@ -582,7 +581,7 @@ def to_sheet(
     columns: int = 1,
     name: str = "figure",
     caption: bool = False,
-    theme: Theme = "light",
+    theme: entry_specs.Theme = "light",
 ) -> str:
     """Write a page that draws the panels, and saves them as one SVG or PNG, or copies them to the clipboard.
 

@@ -18,10 +18,9 @@ from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.events import MAX_BINS, ROUNDING, CellEvents, ends_of_bins
 from calviz.core.probabilities import LOG_FLOOR, UNDERFLOW
 from calviz.core.row_columns import FINE_CELLS
+from calviz.sample import losses, step_views
 from calviz.sample.binning import BinSums
-from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import from_cosine, triweight_response
 from calviz.sample.steps import Steps
 
 
@@ -37,7 +36,7 @@ def bound_of(sample: Sample, metric: Metric, view: Any) -> float | None:
     if not cells.summed:
         return None
     in_bins = isinstance(view, BinSums) and not _any_cut(sample, view)
-    if in_bins or isinstance(view, MeanLoss) or getattr(view, "bins_kept", False):
+    if in_bins or isinstance(view, losses.MeanLoss) or getattr(view, "bins_kept", False):
         return 0.0
     bound = math.nan if metric.bound is None else float(metric.bound(sample, view))
     return None if math.isnan(bound) else bound
@@ -497,7 +496,7 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
 
 def slope_jump(width: float, size: int) -> float:
     """L1 norm of the jump, at a node, of the slope of a row's density in its score: the second difference of the kernel on the grid."""
-    kernel = from_cosine(triweight_response(width, size))
+    kernel = step_views.from_cosine(step_views.triweight_response(width, size))
     # Mirrored at both ends, the kernel lives on a circle of length 2, where its mass is 2.
     circle = np.concatenate([kernel, kernel[-2:0:-1]])
     return float(np.abs(np.roll(circle, 1) - 2 * circle + np.roll(circle, -1)).sum()) / 2

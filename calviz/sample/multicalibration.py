@@ -21,7 +21,6 @@ from calviz.sample import slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, where_words
-from calviz.sample.slices import RowTerms
 
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
@@ -329,7 +328,7 @@ class _Divided(NamedTuple):
     """The rows and how they are divided: columns, terms, the cell of each row in the order of the scores."""
 
     factors: dict[str, Factor]
-    terms: RowTerms
+    terms: slices.RowTerms
     cell: IntArray
     cells: int
     pairs: bool

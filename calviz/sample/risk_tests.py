@@ -17,9 +17,8 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError, check_choice, claim
 from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.p_values import at_most
-from calviz.sample.error_bars import drawn_by
+from calviz.sample import error_bars, step_views
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import ranked
 from calviz.sample.steps import Steps
 
 #: Confidence that the risk on new rows is at most what was asked for.
@@ -135,14 +134,14 @@ class RiskTests:
             The value of each row by which it is ranked, if it is not the score.
         """
         risk = risk or Risk.of("error")
-        drawing = drawn_by(view)
+        drawing = error_bars.drawn_by(view)
         units = None
         if drawing is not None:
             sample = drawing.sample
             events = sample.top_scored if risk.name in ("error", "cost") else sample.scored
             units = _Units.of(sample, view, events, events.score if value is None else value)
         scale = view.score_sum.sum() if risk.name == "precision" else view.n
-        return cls(risk, *ranked(view), float(scale), units)
+        return cls(risk, *step_views.ranked(view), float(scale), units)
 
     @property
     def size(self) -> int:

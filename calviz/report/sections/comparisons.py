@@ -21,14 +21,12 @@ from calviz.comparison.comparison_results import (
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
+from calviz.core import errors, events
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
-from calviz.core.errors import CalvizError
-from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
-from calviz.figures.corp import PARTS, MiscalibrationPlane
+from calviz.figures import corp, metric_over_time
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
 from calviz.figures.learning_curve import LearningCurves, ModelDifferences
-from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine
 from calviz.figures.reliability import Reliability
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
@@ -56,7 +54,7 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
                 "Judged on",
                 f"{comparison.evaluation.rows:,} rows ({shorten(comparison.evaluation.how, 80)})",
             ),
-            ("Reduction", shorten(Reduction.of(comparison.reduction).label, 100)),
+            ("Reduction", shorten(events.Reduction.of(comparison.reduction).label, 100)),
             ("Bins", comparison.bins_words),
             ("Seed", str(comparison.seed)),
         )
@@ -192,10 +190,10 @@ def make_models(subject: Subject) -> Iterator[Block]:
 
 
 def _plane(comparison: ModelComparison) -> content.Chart:
-    figure = MiscalibrationPlane.compute(comparison)
+    figure = corp.MiscalibrationPlane.compute(comparison)
     formats: content.Formats = {
         "model": ("model", lambda name: shorten(name, 60)),
-        **{part: (part, partial(decimal, decimals=4)) for part in (*PARTS, "score")},
+        **{part: (part, partial(decimal, decimals=4)) for part in (*corp.PARTS, "score")},
     }
     return chart(
         figure, key="models-plane", title="Miscalibration against discrimination", formats=formats
@@ -313,7 +311,7 @@ def _by_level(
 ) -> Iterator[Block]:
     try:
         result = subject.sample.once(make)
-    except CalvizError as error:
+    except errors.CalvizError as error:
         yield Note(str(error))
         return
     summary = result.summary()
@@ -322,7 +320,7 @@ def _by_level(
     numbers = result.frame()
     yield TableBlock(key, summary.title, texts, numbers, tuple(summary.header)[1:])
     yield chart(
-        CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
+        metric_over_time.CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
         key=f"{key}-curves",
         title=f"Reliability by {summary.title.rpartition(' by ')[2]}",
         caption=caption(subject),
@@ -348,10 +346,10 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     try:
         method = cheap_method(sample.data)
         result = sample.once(over_time, metric="mcs", method=method)
-    except CalvizError as error:
+    except errors.CalvizError as error:
         yield Note(str(error))
         return
-    figure = OverTimeLine.compute(result)
+    figure = metric_over_time.OverTimeLine.compute(result)
     if result.watch is not None:
         yield Text(result.watch.sentence())
     if result.watch is None or result.watch.change is None:

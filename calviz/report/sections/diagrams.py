@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core import words
-from calviz.core.errors import NotAvailable
+from calviz.core import errors, words
 from calviz.core.words import counted, decimal, points, share_cell, shorten, signed_points, whole
+from calviz.figures import calibration_map, corp
 from calviz.figures.bin_sensitivity import BinSensitivity
-from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline
-from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
@@ -105,7 +103,7 @@ CURVE_ROWS = 21
 @section("calibration-curve", "Calibration curve", 35)
 def make_calibration_curve(subject: Subject) -> Iterator[Block]:
     """Observed frequency as a smooth function of the score."""
-    figure = subject.sample.view(CalibrationCurve.compute)
+    figure = subject.sample.view(calibration_map.CalibrationCurve.compute)
     yield Text(figure.describe().split(": ", 1)[-1])
     yield chart(
         figure,
@@ -149,10 +147,10 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
     for mode in _CLASS_KEYS:
         try:
             views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
-        except NotAvailable as error:
+        except errors.NotAvailable as error:
             reason = str(error)
     if not views:
-        raise NotAvailable(reason)
+        raise errors.NotAvailable(reason)
     yield Text(headline(views.values())[0])
     for mode, bars in views.items():
         yield Text(bars.shares())
@@ -207,7 +205,7 @@ def make_cumulative(subject: Subject) -> Iterator[Block]:
 
 def _isotonic(subject: Subject) -> Iterator[Block]:
     """Yield the probability of a hit as an isotonic curve, with both bands."""
-    figure = subject.sample.view(CorpDiagram.compute, seed=subject.sample.seed)
+    figure = subject.sample.view(corp.CorpDiagram.compute, seed=subject.sample.seed)
     yield chart(
         figure,
         key="corp",

@@ -15,10 +15,9 @@ import pandas as pd
 
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
-from calviz.core import __version__, entry_specs, words
+from calviz.core import __version__, entry_specs, events, words
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult, cheap_method
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
-from calviz.core.events import DEFAULT_BINS, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
@@ -28,7 +27,6 @@ from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlo
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.sample import Sample, predicted_classes, rows_where, where_words
 from calviz.verdicts import analysis
-from calviz.verdicts.analysis import conventions
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.joint_tests import MIN_ROWS
 
@@ -298,7 +296,7 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
 
     Yield one row per library: its value, the difference from calviz's, and the reason.
     """
-    values = conventions(subject.sample)
+    values = analysis.conventions(subject.sample)
     dots = EceByLibrary.of(values)
     yield Text(dots.describe())
     yield content.chart(
@@ -407,11 +405,11 @@ def _changed(subject: Subject) -> Iterator[str]:
         yield f"split {shorten(sample.split, 60)}"
     if sample.where:
         yield f"slice {where_words(sample.where)}"
-    if sample.reduction != Reduction.default(sample.data):
+    if sample.reduction != events.Reduction.default(sample.data):
         yield f"reduction {shorten(sample.reduction.key, 60)}"
     if sample.scheme != "equal-width":
         yield f"scheme {sample.scheme}"
-    if sample.scheme != "sturges" and sample.bins != DEFAULT_BINS:
+    if sample.scheme != "sturges" and sample.bins != events.DEFAULT_BINS:
         yield counted(sample.bins_used, "bin")
     if sample.seed:
         yield f"seed {sample.seed}"
