@@ -74,12 +74,10 @@ def compare(
         if outputs.reports:
             remedy = "leave out --sample, or write --json" if sample else "write --json instead"
             raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
-        drawn = options.draw_options(sample, reading, division) | {
-            "eval_split": division.eval_split
-        }
-        judged = judge_sample or drawn["rows"]
+        how = options.draw_options(sample, reading, division) | {"eval_split": division.eval_split}
+        judged = judge_sample or how["rows"]
         with command_group.showing_progress(), naming(file):
-            data = rows = calviz.sample_rows([file], judged=judged, model=model, **drawn)
+            data = rows = calviz.sample_rows([file], judged=judged, model=model, **how)
         division = replace(division, fit_split=None, eval_split=None)
         if not outputs.quiet:
             options.say_drawn(file, why, rows.sentence())
@@ -567,9 +565,7 @@ def _run_experiments(
         if total > 1 or not problem:  # for a single file, the error reports it
             say(f"[{done}/{total}] {problem or name}")
 
-    rules = Rules(
-        methods="all" if chosen is None else chosen, division=division, options=parameters
-    )
+    rules = Rules(methods=chosen or "all", division=division, options=parameters)
     _ = rules.specs  # an unknown method raises before any file is processed
     state = None if state_path is None else ArenaState.open(state_path)
     if state is not None and state.done:

@@ -501,9 +501,7 @@ def division(
 MethodParameters = dict[str, dict[str, Any]]
 
 
-def parse_parameters(
-    texts: Iterable[str], methods: Sequence[str] | None = None
-) -> MethodParameters:
+def parse_parameters(texts: Iterable[str], keys: Sequence[str] | None = None) -> MethodParameters:
     """Parse the texts of ``--option`` into parameters by method.
 
     Raises
@@ -526,8 +524,8 @@ def parse_parameters(
             have = f"it has {', '.join(known)}" if known else "it has none"
             raise OptionError(f"--option: '{method}' has no parameter '{name}'; {have}.")
         parsed.setdefault(method, {})[name] = _value(value)
-    if methods is not None:
-        RECALIBRATORS.check_options(parsed, methods, "--option")
+    if keys is not None:
+        RECALIBRATORS.check_options(parsed, keys, "--option")
     return parsed
 
 

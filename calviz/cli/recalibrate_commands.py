@@ -392,10 +392,8 @@ def sets(
     choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
     show(f"{choice}; judged on {sets.evaluation.how}.")
     show(sets.reading())
-    interval = "95 % interval"
-    table = command_group.table_of(
-        "true class", "rows", "coverage", interval, "mean size", interval
-    )
+    ci = "95 % interval"
+    table = command_group.table_of("true class", "rows", "coverage", ci, "mean size", ci)
     for s in (sets.overall, *sets.classes):
         covered, size = s.coverage_interval, s.size_interval
         texts = [f"{s.rows:,}", f"{s.coverage:.4f}", f"{covered.low:.4f} to {covered.high:.4f}"]

@@ -314,9 +314,7 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
 
 def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = None) -> None:
     """Print the advice, the table (best bold, the best of those not tied with it italic), failures and warnings of the fits."""
-    shown = (
-        [m.key for m in METRICS] if metrics == ("all",) else metrics or METRICS.in_table("methods")
-    )
+    shown = METRICS.keys() if metrics == ("all",) else metrics or METRICS.in_table("methods")
     show()
     show(comparison.rows_words())
     show(f"binned metrics: {comparison.bins_words}", "dim")

@@ -113,9 +113,7 @@ def play_all(
                 new = {key: score for key, score in scores.items() if key not in saved}
                 if new and state is not None:
                     state.add(experiment, new)
-                results.append(
-                    (experiment, [saved.get(key, score) for key, score in scores.items()])
-                )
+                results.append((experiment, [saved.get(k, score) for k, score in scores.items()]))
             if outcome.problem:
                 problems.append(outcome.problem)
             if progress is not None:

@@ -363,9 +363,7 @@ class _Judging:
 
     def paired(self, results: dict[str, MethodResult], stop: Callable[[], bool]) -> Paired | None:
         """Return the metrics of all methods on common resamples; None if there is nothing to compare with."""
-        sets = {
-            key: r.calibrated for key, r in results.items() if r.ok and r.calibrated is not None
-        }
+        sets = {k: r.calibrated for k, r in results.items() if r.ok and r.calibrated is not None}
         if UNCALIBRATED not in sets or sets[UNCALIBRATED].n < 2:
             return None
         rng = np.random.default_rng([self.plan.division.seed, 2])

@@ -407,10 +407,8 @@ def recalibrate(
     **options
         Parameters of the recalibrator.
     """
-    division = Division(
-        fit_split=fit_split, fit_fraction=fit_fraction, cross_fit=cross_fit, seed=seed
-    )
-    return calibrate(data, method, division, options).calibrated
+    how = Division(fit_split=fit_split, fit_fraction=fit_fraction, cross_fit=cross_fit, seed=seed)
+    return calibrate(data, method, how, options).calibrated
 
 
 def calibrate(
@@ -503,8 +501,7 @@ def fit_and_apply(
     else:
         judged_data, recalibrator = data, None
         numbers = {
-            name: _in_original_order(rows, [part[name] for part in parts], data.n)
-            for name in parts[0]
+            name: _in_original_order(rows, [p[name] for p in parts], data.n) for name in parts[0]
         }
     probs = numbers.pop("")
     size = _numbers_in(last.to_dict())

@@ -306,15 +306,11 @@ class Judged(Displayed):
     def _differ(self, by: Factor) -> float:
         at = self.looked
         is_yes, group = self.human[at] == 1, by.codes[at]
-        wrong = (self.score[at] >= CUTOFF) != is_yes
+        wrong, k = (self.score[at] >= CUTOFF) != is_yes, len(by.levels)
         if self.cluster is not None:
-            return corrected_rates.p_of_errors(
-                wrong, is_yes, group, len(by.levels), self.cluster[at]
-            )
-        parts = [
-            corrected_rates.hits_by_group(wrong[rows], group[rows], len(by.levels))
-            for rows in (is_yes, ~is_yes)
-        ]
+            return corrected_rates.p_of_errors(wrong, is_yes, group, k, self.cluster[at])
+        both = is_yes, ~is_yes
+        parts = [corrected_rates.hits_by_group(wrong[rows], group[rows], k) for rows in both]
         return corrected_rates.p_of_tables([part for part in parts if part is not None])
 
     @cached_property
@@ -331,21 +327,16 @@ class Judged(Displayed):
             pairs += list(combinations(names, 2)) if len(names) <= MOST_COMPARED else []
         every = {name for pair in pairs for name in pair}
         levels = (self.confidence, 1 - (1 - self.confidence) / max(len(pairs), 1))
-        rates = [{name: self._sums_of[name].tuned(level) for name in every} for level in levels]
+        sums = self._sums_of
+        rates = [{name: sums[name].tuned(level) for name in every} for level in levels]
+        alike = {(a, b): corrected_rates.correlation(sums[a], sums[b]) for a, b in pairs}
         return tuple(
             RateDifference(
                 a,
                 b,
                 self.groups[a].naive.value - self.groups[b].naive.value,
                 rates[0][a].value - rates[0][b].value,
-                *(
-                    corrected_rates.difference(
-                        of[a],
-                        of[b],
-                        corrected_rates.correlation(self._sums_of[a], self._sums_of[b]),
-                    )
-                    for of in rates
-                ),
+                *(corrected_rates.difference(of[a], of[b], alike[a, b]) for of in rates),
             )
             for a, b in pairs
         )

@@ -113,14 +113,8 @@ def leaderboard(
                 critical[score] = difference
     standings = [_standing(table, j, by_score, critical) for j in range(len(table.methods))]
     standings.sort(key=lambda s: (-np.nan_to_num(s.winrate[SCORES[0]], nan=-1.0), s.method))
-    return Leaderboard(
-        key,
-        title or TITLES.get(key, key),
-        table,
-        {s.method: s for s in standings},
-        critical,
-        left_out,
-    )
+    by_method = {s.method: s for s in standings}
+    return Leaderboard(key, title or TITLES.get(key, key), table, by_method, critical, left_out)
 
 
 def _standing(
@@ -204,9 +198,7 @@ def _boards(table: ResultTable) -> Mapping[str, list[int]]:
     benchmarks: dict[str, list[int]] = {}
     for at, experiment in enumerate(table.experiments):
         benchmarks.setdefault(experiment.benchmark, []).append(at)
-    kinds = {
-        name: kind_of([table.experiments[i] for i in rows]) for name, rows in benchmarks.items()
-    }
+    kinds = {k: kind_of([table.experiments[i] for i in rows]) for k, rows in benchmarks.items()}
     mixed = "all" in kinds.values()
     boards: dict[str, list[int]] = {}
     for name, rows in benchmarks.items():

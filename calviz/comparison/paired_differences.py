@@ -517,8 +517,7 @@ def resampled(
                 out[name].setdefault(key, []).append(values)
         start += size
     return {
-        name: {k: np.concatenate(v, axis=-1) for k, v in parts.items()}
-        for name, parts in out.items()
+        n: {k: np.concatenate(v, axis=-1) for k, v in parts.items()} for n, parts in out.items()
     }
 
 

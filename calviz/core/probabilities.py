@@ -93,12 +93,10 @@ def check_finite(array: FloatArray, what: str) -> None:
         if not np.isfinite(total):
             bad = ~np.isfinite(block)
             if bad.any():
-                row, column = (int(v) for v in np.argwhere(bad)[0])
-                value = block[row, column]
+                row, k = (int(v) for v in np.argwhere(bad)[0])
+                value = block[row, k]
                 state = "missing (NaN)" if np.isnan(value) else "infinite"
-                raise InputError(
-                    f"'{what}' is {state} for class {column}", row=rows.start + row + 1
-                )
+                raise InputError(f"'{what}' is {state} for class {k}", row=rows.start + row + 1)
 
 
 def from_0_to_1(values: FloatArray) -> bool:
@@ -590,9 +588,8 @@ class _TemperatureProblem:
         away = block - block.max(axis=1, keepdims=True)
         places = np.arange(weights.size), self.labels[::step]
         losses: list[float] = []
-        for betas in np.array_split(
-            grid, min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)
-        ):
+        parts = min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)
+        for betas in np.array_split(grid, parts):
             p = softmax((away * betas[:, None, None].astype(away.dtype)).reshape(-1, away.shape[1]))
             p = p.reshape(betas.size, *away.shape)
             losses += ((np.vecdot(p, p) - 2 * p[:, *places]) @ weights).tolist()

@@ -430,7 +430,12 @@ def _shown(name: str, value: Any) -> str:
 
 #: Metadata key that marks the file as a profile and holds its facts.
 KEY = b"calviz.profile"
-_DAMAGED = "make the profile again"
+
+
+def _damaged(what: str) -> InputError:
+    return InputError(f"the profile is damaged: {what}", remedy="make the profile again")
+
+
 #: Value of the class column for cells of the top label.
 TOP_LABEL = -1
 
@@ -489,9 +494,7 @@ def read_facts(text: bytes) -> tuple[ProfileFacts, int]:
         version, cells = content.pop("version"), content.pop("cells")
         rows = content.pop("rows")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(
-            "the profile is damaged: its facts cannot be read", remedy=_DAMAGED
-        ) from None
+        raise _damaged("its facts cannot be read") from None
     if version != VERSION or cells != FINE_CELLS:
         raise InputError(
             f"this is a profile of version {shortened(str(version))} with {shortened(str(cells))} cells, "
@@ -501,9 +504,7 @@ def read_facts(text: bytes) -> tuple[ProfileFacts, int]:
     try:
         return _facts(content), int(rows)
     except (KeyError, TypeError, ValueError):
-        raise InputError(
-            "the profile is damaged: its facts are incomplete", remedy=_DAMAGED
-        ) from None
+        raise _damaged("its facts are incomplete") from None
 
 
 def _facts(content: dict[str, Any]) -> ProfileFacts:
@@ -559,7 +560,7 @@ def profile_from_columns(facts: ProfileFacts, rows: int, columns: dict[str, Any]
         repeated = repeated or class_cells.select(class_keys_of(facts)).is_duplicated().any()
     classes_agree = class_cells is None or _classes_agree(class_cells, rows, len(facts.class_names))
     if not (valid.all() and classes_agree) or repeated or int(n.sum()) != rows:
-        raise InputError("the profile is damaged: its sums contradict each other", remedy=_DAMAGED)
+        raise _damaged("its sums contradict each other")
     return Profile(facts, cells, class_cells)
 
 

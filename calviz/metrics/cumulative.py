@@ -57,9 +57,7 @@ def extremes(view: Steps) -> Extremes:
             upto = rows + part.count[: int(at) + 1].sum()
         better = np.abs(furthest) > np.abs(largest[0]) if i else np.full(furthest.shape, True)
         of_part = (furthest, part.score[at], upto)
-        largest = tuple(
-            np.where(better, new, old) for new, old in zip(of_part, largest, strict=True)
-        )  # type: ignore[assignment]
+        largest = tuple(np.where(better, *both) for both in zip(of_part, largest, strict=True))  # type: ignore[assignment]
         low_score = np.where(lowest < low, part.score[lowest_at], low_score)
         high_score = np.where(highest > high, part.score[highest_at], high_score)
         low, high = np.minimum(low, lowest), np.maximum(high, highest)

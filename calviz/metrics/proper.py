@@ -484,9 +484,8 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
     to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
     nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
     """
-    return np.asarray(
-        np.maximum(view.log_loss() - _fitted_log(view), 0)
-    )  # negative only by rounding
+    gain = view.log_loss() - _fitted_log(view)
+    return np.asarray(np.maximum(gain, 0))  # negative only by rounding
 
 
 @_corp_log(
@@ -502,9 +501,8 @@ def nll_discrimination(view: LogSteps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return np.asarray(
-        np.maximum(_constant_log(view) - _fitted_log(view), 0)
-    )  # negative only by rounding
+    gain = _constant_log(view) - _fitted_log(view)
+    return np.asarray(np.maximum(gain, 0))  # negative only by rounding
 
 
 @_corp_log(

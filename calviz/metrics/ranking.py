@@ -152,9 +152,8 @@ def accuracy_at_coverage(view: StepsWithParams) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
     """
     coverage = view.params["coverage"]
-    return np.asarray(
-        1 - step_views.errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n)
-    )
+    errors = step_views.errors_at_coverage(view.steps, coverage)
+    return np.asarray(1 - errors / (coverage * view.steps.n))
 
 
 @_at_point(

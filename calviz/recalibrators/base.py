@@ -436,10 +436,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"label {column[row]!r} is not a whole number", row=row + 1)
         bad = (labels < 0) | (labels >= k)
         if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise InputError(
-                f"label {labels[row]}, but X has {k} columns (0..{k - 1})", row=row + 1
-            )
+            at = int(np.flatnonzero(bad)[0])
+            raise InputError(f"label {labels[at]}, but X has {k} columns (0..{k - 1})", row=at + 1)
         return labels
 
     def _find_floor(
@@ -451,9 +449,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if choice == "auto":
             floor = automatic or probabilities.automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))
-        return ZeroFloor(
-            probabilities.smallest_normal(array.dtype) if choice is None else float(choice)
-        )
+        least = probabilities.smallest_normal(array.dtype)
+        return ZeroFloor(least if choice is None else float(choice))
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()

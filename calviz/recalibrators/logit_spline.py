@@ -143,12 +143,8 @@ class LogisticSpline(LogOddsMaps):
 
     def _constants(self, name: str) -> str:
         parts = [
-            f"{name}_{part} = {arrays_source(values)}"
-            for part, values in (
-                ("knots", self.knots_),
-                ("values", self.values_),
-                ("bends", self.bends_),
-            )
+            f"{name}_{part} = {arrays_source(getattr(self, f'{part}_'))}"
+            for part in ("knots", "values", "bends")
         ]
         return (
             "\n".join(parts)
@@ -275,11 +271,8 @@ class LogOddsCells:
             cell = np.searchsorted(starts, place, side="right") - 1
             hits += np.bincount(cell * folds + place % folds, minlength=rows.size)
         size = ends - starts
-        return cls(
-            blocks.run_totals(ordered, starts) / size,
-            rows.astype(np.float64),
-            hits.reshape(rows.shape),
-        )
+        mean = blocks.run_totals(ordered, starts) / size
+        return cls(mean, rows.astype(np.float64), hits.reshape(rows.shape))
 
     def merged(self, most: int) -> Self:
         """Return at most this many cells, of neighbours together."""
@@ -371,18 +364,11 @@ class _SplineProblem:
 
     def fitted(self, strength: float) -> FloatArray:
         """Return the weights of the basis, shape (D,), fitted to all rows."""
-        rows, hits = (
-            part.sum(axis=1, keepdims=True) for part in (self.cells.rows, self.cells.hits)
-        )
+        rows, hits = (v.sum(axis=1, keepdims=True) for v in (self.cells.rows, self.cells.hits))
         return np.asarray(self._fit(rows, hits, strength, np.zeros((1, self.x.shape[1])), _FINE)[0])
 
     def _fit(
-        self,
-        rows: FloatArray,
-        hits: FloatArray,
-        strength: float,
-        theta: FloatArray,
-        decrement: float,
+        self, rows: FloatArray, hits: FloatArray, strength: float, theta: FloatArray, least: float
     ) -> FloatArray:
         """Fit all subsets at once by Newton's method: rows and hits (M, F), weights of the basis (F, D)."""
         z = self.cells.z[:, None]
@@ -394,6 +380,6 @@ class _SplineProblem:
 
         out = np.zeros_like(theta)
         out[:, free] = penalised_logistic(
-            x, self.cells.z, weight, target, penalty, theta[:, free], decrement
+            x, self.cells.z, weight, target, penalty, theta[:, free], least
         )
         return out

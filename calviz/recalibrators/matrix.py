@@ -176,10 +176,8 @@ class LinearMaps(FlooredRecalibrator):
             self._warn(
                 "the calibration rows are separable: larger weights always fit better, so that they were held near temperature scaling."
             )
-        if self.regularisation == "l2" and n < k * (k + 1):
-            self._warn(
-                f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting."
-            )
+        if self.regularisation == "l2" and n < (count := k * (k + 1)):
+            self._warn(f"{count:,} parameters from {n:,} calibration rows: expect overfitting.")
         if not minimum.converged and not separable:
             self._warn(f"not converged after {minimum.passes} passes.")
 
@@ -466,9 +464,7 @@ class StructuredMaps(FlooredRecalibrator):
             "strength": self.strength_,
         }
         if self.searched_.size:
-            description["cross_validated_nll"] = {
-                f"{s:g}": nll for s, nll in self.searched_.tolist()
-            }
+            description["cross_validated_nll"] = {f"{s:g}": v for s, v in self.searched_.tolist()}
         return description
 
     #: Source of `_linear`, in ``w`` and ``logs``.

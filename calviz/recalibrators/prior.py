@@ -222,10 +222,8 @@ class BaseRates:
         text = f"Among {counted(self.rows, 'unlabelled row')}: {', '.join(parts)}{more}."
         apart = [
             name
-            for name, rate, (low, high) in zip(
-                self.class_names, self.rates, self.intervals, strict=True
-            )
-            if not low <= rate <= high
+            for name, p, ends in zip(self.class_names, self.rates, self.intervals, strict=True)
+            if not ends[0] <= p <= ends[1]
         ]
         if self.changed:
             text += " The scores within the classes have changed too, beyond chance: a new base rate alone does not explain these rows."
@@ -261,9 +259,8 @@ def base_rates(labelled: Dataset, unlabelled: Dataset | npt.ArrayLike) -> BaseRa
     labelled = _with_classes(labelled)
     if not isinstance(unlabelled, Dataset):
         probs = np.asarray(unlabelled, np.float64)
-        names = (
-            labelled.class_names if probs.ndim == 1 or probs.shape[1] == labelled.n_classes else ()
-        )
+        named = probs.ndim == 1 or probs.shape[1] == labelled.n_classes
+        names = labelled.class_names if named else ()
         unlabelled = Predictions(
             probs=probs, labels=np.zeros(probs.shape[0], np.intp), class_names=names
         )

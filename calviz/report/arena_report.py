@@ -119,13 +119,8 @@ def ranges_table(parts: Sequence[Leaderboard]) -> TableBlock:
     numbers = pd.concat(
         [part.frame().reset_index().assign(range=part.title) for part in parts], ignore_index=True
     )
-    return TableBlock(
-        "ranges",
-        "By calibration rows and by classes",
-        pd.DataFrame(shown),
-        numbers,
-        ("experiments",),
-    )
+    title = "By calibration rows and by classes"
+    return TableBlock("ranges", title, pd.DataFrame(shown), numbers, ("experiments",))
 
 
 def _winrates(board: Leaderboard) -> Chart:

@@ -230,11 +230,7 @@ def chart(
     frame = figure.frame()
     selected = frame if rows is None else frame.iloc[list(rows)]
     shown = formatted(selected, formats)
-    right = [
-        heading
-        for name, (heading, _) in formats.items()
-        if pd.api.types.is_numeric_dtype(frame[name])
-    ]
+    right = [h for key, (h, _) in formats.items() if pd.api.types.is_numeric_dtype(frame[key])]
     some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
     table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
     drawn = plain_json(figure.plot(theme="light", width=WIDTH, **drawing))

@@ -291,9 +291,7 @@ class RowSums:
         """Sums of every column, shape (columns, C, b), for weights of shape (n, b)."""
         rows = weights.rows if isinstance(weights, GroupWeights) else None
         if rows not in self._tables:
-            self._tables[rows] = tuple(
-                self._table(column, rows, weights) for column in self._columns
-            )
+            self._tables[rows] = tuple(self._table(c, rows, weights) for c in self._columns)
         tables = self._tables[rows]
         if isinstance(weights, GroupWeights):
             return np.stack([weights.of_draws(table) for table in tables])

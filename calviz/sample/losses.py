@@ -462,9 +462,7 @@ def observed(view: LogSteps) -> StepLosses:
     """Mean losses of the hits and misses of the merged steps of a sample; the expected ones for steps without any."""
     hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits))
     pairs = zip((hits, misses), expected(view), strict=True)
-    return StepLosses(
-        *(blocks.quotient(total, rows, otherwise=mean) for (rows, total), mean in pairs)
-    )
+    return StepLosses(*(blocks.quotient(total, rows, otherwise=m) for (rows, total), m in pairs))
 
 
 @once_per_view

@@ -160,9 +160,7 @@ def measured_with_error_bars(
     values = {m.key: values[m.key] for m in metrics}
     if not resampling.intervals and not resampling.noise_floors:
         return values
-    places = {
-        key: (sample.reduction, request, resampling.cache_key) for key, request in requests.items()
-    }
+    places = {k: (sample.reduction, r, resampling.cache_key) for k, r in requests.items()}
     bars: dict[str, ErrorBars] = {key: sample.cache.get(at, {}) for key, at in places.items()}
     # Metrics of one view share its resamples.
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
@@ -183,10 +181,7 @@ def measured_with_error_bars(
         key: {name: bar for kind in resampling.wanted for name, bar in drawn.get(kind, {}).items()}
         for key, drawn in bars.items()
     }
-    results = {
-        key: _with_interval_note(replace(value, **wanted[key]), sample)
-        for key, value in values.items()
-    }
+    results = {k: _with_interval_note(replace(v, **wanted[k]), sample) for k, v in values.items()}
     if sample.data.alike:
         return results
     return {

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators, quotient, runs
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
@@ -49,11 +50,11 @@ class TrueClassErrors:
     params: Mapping[str, Any] = field(default_factory=dict)
     bins_kept: bool = True
 
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+    def bootstrap(self, rng: Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
         return self.joined(self.source.bootstrap(rng, resamples))
 
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+    def under_calibration(self, rng: Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities: classes, rows and hits change with them.
 
         Conditioning on the true class gives large values even for a calibrated model, which is why these metrics
@@ -80,18 +81,14 @@ class ClassRows:
     bins: int
     weights: FloatArray | None
 
-    def bootstrap(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def bootstrap(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class on rows drawn with replacement, shape (r, K) each."""
         resamples = draws.affordable(
             resamples, (draws.ROW_COST + 5) * self.score.size, size=self._size
         )
         return map(self.weighted_errors, self.draws.weights(rng, resamples))
 
-    def calibrated(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def calibrated(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class for labels drawn from the probabilities, shape (r, K) each."""
         resamples = draws.affordable(
             resamples, (draws.LABEL_COST + 20) * self.score.size, size=self._size
@@ -198,7 +195,7 @@ def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
     if sample.data.clusters is not None:
         raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
 
-    def draw(rng: np.random.Generator, _: Any, size: int) -> TrueClassErrors:
+    def draw(rng: Generator, _: Any, size: int) -> TrueClassErrors:
         labels = draws.redrawn_labels(full_predictions(sample).probs, rng, size)
         return view.joined(view.source.of_labels([labels]))
 
@@ -259,9 +256,7 @@ NARROW = 1 << 12
 class ClassRowsOfCells(ClassRows):
     """Cells of a profile, which stand for rows, with their confidence, hits, true class and bin."""
 
-    def bootstrap(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def bootstrap(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class on rows drawn with replacement, shape (r, K) each."""
         shape, counts = (self.n_classes, self.bins, 2), self.weights
         assert counts is not None
@@ -278,9 +273,7 @@ class ClassRowsOfCells(ClassRows):
             rows, total = (np.moveaxis(v.reshape(-1, *shape), 0, -1) for v in drawn)
             yield self.errors_of(total.sum(axis=2) - rows[:, :, 1], rows.sum(axis=(1, 2)))
 
-    def calibrated(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def calibrated(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class for labels drawn from the probabilities, shape (r, K) each; raises NotAvailable with more than two classes."""
         data, counts = self.draws.data, self.weights
         if not isinstance(data, Predictions):

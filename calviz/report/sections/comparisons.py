@@ -59,10 +59,8 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
             ("Seed", str(comparison.seed)),
         )
     )
-    if comparison.advice is not None:
-        yield content.Lead(
-            f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons)
-        )
+    if (advice := comparison.advice) is not None:
+        yield content.Lead(f"{advice.headline}.", below=" ".join(advice.reasons))
     keys = METRICS.in_table("methods")
     columns = [column for column in comparison.columns(keys) if column.best]
     yield _method_table(comparison, columns)

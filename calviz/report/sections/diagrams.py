@@ -43,13 +43,10 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     yield from make_diagram(subject)
     strip = subject.sample.once(BinSensitivity.compute)
     formats: content.Formats = {"bins": ("bins", whole)}
-    for key, scheme in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
-        formats[f"ece_{key}"] = (f"ECE, {scheme} (points)", lambda v: points(v, 2))
+    for key, how in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
+        formats[f"ece_{key}"] = (f"ECE, {how} (points)", lambda v: points(v, 2))
         if strip.floor:
-            formats[f"floor_high_{key}"] = (
-                f"noise 95 %, {scheme} (points)",
-                lambda v: points(v, 2),
-            )
+            formats[f"floor_high_{key}"] = (f"noise 95 %, {how} (points)", lambda v: points(v, 2))
     yield chart(
         strip,
         key="ece-by-bins",
@@ -303,24 +300,20 @@ def make_slices(subject: Subject) -> Iterator[Block]:
 def _all_slices(slices: Slices) -> content.TableBlock:
     frame = slices.frame()
     shown = content.formatted(frame, _SLICE_COLUMNS)
-    right = [
-        heading for name, (heading, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")
-    ]
+    right = [h for name, (h, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
     bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
     return content.TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
 def _slicing_words(slices: Slices) -> str:
-    against = (
-        "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
-    )
+    what = "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
     pairs = ", and pairs of them" if any(len(s.where) > 1 for s in slices.slices) else ""
     numbers = any(cut.kept is None for cut in slices.cuts.values())
     cut = ", numbers and dates cut at their deciles" if numbers else ""
     text = (
         f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}{cut}, each tested against "
-        f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
+        f"{what}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
         f"Hochberg, at most {100 * slices.rate:g} % false discoveries)."
     )
     if slices.small:
