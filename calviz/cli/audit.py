@@ -18,7 +18,6 @@ from calviz.core.entry_specs import METRICS
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, checked_cutoff, visible
 
 if TYPE_CHECKING:
-    from calviz.cli.options import LabelFile, Loaded, ReadingOptions
     from calviz.comparison.guaranteed_thresholds import ThresholdChoice
     from calviz.core.entry_specs import Conventions
     from calviz.report.document import Part
@@ -103,8 +102,8 @@ class Audit:
     seed: options.Seed = 0
     resamples: options.Resamples = options.RESAMPLES
     model: tuple[str, ...] = ()
-    label_file: LabelFile | None
-    reading: ReadingOptions
+    label_file: options.LabelFile | None
+    reading: options.ReadingOptions
 
     def run(self) -> int:
         """Audit all files and return the exit code."""
@@ -307,17 +306,16 @@ class Audit:
 
     def _part(self, one: AuditedModel) -> Part:
         """The part of a report about a model; its title names the file, if there are several."""
-        from calviz.report.content import Origin, Subject, preset_sections
-        from calviz.report.document import make_part
+        from calviz.report import content, document
 
         several = len(one.loaded.models) > 1
         file = [one.loaded.file] if len(self.files) > 1 or not several else []
         preset = "full" if self.sections == "all" else self.preset or "default"
-        subject = Subject(
+        subject = content.Subject(
             one.sample,
             title=", ".join([*file, one.sample.data.name] if several else file),
             error_bars=True if self.ci else None,
-            origin=Origin.of(one.loaded, self.reading),
+            origin=content.Origin.of(one.loaded, self.reading),
             preset=preset,
             cutoff=self.cutoff,
             grades=self.grades,
@@ -325,10 +323,10 @@ class Audit:
             whole=one.loaded.models[one.name],
         )
         names = tuple(dict.fromkeys(self.model)) or tuple(one.loaded.models)
-        keys = preset_sections(preset, subject, models=len(names) * len(self.files))
+        keys = content.preset_sections(preset, subject, models=len(names) * len(self.files))
         if one.name == names[-1] and preset == "default":
             keys = (*keys, "provenance")  # of the file, once
-        return make_part(subject, sections=self._section_keys or keys)
+        return document.make_part(subject, sections=self._section_keys or keys)
 
     def _compares(self, models: int) -> bool:
         """Whether the report compares the models of the only file; it does so once, in the first part."""
@@ -338,15 +336,15 @@ class Audit:
 
     def _with_models(self, part: Part, audited: list[AuditedModel]) -> Part:
         from calviz import compare_models
-        from calviz.report.content import Subject
-        from calviz.report.document import with_section
+        from calviz.report import content, document
 
         comparison = compare_models(
             {one.name: one.loaded.models[one.name] for one in audited},
             samples={one.name: one.sample for one in audited},
             **self._settings,
         )
-        return with_section(part, "models", Subject(audited[0].sample, models=comparison))
+        subject = content.Subject(audited[0].sample, models=comparison)
+        return document.with_section(part, "models", subject)
 
 
 audit = options.command(Audit)
@@ -358,7 +356,7 @@ class AuditedModel:
 
     file: str
     name: str
-    loaded: Loaded
+    loaded: options.Loaded
     sample: Sample
     evaluation: Evaluation
     conventions: Conventions | None

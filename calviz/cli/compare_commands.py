@@ -16,7 +16,6 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
 
 if TYPE_CHECKING:
-    from calviz.cli.options import Dataset, Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
     from calviz.comparison.folds_and_sites import FoldResults, SiteResults
@@ -29,7 +28,7 @@ def compare(
     *,
     methods: Annotated[str, options.METHOD] = "all",
     metrics: options.MetricKeys = None,
-    division: Division,
+    division: options.Division,
     sample: options.FittingRows = None,
     judge_sample: options.JudgingRows = None,
     option: tuple[str, ...] = (),
@@ -39,8 +38,8 @@ def compare(
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
     outputs: options.Outputs,
-    label_file: LabelFile | None,
-    reading: ReadingOptions,
+    label_file: options.LabelFile | None,
+    reading: options.ReadingOptions,
 ) -> None:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
@@ -110,8 +109,7 @@ def compare(
         outputs.write_json(comparison_record(comparison, file=file, **extra))
     if outputs.reports and loaded is not None:
         from calviz.core.entry_specs import UNCALIBRATED
-        from calviz.report.content import Origin, Subject, brief_sections
-        from calviz.report.document import compose
+        from calviz.report import content, document
         from calviz.sample.sample import Sample
 
         # On the evaluation rows before recalibration; each method's results are on them.
@@ -127,9 +125,9 @@ def compare(
         )
         several = len(loaded.models) > 1
         title = f"{loaded.file}, {comparison.name}" if several else loaded.file
-        origin = Origin.of(loaded, reading)
-        subject = Subject(judged_on, title=title, origin=origin, comparison=comparison)
-        outputs.write(compose(subject, sections=brief_sections()))
+        origin = content.Origin.of(loaded, reading)
+        subject = content.Subject(judged_on, title=title, origin=origin, comparison=comparison)
+        outputs.write(document.compose(subject, sections=content.brief_sections()))
 
 
 # ---- Models
@@ -147,7 +145,7 @@ def compare_models(
     resamples: options.Resamples = options.RESAMPLES,
     model: tuple[str, ...] = (),
     outputs: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Compare the models in FILE... on the rows that they have in common.
 
@@ -168,7 +166,7 @@ def compare_models(
 
     if (twice := command_group.named_twice(files)) is not None:
         say(f"{twice} is named twice, so its models are compared with themselves.")
-    loaded: list[Loaded] = []
+    loaded: list[options.Loaded] = []
     for file in files:
         loaded.append(options.read_file(file, reading))
         if not outputs.quiet:
@@ -198,22 +196,21 @@ def compare_models(
 
         outputs.write_json(models_record(comparison, files=[source.file for source in loaded]))
     if outputs.reports:
-        from calviz.report.content import Origin, Subject, brief_sections
-        from calviz.report.document import compose
+        from calviz.report import content, document
 
         # Names are in the order of the files and of the models in them.
         sources = [source for source in loaded for _ in source.models]
         source_of = dict(zip(models, sources, strict=True))
 
-        def subjects() -> Iterator[Subject]:
+        def subjects() -> Iterator[content.Subject]:
             """Each model on the rows that all models have; the comparison is shown once, with the first."""
             for number, (name, sample) in enumerate(samples.items()):
-                origin = Origin.of(source_of[name], reading)
+                origin = content.Origin.of(source_of[name], reading)
                 shown = comparison if number == 0 else None
-                yield Subject(sample, title=name, origin=origin, models=shown)
+                yield content.Subject(sample, title=name, origin=origin, models=shown)
                 sample.let_go()  # free memory for the next model
 
-        outputs.write(compose(subjects(), sections=brief_sections()))
+        outputs.write(document.compose(subjects(), sections=content.brief_sections()))
 
 
 # ---- Over time
@@ -233,7 +230,7 @@ def over_time(
     seed: options.Seed = 0,
     model: str | None = None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
@@ -296,7 +293,7 @@ def folds(
     resamples: options.Resamples = options.RESAMPLES,
     model: str | None = None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Evaluate each fold of a cross-validation in FILE by itself: mean and spread over folds, and which folds differ beyond chance.
 
@@ -329,7 +326,7 @@ def sites(
     resamples: options.Resamples = options.RESAMPLES,
     model: str | None = None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Evaluate each site of FILE by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
 
@@ -348,11 +345,11 @@ def sites(
 
 
 def _by_level(
-    measure: Callable[[Dataset], FoldResults | SiteResults],
+    measure: Callable[[options.Dataset], FoldResults | SiteResults],
     file: str,
     model: str | None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     _, data = options.read_model(file, model, json_only, reading)
     with naming(file):
@@ -380,7 +377,7 @@ def slices(
     bins: options.BinCount = options.DEFAULT_BINS,
     model: str | None = None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Find the groups of rows of FILE for which its scores are off beyond chance.
 
@@ -450,7 +447,7 @@ def watch(
     reduction: options.HowJudged = None,
     model: str | None = None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> int:
     """Look at new rows of FILE, and alarm (exit code 1) once the scores are no longer calibrated.
 
@@ -500,10 +497,10 @@ def arena(
     state: Annotated[str | None, {"cls": OutputOption, "flags": ("--state", "--resume")}] = None,
     jobs: Annotated[int | None, {"type": click.IntRange(min=1, max=256)}] = None,
     resamples: Annotated[int, {"type": click.IntRange(min=0, max=100_000)}] = 1_000,
-    division: Division,
+    division: options.Division,
     option: tuple[str, ...] = (),
     outputs: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
 
@@ -553,7 +550,7 @@ def arena(
 def _run_experiments(
     inputs: ArenaInput,
     chosen: tuple[str, ...] | None,
-    division: Division,
+    division: options.Division,
     parameters: dict[str, dict[str, object]],
     state_path: str | None,
     jobs: int | None,

@@ -18,7 +18,6 @@ from calviz.core.entry_specs import RECALIBRATORS, zero_words
 from calviz.core.errors import CalvizError, OptionError, picked, replacing
 
 if TYPE_CHECKING:
-    from calviz.cli.options import Division, LabelFile, ReadingOptions
     from calviz.comparison.recalibrate_files import RecalibratedFiles
 
 
@@ -27,7 +26,7 @@ def recalibrate(
     file: str,
     *,
     method: Annotated[str, options.METHOD],
-    fitting: Division,
+    fitting: options.Division,
     option: tuple[str, ...] = (),
     model: str | None = None,
     unlabelled: options.InputPath = None,
@@ -37,8 +36,8 @@ def recalibrate(
     save_snippet: options.OutputPath = None,
     raw_score: Annotated[tuple[float, ...], {"type": click.FloatRange(0, 1)}] = (),
     json_only: options.Outputs,
-    label_file: LabelFile | None,
-    reading: ReadingOptions,
+    label_file: options.LabelFile | None,
+    reading: options.ReadingOptions,
 ) -> None:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
@@ -171,8 +170,8 @@ def _recalibrate_files(
     out: str,
     rows: int | None,
     model: str | None,
-    reading: ReadingOptions,
-    division: Division,
+    reading: options.ReadingOptions,
+    division: options.Division,
     parameters: options.MethodParameters,
     quiet: bool,
 ) -> RecalibratedFiles:
@@ -215,7 +214,7 @@ def apply(
     model: str | None = None,
     raw_score: Annotated[tuple[float, ...], {"type": click.FloatRange(0, 1)}] = (),
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Apply a saved recalibration map to the predictions in FILE, which need no labels.
 
@@ -297,7 +296,7 @@ def expected(
     seed: int = 0,
     model: str | None = None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Estimate the performance of FILE before its labels come: accuracy, F1, AUROC, Brier score, NLL, with intervals.
 
@@ -355,10 +354,10 @@ def sets(
     method: Literal["lac", "aps"] = "lac",
     coverage: options.Level[float] = 0.9,
     per_class: bool = False,
-    division: Division,
+    division: options.Division,
     model: str | None = None,
     json_only: options.Outputs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
 ) -> None:
     """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class.
 
@@ -421,8 +420,8 @@ def threshold(
     seed: options.Seed = 0,
     model: str | None = None,
     json_only: options.Outputs,
-    label_file: LabelFile | None,
-    reading: ReadingOptions,
+    label_file: options.LabelFile | None,
+    reading: options.ReadingOptions,
 ) -> None:
     """Choose a threshold with a risk that is guaranteed on new rows, on some rows of FILE, and observe it on the others.
 

@@ -11,18 +11,9 @@ import click
 from rich.text import Text
 
 from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
-from calviz.comparison import arena_results
+from calviz.comparison import arena_results, comparison_results
 from calviz.comparison.arena_results import SCORES, Leaderboard, headline, rated_words, winrate_text
-from calviz.comparison.comparison_results import (
-    AGAINST_WORDS,
-    TIED_WORDS,
-    Comparison,
-    ComparisonColumn,
-    Mark,
-    Remark,
-    gain_words,
-    refit_words,
-)
+from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
 from calviz.core import errors, events, words
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import counted, decimal, percent, points, seconds_text, terminal_text
@@ -331,13 +322,18 @@ def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = N
     console().print(_method_table(comparison, columns, criterion))
     show()
     if criterion is not None:
-        show(f"Against uncalibrated: by {METRICS[criterion].label}; {AGAINST_WORDS}.", "dim")
-    show(f"{gain_words('>=')}.", "dim")
+        show(
+            f"Against uncalibrated: by {METRICS[criterion].label}; {comparison_results.AGAINST_WORDS}.",
+            "dim",
+        )
+    show(f"{comparison_results.gain_words('>=')}.", "dim")
     for key, names in comparison.tied.items():
         if key in shown and len(names) > 1:
-            show(f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}", "dim")
+            show(
+                f"{METRICS[key].label}: {comparison_results.TIED_WORDS}: {', '.join(names)}", "dim"
+            )
     if comparison.tied:
-        show(f"Ties: {refit_words(comparison.refits)}.", "dim")
+        show(f"Ties: {comparison_results.refit_words(comparison.refits)}.", "dim")
     print_remarks(comparison.remarks(columns))
 
 

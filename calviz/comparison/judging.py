@@ -13,17 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison import fitting
-from calviz.core import errors
+from calviz.core import entry_specs, errors
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
-from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
-from calviz.sample import corrected_rates
+from calviz.sample import corrected_rates, metric_results
 from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstimate
-from calviz.sample.metric_results import Displayed, Summary
 
 #: Level of the tests, and false discovery rate over the groups.
 LEVEL = 0.05
@@ -67,8 +65,8 @@ class RateDifference:
     second: str
     naive: float
     value: float
-    interval: Interval
-    adjusted: Interval
+    interval: entry_specs.Interval
+    adjusted: entry_specs.Interval
 
     @property
     def verdict(self) -> Side:
@@ -125,7 +123,7 @@ class JudgedGroup:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Judged(Displayed):
+class Judged(metric_results.Displayed):
     """A judge's verdicts, corrected by the human labels of some of them.
 
     Attributes
@@ -355,7 +353,7 @@ class Judged(Displayed):
             With fewer than two labels of a class; for an unknown method.
         """
         every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
-        spec, looked = RECALIBRATORS[method], np.flatnonzero(self.looked)
+        spec, looked = entry_specs.RECALIBRATORS[method], np.flatnonzero(self.looked)
         fitting.check_fitting_rows(
             fitting.make(spec, every, {}), self.predictions, every.labels[looked]
         )
@@ -561,7 +559,7 @@ class Judged(Displayed):
             p_values += [corrected_rates.p_of_tables([table])] if table is not None else []
         return min(1.0, len(p_values) * min(p_values))
 
-    def summary(self) -> Summary:
+    def summary(self) -> metric_results.Summary:
         """Summarise the rates and what the judge is worth."""
         names = {"rogan-gladen": "Rogan-Gladen", "ppi": "PPI++", "human": "labels alone"}
         rates = {"judge alone": self.naive} | {names[k]: e for k, e in self.corrected.items()}
@@ -573,7 +571,7 @@ class Judged(Displayed):
             e = group.corrected
             told = ("-", "") if e is None else (percent(e.value), _range(e, 100))
             rows.append((column + shorten(name), *told))
-        return Summary(
+        return metric_results.Summary(
             title=f"by {counted(self.labelled, 'human label')} of {counted(self.rows, 'row')}",
             verdict=self.sentence(),
             lines=(self.reason(), *([f"{self.grades}."] if self.grades else [])),

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison import fitting
-from calviz.core import entry_specs, errors, words
-from calviz.core.blocks import Factor, checkpoint
+from calviz.core import blocks, entry_specs, errors, words
 from calviz.core.errors import DEFAULT_SAMPLE_ROWS, InputError, NotAvailable, OptionError, real_path
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
@@ -233,7 +232,7 @@ def apply_to_files(
         raise file_sources.error_of_path(error, first.paths[0], options) from None
     with errors.folder_for(target):
         for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
-            checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
+            blocks.checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
             _apply_to_file(TableFiles((path,), files.kind), layout, record, target / name, marks)
     return tuple(target / name for name in names)
 
@@ -304,7 +303,7 @@ def _apply(
     with errors.replacing(out) as temporary_path:
         try:
             for block, predictions in _blocks(file, layout, careful):
-                checkpoint()
+                blocks.checkpoint()
                 calibrated = fitting.apply_map(_with_columns(predictions, block, needed), record)
                 rows_out = _with_scores(block, calibrated, layout)
                 if marks is not None:
@@ -386,7 +385,7 @@ def _with_columns(predictions: Dataset, block: Any, names: tuple[str, ...]) -> D
         if column.dtype.is_numeric():
             numbers[column.name] = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
         else:
-            groups[column.name] = Factor.of_series(column)
+            groups[column.name] = blocks.Factor.of_series(column)
     return replace(predictions, groups=groups, numbers=numbers) if present else predictions
 
 

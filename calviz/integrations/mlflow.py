@@ -79,10 +79,9 @@ class LogContents:
         if self.sample is None:
             return None
         needs(*REPORT)
-        from calviz.report.content import Subject
-        from calviz.report.document import compose
+        from calviz.report import content, document
 
-        return compose(Subject(self.sample))
+        return document.compose(content.Subject(self.sample))
 
     def figures(self, keys: Iterable[str]) -> dict[str, go.Figure]:
         """Charts of the report, by key; empty without rows.

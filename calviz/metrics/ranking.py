@@ -11,8 +11,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.errors import OptionError
-from calviz.sample import cell_bounds, draws, step_views
-from calviz.sample.cutoff_and_grades import CutoffCounts, at_cutoff, net_benefit_of
+from calviz.sample import cell_bounds, cutoff_and_grades, draws, step_views
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import StepsWithParams, chance_of_order, ranked_parts, top_label_steps
 from calviz.sample.steps import Steps
@@ -97,16 +96,16 @@ def auprc(view: Steps) -> FloatArray:
     bounds=(-math.inf, 1.0),
     formula=r"\frac{\mathrm{TP}}{n} - \frac{\mathrm{FP}}{n} \cdot \frac{t}{1 - t}",
     reference="Vickers & Elkin 2006",
-    view=at_cutoff,
+    view=cutoff_and_grades.at_cutoff,
     tail="two-sided",
 )
-def net_benefit(view: CutoffCounts) -> FloatArray:
+def net_benefit(view: cutoff_and_grades.CutoffCounts) -> FloatArray:
     """True positives per row when acting on scores of at least the cutoff t (0.5 by default), less false positives per row at the exchange rate t / (1 - t) that the cutoff implies.
 
     Acting on no row has a net benefit of 0, acting on all rows the share of hits less the share of misses times t / (1 - t): a model
     is useful at t if its net benefit exceeds both. Cells of shape (...) give values of shape (...).
     """
-    return net_benefit_of(view.tp, view.fp, view.n, view.params["cutoff"])
+    return cutoff_and_grades.net_benefit_of(view.tp, view.fp, view.n, view.params["cutoff"])
 
 
 # ---- A point of the risk-coverage curve

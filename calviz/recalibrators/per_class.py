@@ -7,12 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core import blocks, entry_specs
+from calviz.core import blocks, entry_specs, events
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, for_row_blocks
-from calviz.core.events import Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
-from calviz.recalibrators import maps
-from calviz.recalibrators.base import BaseRecalibrator, FlooredRecalibrator
+from calviz.recalibrators import base, maps
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -55,14 +53,14 @@ class OneClass:
         hit[self.hit_rows] = True
         return hit
 
-    def in_order(self) -> tuple[Ordered, FloatArray | None]:
+    def in_order(self) -> tuple[events.Ordered, FloatArray | None]:
         """Return scores and hits in ascending order, and the row weights in that order; the scores are overwritten."""
         if self.weights is None:
-            return ordered_events(self.score, self.hit_rows), None
-        return ordered_rows(self.score, self.hit, self.weights)
+            return events.ordered_events(self.score, self.hit_rows), None
+        return events.ordered_rows(self.score, self.hit, self.weights)
 
 
-class OneVsRest(BaseRecalibrator):
+class OneVsRest(base.BaseRecalibrator):
     """Base of the methods with one map per class, a function of the probability of that class.
 
     With two classes only class 1 has a map, and class 0 gets the remaining probability.
@@ -170,7 +168,7 @@ def {name}_of(p):
 """
 
 
-class OneMap(BaseRecalibrator):
+class OneMap(base.BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
     input: entry_specs.Input = "probabilities"
@@ -192,7 +190,7 @@ FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
 _LEAST = 1e-30
 
 
-class LogOddsMaps(FlooredRecalibrator):
+class LogOddsMaps(base.FlooredRecalibrator):
     """Base of the methods with one margin per class, a function of log p and log(1 - p), whose sigmoid is the probability.
 
     With two classes only class 1 has a map, and class 0 gets the remaining probability.

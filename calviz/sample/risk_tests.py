@@ -13,10 +13,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betaincinv
 
+from calviz.core import errors, p_values
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.errors import OptionError, check_choice, claim
 from calviz.core.events import BinaryEvents, CellEvents
-from calviz.core.p_values import at_most
 from calviz.sample import error_bars, step_views
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps
@@ -70,13 +69,13 @@ class Risk:
         OptionError
             If there is no such risk, or costs are not three finite numbers that differ.
         """
-        check_choice("of", name, get_args(RiskName))
+        errors.check_choice("of", name, get_args(RiskName))
         if name != "cost":
             counts, loss = (np.array(part, np.float64) for part in _CELLS[name])
             return cls(name, counts, loss)
         costs = tuple(costs)
         if len(costs) != 3 or not np.isfinite(costs).all() or min(costs) == max(costs):
-            raise OptionError(
+            raise errors.OptionError(
                 f"'costs' must be three finite numbers, not all the same: of a wrong prediction, of a referral, of a right one; got {costs!r}."
             )
         wrong, referred, right = costs
@@ -167,7 +166,7 @@ class RiskTests:
         """p-value of a risk above a target in [0, 1], of the rows from a step on."""
         cells = self._cells(self.size - 1 - step)
         if self._exact:
-            return float(at_most(self.risk.loss @ cells, self.risk.counts @ cells, target))
+            return float(p_values.at_most(self.risk.loss @ cells, self.risk.counts @ cells, target))
         if self.units is None:
             gain = target * self.risk.counts - self.risk.loss
             return _by_betting(gain, cells, 1 - target)
@@ -181,7 +180,7 @@ class RiskTests:
         gain = math.log1p(_BETS[-1] * target / (1 - target))
         return most * (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
 
-    @claim(
+    @errors.claim(
         "threshold-risk",
         says="With 95 % confidence at most x of the predictions from the threshold on are wrong.",
         chosen="the lowest threshold, of up to 100 (of all for the false-positive rate), or the highest of all for recall",

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from calviz.comparison.prediction_sets import sets_of
-from calviz.core import words
-from calviz.core.errors import InputError, NotAvailable
+from calviz.core import errors, words
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.roc import OutcomeHistogram, Roc
@@ -35,7 +34,7 @@ def make_decisions(subject: Subject) -> Iterator[Block]:
     """
     try:
         sample = decidable(subject.sample)
-    except NotAvailable:
+    except errors.NotAvailable:
         # With many classes, none is judged alone: nothing is missing from such a report.
         if subject.sample.data.n_classes != 2 and subject.sample.reduction.kind != "class":
             return
@@ -210,8 +209,8 @@ def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     """
     try:
         sets = sets_of(subject.sample, subject.whole)
-    except InputError as error:  # too few rows
-        raise NotAvailable(f"no prediction sets: {error}") from None
+    except errors.InputError as error:  # too few rows
+        raise errors.NotAvailable(f"no prediction sets: {error}") from None
     yield Text(sets.reading())
     subsets = (sets.overall, *sets.classes)
     shown = pd.DataFrame(
