@@ -13,10 +13,12 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
 from calviz.comparison.over_time import against_the_others
-from calviz.core import events, p_values, predictions
+from calviz.core import p_values
 from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
+from calviz.core.events import BinNumber
+from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
@@ -125,7 +127,7 @@ def _parts(name: str) -> list[str | int]:
     return [int(t) if at % 2 else t for at, t in enumerate(re.split(r"([0-9]+)", name))]
 
 
-def fold_columns(data: predictions.Dataset) -> tuple[str, ...]:
+def fold_columns(data: Dataset) -> tuple[str, ...]:
     """Group columns that by their names hold folds, or repeats and folds."""
     named = [
         next((name for name in data.groups if plain(name) in words), None)
@@ -320,11 +322,11 @@ class FoldResults(_ByLevel):
 @one_blas_thread()
 @shows_options
 def folds(
-    data: predictions.Dataset | Sample | Profile,
+    data: Dataset | Sample | Profile,
     by: str | Sequence[str] | None = None,
     metrics: Iterable[str] = FOLD_METRICS,
     *,
-    bins: events.BinNumber | None = None,
+    bins: BinNumber | None = None,
     min_rows: int = MIN_ROWS,
     **options: Unpack[EventOptions],
 ) -> FoldResults:
@@ -665,7 +667,7 @@ class SiteResults(_ByLevel):
 @one_blas_thread()
 @shows_options
 def sites(
-    data: predictions.Dataset | Sample | Profile,
+    data: Dataset | Sample | Profile,
     by: str,
     *,
     min_rows: int = MIN_ROWS,
