@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core import blocks, entry_specs, events
+from calviz.core import blocks, events
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, for_row_blocks
+from calviz.core.entry_specs import Input
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
 from calviz.recalibrators import base, maps
 
@@ -70,7 +71,7 @@ class OneVsRest(base.BaseRecalibrator):
     epsilon: ClassVar[float] = EPSILON
     #: With fewer calibration rows of a class a warning says so; 0 for no warning.
     rows_needed: ClassVar[int] = 10
-    input: entry_specs.Input = "probabilities"
+    input: Input = "probabilities"
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[maps.Piecewise] = maps.learned(maps.OnePerMap(maps.ProbabilityMap()))
 
@@ -171,7 +172,7 @@ def {name}_of(p):
 class OneMap(base.BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
-    input: entry_specs.Input = "probabilities"
+    input: Input = "probabilities"
     map_: maps.Piecewise = maps.learned(maps.ProbabilityMap())
 
     def _described(self) -> dict[str, Any]:
