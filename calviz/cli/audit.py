@@ -12,31 +12,12 @@ from xml.etree import ElementTree as Xml
 
 import click
 
-from calviz.cli import command_group
+from calviz.cli import command_group, options
 from calviz.cli.command_group import CROSSED, FINE, WRONG, as_given, check_output, say, show
-from calviz.cli.options import (
-    DEFAULT_BINS,
-    RESAMPLES,
-    BinCount,
-    HowJudged,
-    Level,
-    MetricKeys,
-    OutputPath,
-    Outputs,
-    Prevalence,
-    Resamples,
-    Scheme,
-    Seed,
-    check_models,
-    command,
-    read_file,
-    summed,
-)
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, checked_cutoff, visible
 
 if TYPE_CHECKING:
-    from calviz.cli.options import LabelFile, Loaded, ReadingOptions
     from calviz.comparison.guaranteed_thresholds import ThresholdChoice
     from calviz.core.entry_specs import Conventions
     from calviz.report.document import Part
@@ -98,31 +79,31 @@ class Audit:
     files: tuple[str, ...]
     _: KW_ONLY
     split: str | None = None
-    reduction: HowJudged = None
-    bins: BinCount = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
-    prevalence: Prevalence = None
-    metrics: MetricKeys = None
+    reduction: options.HowJudged = None
+    bins: options.BinCount = options.DEFAULT_BINS
+    scheme: options.Scheme = "equal-width"
+    prevalence: options.Prevalence = None
+    metrics: options.MetricKeys = None
     brief: bool = False
     all: bool = False
     ci: bool = False
     conventions: bool = False
     by: str | None = None
     risk: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.1
-    guarantee: Level[float | None] = None
-    outputs: Outputs
+    guarantee: options.Level[float | None] = None
+    outputs: options.Outputs
     preset: Literal["default", "one-page", "full", "clinical", "credit"] | None = None
     sections: str | None = None
     cutoff: float | None = None
     grades: str | None = None
     sites: str | None = None
     fail_on: tuple[str, ...] = ()
-    junit: OutputPath = None
-    seed: Seed = 0
-    resamples: Resamples = RESAMPLES
+    junit: options.OutputPath = None
+    seed: options.Seed = 0
+    resamples: options.Resamples = options.RESAMPLES
     model: tuple[str, ...] = ()
-    label_file: LabelFile | None
-    reading: ReadingOptions
+    label_file: options.LabelFile | None
+    reading: options.ReadingOptions
 
     def run(self) -> int:
         """Audit all files and return the exit code."""
@@ -212,16 +193,17 @@ class Audit:
 
         loaded = None
         if self.label_file is None:
-            loaded = summed(file, self.reading, models=self.model, quiet=self.outputs.quiet)
+            quiet = self.outputs.quiet
+            loaded = options.summed(file, self.reading, models=self.model, quiet=quiet)
         if loaded is None:
-            loaded = read_file(file, self.reading, self.label_file)
+            loaded = options.read_file(file, self.reading, self.label_file)
         if (column := loaded.recognition.model_column) and column in (self.by, self.sites):
             reading = replace(self.reading, model_column="")
-            loaded = read_file(file, reading, self.label_file)
+            loaded = options.read_file(file, reading, self.label_file)
         if self.prevalence is not None:
             models = {n: at_prevalence(m, self.prevalence) for n, m in loaded.models.items()}
             loaded = replace(loaded, models=models)
-        check_models(self.model, loaded.models)
+        options.check_models(self.model, loaded.models)
         names = tuple(dict.fromkeys(self.model)) or tuple(loaded.models)
         for number, name in enumerate(names):
             sample = Sample.of(loaded.models[name], **self._settings)
@@ -325,17 +307,16 @@ class Audit:
 
     def _part(self, one: AuditedModel) -> Part:
         """The part of a report about a model; its title names the file, if there are several."""
-        from calviz.report.content import Origin, Subject, preset_sections
-        from calviz.report.document import make_part
+        from calviz.report import content, document
 
         several = len(one.loaded.models) > 1
         file = [one.loaded.file] if len(self.files) > 1 or not several else []
         preset = "full" if self.sections == "all" else self.preset or "default"
-        subject = Subject(
+        subject = content.Subject(
             one.sample,
             title=", ".join([*file, one.sample.data.name] if several else file),
             error_bars=True if self.ci else None,
-            origin=Origin.of(one.loaded, self.reading),
+            origin=content.Origin.of(one.loaded, self.reading),
             preset=preset,
             cutoff=self.cutoff,
             grades=self.grades,
@@ -343,10 +324,10 @@ class Audit:
             whole=one.loaded.models[one.name],
         )
         names = tuple(dict.fromkeys(self.model)) or tuple(one.loaded.models)
-        keys = preset_sections(preset, subject, models=len(names) * len(self.files))
+        keys = content.preset_sections(preset, subject, models=len(names) * len(self.files))
         if one.name == names[-1] and preset == "default":
             keys = (*keys, "provenance")  # of the file, once
-        return make_part(subject, sections=self._section_keys or keys)
+        return document.make_part(subject, sections=self._section_keys or keys)
 
     def _compares(self, models: int) -> bool:
         """Whether the report compares the models of the only file; it does so once, in the first part."""
@@ -356,18 +337,18 @@ class Audit:
 
     def _with_models(self, part: Part, audited: list[AuditedModel]) -> Part:
         from calviz import compare_models
-        from calviz.report.content import Subject
-        from calviz.report.document import with_section
+        from calviz.report import content, document
 
         comparison = compare_models(
             {one.name: one.loaded.models[one.name] for one in audited},
             samples={one.name: one.sample for one in audited},
             **self._settings,
         )
-        return with_section(part, "models", Subject(audited[0].sample, models=comparison))
+        subject = content.Subject(audited[0].sample, models=comparison)
+        return document.with_section(part, "models", subject)
 
 
-audit = command(Audit)
+audit = options.command(Audit)
 
 
 @dataclass(frozen=True)
@@ -376,7 +357,7 @@ class AuditedModel:
 
     file: str
     name: str
-    loaded: Loaded
+    loaded: options.Loaded
     sample: Sample
     evaluation: Evaluation
     conventions: Conventions | None

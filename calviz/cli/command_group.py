@@ -19,17 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from calviz.core import __version__, errors
-from calviz.core.errors import (
-    FULL,
-    PURPOSES,
-    CalvizError,
-    InputError,
-    OptionError,
-    check_place,
-    nearest,
-    real_path,
-    write_output,
-)
+from calviz.core.errors import CalvizError, InputError, OptionError, nearest, real_path
 from calviz.core.words import shorten, terminal_text
 
 if TYPE_CHECKING:
@@ -156,7 +146,7 @@ class CommandGroup(click.Group):
             if code == ENDED:
                 say("ended; no output file is left incomplete.")
         except Exception as error:
-            if isinstance(error, ModuleNotFoundError) and error.name in PURPOSES:
+            if isinstance(error, ModuleNotFoundError) and error.name in errors.PURPOSES:
                 say(str(errors.MissingPackage(error.name)))
                 sys.exit(WRONG)
             if os.environ.get("CALVIZ_DEBUG"):
@@ -271,7 +261,7 @@ def check_output(option: str, path: str | None) -> None:
     """
     _refuse_stdout(option, path)
     if path is not None and path != "-":
-        check_place(path, f"{option} {path}")
+        errors.check_place(path, f"{option} {path}")
         target = real_path(path)
         if target in _paths_read():
             raise OptionError(f"{option} {path} would replace the file that is read; give another.")
@@ -333,7 +323,7 @@ def write(content: str | bytes, path: str) -> None:
     if path == "-":
         click.echo(content, nl=False)
     else:
-        write_output(path, content)
+        errors.write_output(path, content)
 
 
 # ---- Text for a terminal
@@ -356,7 +346,7 @@ def sentence(error: CalvizError | OSError) -> str:
         return f"{str(error).rstrip('.')} ({repairs})."
     if isinstance(error, CalvizError):
         return str(error)
-    unnamed = "the output: " if error.errno in FULL else ""
+    unnamed = "the output: " if error.errno in errors.FULL else ""
     place = f"{os.fspath(error.filename)}: " if error.filename else unnamed
     reason = error.strerror or str(error) or type(error).__name__
     return f"{place}{reason[:1].lower()}{reason[1:]}."

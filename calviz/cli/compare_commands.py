@@ -10,66 +10,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli import command_group
+from calviz.cli import command_group, options
 from calviz.cli.command_group import CROSSED, FINE, OutputOption, check_output, naming, say, show
-from calviz.cli.options import (
-    DEFAULT_BINS,
-    METHOD,
-    METRIC,
-    RESAMPLES,
-    BinCount,
-    FittingRows,
-    HowJudged,
-    JudgingRows,
-    Level,
-    MetricKeys,
-    Names,
-    OutputPath,
-    Outputs,
-    Reduction,
-    RequiredPath,
-    Resamples,
-    Scheme,
-    Seed,
-    check_models,
-    chosen_model,
-    command,
-    draw_options,
-    parse_parameters,
-    read_file,
-    read_model,
-    say_drawn,
-    why_drawn,
-)
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
 
 if TYPE_CHECKING:
-    from calviz.cli.options import Dataset, Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
     from calviz.comparison.folds_and_sites import FoldResults, SiteResults
     from calviz.sample.sample import Sample
 
 
-@command
+@options.command
 def compare(
     file: str,
     *,
-    methods: Annotated[str, METHOD] = "all",
-    metrics: MetricKeys = None,
-    division: Division,
-    sample: FittingRows = None,
-    judge_sample: JudgingRows = None,
+    methods: Annotated[str, options.METHOD] = "all",
+    metrics: options.MetricKeys = None,
+    division: options.Division,
+    sample: options.FittingRows = None,
+    judge_sample: options.JudgingRows = None,
     option: tuple[str, ...] = (),
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    scheme: options.Scheme = "equal-width",
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
-    outputs: Outputs,
-    label_file: LabelFile | None,
-    reading: ReadingOptions,
+    outputs: options.Outputs,
+    label_file: options.LabelFile | None,
+    reading: options.ReadingOptions,
 ) -> None:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
@@ -91,7 +61,7 @@ def compare(
 
     every = methods == "all"
     keys = tuple(RECALIBRATORS.keys() if every else (key.strip() for key in methods.split(",")))
-    parameters = parse_parameters(option, keys)
+    parameters = options.parse_parameters(option, keys)
     for key in keys:
         RECALIBRATORS[key]  # an unknown key is refused before the file is read
     measured = "all" if metrics == ("all",) or (outputs.json and not metrics) else metrics
@@ -99,21 +69,21 @@ def compare(
         measured = tuple(METRICS[key].key for key in measured)
     rows, loaded = None, None
     data: Any
-    if why := why_drawn(file, sample, label_file):
+    if why := options.why_drawn(file, sample, label_file):
         if outputs.reports:
             remedy = "leave out --sample, or write --json" if sample else "write --json instead"
             raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
-        drawn = draw_options(sample, reading, division) | {"eval_split": division.eval_split}
-        judged = judge_sample or drawn["rows"]
+        how = options.draw_options(sample, reading, division) | {"eval_split": division.eval_split}
+        judged = judge_sample or how["rows"]
         with command_group.showing_progress(), naming(file):
-            data = rows = calviz.sample_rows([file], judged=judged, model=model, **drawn)
+            data = rows = calviz.sample_rows([file], judged=judged, model=model, **how)
         division = replace(division, fit_split=None, eval_split=None)
         if not outputs.quiet:
-            say_drawn(file, why, rows.sentence())
+            options.say_drawn(file, why, rows.sentence())
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
-        loaded, data = read_model(file, model, outputs, reading, label_file)
+        loaded, data = options.read_model(file, model, outputs, reading, label_file)
     with naming(file):
         comparison = calviz.compare(
             data,
@@ -139,8 +109,7 @@ def compare(
         outputs.write_json(comparison_record(comparison, file=file, **extra))
     if outputs.reports and loaded is not None:
         from calviz.core.entry_specs import UNCALIBRATED
-        from calviz.report.content import Origin, Subject, brief_sections
-        from calviz.report.document import compose
+        from calviz.report import content, document
         from calviz.sample.sample import Sample
 
         # On the evaluation rows before recalibration; each method's results are on them.
@@ -148,7 +117,7 @@ def compare(
         assert before is not None
         judged_on = Sample(
             before,
-            Reduction.of(comparison.reduction),
+            options.Reduction.of(comparison.reduction),
             bins=comparison.bins,
             scheme=comparison.scheme,
             seed=comparison.seed,
@@ -156,27 +125,27 @@ def compare(
         )
         several = len(loaded.models) > 1
         title = f"{loaded.file}, {comparison.name}" if several else loaded.file
-        origin = Origin.of(loaded, reading)
-        subject = Subject(judged_on, title=title, origin=origin, comparison=comparison)
-        outputs.write(compose(subject, sections=brief_sections()))
+        origin = content.Origin.of(loaded, reading)
+        subject = content.Subject(judged_on, title=title, origin=origin, comparison=comparison)
+        outputs.write(document.compose(subject, sections=content.brief_sections()))
 
 
 # ---- Models
 
 
-@command
+@options.command
 def compare_models(
     files: tuple[str, ...],
     *,
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
-    seed: Seed = 0,
-    resamples: Resamples = RESAMPLES,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    scheme: options.Scheme = "equal-width",
+    seed: options.Seed = 0,
+    resamples: options.Resamples = options.RESAMPLES,
     model: tuple[str, ...] = (),
-    outputs: Outputs,
-    reading: ReadingOptions,
+    outputs: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Compare the models in FILE... on the rows that they have in common.
 
@@ -197,15 +166,15 @@ def compare_models(
 
     if (twice := command_group.named_twice(files)) is not None:
         say(f"{twice} is named twice, so its models are compared with themselves.")
-    loaded: list[Loaded] = []
+    loaded: list[options.Loaded] = []
     for file in files:
-        loaded.append(read_file(file, reading))
+        loaded.append(options.read_file(file, reading))
         if not outputs.quiet:
             print_recognition(file, loaded[-1])
     models = named_models([(source.file, source.models) for source in loaded])
-    check_models(model, models)
+    options.check_models(model, models)
     aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
-    how = Reduction.of(reduction, *aligned.models.values())
+    how = options.Reduction.of(reduction, *aligned.models.values())
     settings: dict[str, Any] = {
         "bins": bins,
         "scheme": scheme,
@@ -227,42 +196,41 @@ def compare_models(
 
         outputs.write_json(models_record(comparison, files=[source.file for source in loaded]))
     if outputs.reports:
-        from calviz.report.content import Origin, Subject, brief_sections
-        from calviz.report.document import compose
+        from calviz.report import content, document
 
         # Names are in the order of the files and of the models in them.
         sources = [source for source in loaded for _ in source.models]
         source_of = dict(zip(models, sources, strict=True))
 
-        def subjects() -> Iterator[Subject]:
+        def subjects() -> Iterator[content.Subject]:
             """Each model on the rows that all models have; the comparison is shown once, with the first."""
             for number, (name, sample) in enumerate(samples.items()):
-                origin = Origin.of(source_of[name], reading)
+                origin = content.Origin.of(source_of[name], reading)
                 shown = comparison if number == 0 else None
-                yield Subject(sample, title=name, origin=origin, models=shown)
+                yield content.Subject(sample, title=name, origin=origin, models=shown)
                 sample.let_go()  # free memory for the next model
 
-        outputs.write(compose(subjects(), sections=brief_sections()))
+        outputs.write(document.compose(subjects(), sections=content.brief_sections()))
 
 
 # ---- Over time
 
 
-@command
+@options.command
 def over_time(
     file: str,
     *,
-    metric: Annotated[str, METRIC] = "nll",
+    metric: Annotated[str, options.METRIC] = "nll",
     every: Literal["day", "week", "month", "year", "equal-counts"] | None = None,
     parts: Annotated[int, {"type": click.IntRange(min=2)}] = 10,
-    method: Annotated[str, METHOD] = "temperature",
+    method: Annotated[str, options.METHOD] = "temperature",
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    seed: Seed = 0,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    seed: options.Seed = 0,
     model: str | None = None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
@@ -287,7 +255,7 @@ def over_time(
     METRICS[metric]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
-    loaded, data = read_model(file, model, json_only, reading)
+    loaded, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         result = over_time(
             data,
@@ -299,7 +267,7 @@ def over_time(
             reduction=reduction,
             bins=bins,
             seed=seed,
-            waiting=loaded.waiting.get(chosen_model(loaded, model)),
+            waiting=loaded.waiting.get(options.chosen_model(loaded, model)),
         )
     if not json_only.quiet:
         print_over_time(result)
@@ -312,20 +280,20 @@ def over_time(
 # ---- Folds and sites
 
 
-@command
+@options.command
 def folds(
     file: str,
     *,
     by: str | None = None,
-    metrics: MetricKeys = None,
+    metrics: options.MetricKeys = None,
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
-    seed: Seed = 0,
-    resamples: Resamples = RESAMPLES,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = options.RESAMPLES,
     model: str | None = None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Evaluate each fold of a cross-validation in FILE by itself: mean and spread over folds, and which folds differ beyond chance.
 
@@ -347,18 +315,18 @@ def folds(
     )
 
 
-@command
+@options.command
 def sites(
     file: str,
     *,
     by: Annotated[str, {"required": True}],
     split: str | None = None,
-    reduction: HowJudged = None,
-    seed: Seed = 0,
-    resamples: Resamples = RESAMPLES,
+    reduction: options.HowJudged = None,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = options.RESAMPLES,
     model: str | None = None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Evaluate each site of FILE by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
 
@@ -377,13 +345,13 @@ def sites(
 
 
 def _by_level(
-    measure: Callable[[Dataset], FoldResults | SiteResults],
+    measure: Callable[[options.Dataset], FoldResults | SiteResults],
     file: str,
     model: str | None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
-    _, data = read_model(file, model, json_only, reading)
+    _, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         result = measure(data)
     if not json_only.quiet:
@@ -394,7 +362,7 @@ def _by_level(
 # ---- Slices
 
 
-@command
+@options.command
 def slices(
     file: str,
     *,
@@ -402,14 +370,14 @@ def slices(
     pairs: bool = False,
     against: Literal["calibrated", "rest"] = "calibrated",
     min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
-    rate: Level[float] = 0.005,
+    rate: options.Level[float] = 0.005,
     cut: tuple[str, ...] = (),
     split: str | None = None,
-    reduction: HowJudged = None,
-    bins: BinCount = DEFAULT_BINS,
+    reduction: options.HowJudged = None,
+    bins: options.BinCount = options.DEFAULT_BINS,
     model: str | None = None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Find the groups of rows of FILE for which its scores are off beyond chance.
 
@@ -438,7 +406,7 @@ def slices(
     from calviz.sample.slices import edges_of
 
     edges = edges_of(cut)
-    loaded, data = read_model(file, model, json_only, reading)
+    loaded, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         how: dict[str, Any] = {
             "reduction": reduction,
@@ -468,18 +436,18 @@ def slices(
 # ---- Watching
 
 
-@command
+@options.command
 def watch(
     file: str,
     *,
-    state: RequiredPath,
-    alpha: Level[float | None] = None,
+    state: options.RequiredPath,
+    alpha: options.Level[float | None] = None,
     when: str | None = None,
     split: str | None = None,
-    reduction: HowJudged = None,
+    reduction: options.HowJudged = None,
     model: str | None = None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> int:
     """Look at new rows of FILE, and alarm (exit code 1) once the scores are no longer calibrated.
 
@@ -508,7 +476,7 @@ def watch(
     else:
         watched = Watch(ALPHA if alpha is None else alpha, reduction)
     check_output("--state", state)
-    _, data = read_model(file, model, json_only, reading)
+    _, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         now = watched.add(Sample.of(data, split=split, reduction=watched.reduction), when)
     watched.save(state)
@@ -521,18 +489,18 @@ def watch(
 # ---- Arena
 
 
-@command
+@options.command
 def arena(
     paths: tuple[str, ...],
     *,
-    methods: Annotated[str, METHOD] = "all",
+    methods: Annotated[str, options.METHOD] = "all",
     state: Annotated[str | None, {"cls": OutputOption, "flags": ("--state", "--resume")}] = None,
     jobs: Annotated[int | None, {"type": click.IntRange(min=1, max=256)}] = None,
     resamples: Annotated[int, {"type": click.IntRange(min=0, max=100_000)}] = 1_000,
-    division: Division,
+    division: options.Division,
     option: tuple[str, ...] = (),
-    outputs: Outputs,
-    reading: ReadingOptions,
+    outputs: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
 
@@ -555,7 +523,7 @@ def arena(
     from calviz.comparison.arena_sources import find
     from calviz.comparison.leaderboards import judge
 
-    parameters = parse_parameters(option)
+    parameters = options.parse_parameters(option)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
     inputs = find(paths, reading, state=state)
@@ -582,8 +550,8 @@ def arena(
 def _run_experiments(
     inputs: ArenaInput,
     chosen: tuple[str, ...] | None,
-    division: Division,
-    options: dict[str, dict[str, object]],
+    division: options.Division,
+    parameters: dict[str, dict[str, object]],
     state_path: str | None,
     jobs: int | None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
@@ -594,7 +562,7 @@ def _run_experiments(
         if total > 1 or not problem:  # for a single file, the error reports it
             say(f"[{done}/{total}] {problem or name}")
 
-    rules = Rules(methods="all" if chosen is None else chosen, division=division, options=options)
+    rules = Rules(methods=chosen or "all", division=division, options=parameters)
     _ = rules.specs  # an unknown method raises before any file is processed
     state = None if state_path is None else ArenaState.open(state_path)
     if state is not None and state.done:
@@ -621,7 +589,7 @@ def _read_results(inputs: ArenaInput, chosen: tuple[str, ...] | None) -> ResultT
 # ---- A judge against people
 
 
-@command
+@options.command
 def judge(
     file: str,
     *,
@@ -630,14 +598,14 @@ def judge(
     by: tuple[str, ...] = (),
     chance: str | None = None,
     cluster: str | None = None,
-    class_names: Names = None,
-    confidence: Level[float] = 0.95,
-    method: Annotated[str | None, METHOD] = None,
-    width: Level[float | None] = None,
+    class_names: options.Names = None,
+    confidence: options.Level[float] = 0.95,
+    method: Annotated[str | None, options.METHOD] = None,
+    width: options.Level[float | None] = None,
     next: Annotated[int | None, {"type": click.IntRange(min=1)}] = None,
-    out: OutputPath = None,
-    seed: Seed = 0,
-    json_only: Outputs,
+    out: options.OutputPath = None,
+    seed: options.Seed = 0,
+    json_only: options.Outputs,
 ) -> None:
     """Correct the verdicts of a judge, such as a language model, by the human labels of some rows of FILE.
 

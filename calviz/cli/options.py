@@ -47,10 +47,9 @@ from click.shell_completion import CompletionItem
 
 from calviz.cli import command_group
 from calviz.cli.command_group import OutputOption, as_given, check_output, say, write
-from calviz.core import __version__
+from calviz.core import __version__, events
 from calviz.core.errors import DEFAULT_SAMPLE_ROWS, REPORT, OptionError, Reading, check_level, needs
 from calviz.core.errors import RESAMPLES as RESAMPLES
-from calviz.core.events import CUBE_ROOT, BinNumber, check_bins
 from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
 from calviz.core.events import Reduction as Reduction
 from calviz.core.events import Scheme as Scheme
@@ -235,8 +234,8 @@ class _BinNumber(click.IntRange):
     name = "integer or cube_root"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        bins = value if value == CUBE_ROOT else super().convert(value, param, ctx)
-        check_bins(bins)
+        bins = value if value == events.CUBE_ROOT else super().convert(value, param, ctx)
+        events.check_bins(bins)
         return bins
 
 
@@ -276,7 +275,7 @@ HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
 #: A level or another share, which is refused before a file is read; `Level[float | None]` may be left out.
 _Share = TypeVar("_Share", float, float | None)
 Level = Annotated[_Share, {"callback": _level}]
-BinCount = Annotated[BinNumber, {"type": _BinNumber(min=1)}]
+BinCount = Annotated[events.BinNumber, {"type": _BinNumber(min=1)}]
 #: A number of folds, or the column that holds them.
 CrossFit = Annotated[int | str | None, {"type": str, "callback": _folds}]
 Prevalence = Annotated[tuple[float, ...] | None, {"type": str, "callback": _shares}]
@@ -516,9 +515,7 @@ def division(
 MethodParameters = dict[str, dict[str, Any]]
 
 
-def parse_parameters(
-    texts: Iterable[str], methods: Sequence[str] | None = None
-) -> MethodParameters:
+def parse_parameters(texts: Iterable[str], keys: Sequence[str] | None = None) -> MethodParameters:
     """Parse the texts of ``--option`` into parameters by method.
 
     Raises
@@ -541,8 +538,8 @@ def parse_parameters(
             have = f"it has {', '.join(known)}" if known else "it has none"
             raise OptionError(f"--option: '{method}' has no parameter '{name}'; {have}.")
         parsed.setdefault(method, {})[name] = _value(value)
-    if methods is not None:
-        RECALIBRATORS.check_options(parsed, methods, "--option")
+    if keys is not None:
+        RECALIBRATORS.check_options(parsed, keys, "--option")
     return parsed
 
 

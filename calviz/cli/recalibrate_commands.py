@@ -13,55 +13,32 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 import numpy as np
 
-from calviz.cli import command_group
+from calviz.cli import command_group, options
 from calviz.cli.command_group import check_folder, check_output, naming, say, show
-from calviz.cli.options import (
-    METHOD,
-    FittingRows,
-    HowJudged,
-    InputPath,
-    Level,
-    MethodParameters,
-    OutputPath,
-    Outputs,
-    Prevalence,
-    RequiredPath,
-    Seed,
-    chosen_model,
-    command,
-    draw_options,
-    parse_parameters,
-    read_file,
-    read_model,
-    reading_given,
-    say_drawn,
-    why_drawn,
-)
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
 from calviz.core.errors import CalvizError, OptionError, Reading, picked, replacing
 
 if TYPE_CHECKING:
-    from calviz.cli.options import Division, LabelFile, ReadingOptions
     from calviz.comparison.recalibrate_files import RecalibratedFiles
 
 
-@command
+@options.command
 def recalibrate(
     file: str,
     *,
-    method: Annotated[str, METHOD],
-    fitting: Division,
+    method: Annotated[str, options.METHOD],
+    fitting: options.Division,
     option: tuple[str, ...] = (),
     model: str | None = None,
-    unlabelled: InputPath = None,
-    out: RequiredPath,
-    sample: FittingRows = None,
-    save_map: OutputPath = None,
-    save_snippet: OutputPath = None,
+    unlabelled: options.InputPath = None,
+    out: options.RequiredPath,
+    sample: options.FittingRows = None,
+    save_map: options.OutputPath = None,
+    save_snippet: options.OutputPath = None,
     raw_score: Annotated[tuple[float, ...], {"type": click.FloatRange(0, 1)}] = (),
-    json_only: Outputs,
-    label_file: LabelFile | None,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    label_file: options.LabelFile | None,
+    reading: options.ReadingOptions,
 ) -> None:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
@@ -88,7 +65,7 @@ def recalibrate(
     from calviz.core.words import counted
     from calviz.data.writing import check_target, write_predictions
 
-    parameters = parse_parameters(option, [method])
+    parameters = options.parse_parameters(option, [method])
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
@@ -98,7 +75,7 @@ def recalibrate(
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
         )
-    if why := why_drawn(file, sample, label_file):
+    if why := options.why_drawn(file, sample, label_file):
         if unlabelled is not None:
             raise OptionError("--unlabelled needs all rows of FILE in memory.")
         recalibrated = _recalibrate_files(
@@ -120,15 +97,14 @@ def recalibrate(
     check_output("--out", out)
     if fitting.cross_fit is not None and (save_map or save_snippet or raw_score):
         raise OptionError("cross-fitting has one map per fold: there is none to save or to invert.")
-    loaded, data = read_model(file, model, json_only, reading, label_file)
+    loaded, data = options.read_model(file, model, json_only, reading, label_file)
     if unlabelled is not None:
         from calviz import base_rates
 
         with naming(unlabelled):
-            options = reading_of_unlabelled(data, reading)
-            other = read_file(unlabelled, options)
+            other = options.read_file(unlabelled, reading_of_unlabelled(data, reading))
             fit = fitting.rows(data).pairs[0][0]
-            rates = base_rates(data.take(fit), other.models[chosen_model(other, None)])
+            rates = base_rates(data.take(fit), other.models[options.chosen_model(other, None)])
         say(rates.reading())
         parameters["prior"] = {"base_rate": list(rates.rates)}
     with naming(file, options=False):
@@ -150,14 +126,14 @@ def recalibrate(
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
 
 
-def _say_written(json_only: Outputs, files: Mapping[str, str | None]) -> None:
+def _say_written(json_only: options.Outputs, files: Mapping[str, str | None]) -> None:
     said = ", ".join(f"{what} to {path}" for what, path in files.items() if path is not None)
     if said and not json_only.quiet:
         click.echo(f"wrote {said}")
 
 
 def _raw_scores(
-    recalibrator: Any, raw_score: tuple[float, ...], json_only: Outputs
+    recalibrator: Any, raw_score: tuple[float, ...], json_only: options.Outputs
 ) -> dict[str, Any]:
     """Say which raw scores the map takes to these probabilities; what the JSON says of it."""
     if not raw_score:
@@ -195,9 +171,9 @@ def _recalibrate_files(
     out: str,
     rows: int | None,
     model: str | None,
-    reading: ReadingOptions,
-    division: Division,
-    parameters: MethodParameters,
+    reading: options.ReadingOptions,
+    division: options.Division,
+    parameters: options.MethodParameters,
     quiet: bool,
 ) -> RecalibratedFiles:
     from calviz.comparison.recalibrate_files import recalibrate_files
@@ -208,12 +184,12 @@ def _recalibrate_files(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     check_folder(out)
-    options = draw_options(rows, reading, division)
+    drawn = options.draw_options(rows, reading, division)
     with command_group.showing_progress(), naming(source):
         recalibrated = recalibrate_files(
-            source, method, out, model=model, parameters=parameters.get(method, {}), **options
+            source, method, out, model=model, parameters=parameters.get(method, {}), **drawn
         )
-    say_drawn(source, why, recalibrated.sample.sentence())
+    options.say_drawn(source, why, recalibrated.sample.sentence())
     for sentence in recalibrated.recalibrator.warnings_:
         say(f"{method}: {sentence}")
     if quiet:
@@ -226,21 +202,21 @@ def _recalibrate_files(
         judged = {"split_column": recalibrated.judge_column, "split": recalibrated.judge_split}
         click.echo(
             f"rows that were not used to fit the map have '{recalibrated.judge_split}' in the column '{recalibrated.judge_column}': judge on these, "
-            f"calviz audit {shlex.quote(out)} {Reading('', judged).in_shell()}{reading_given(replaced)}"
+            f"calviz audit {shlex.quote(out)} {Reading('', judged).in_shell()}{options.reading_given(replaced)}"
         )
     return recalibrated
 
 
-@command
+@options.command
 def apply(
     sources: tuple[str, ...],
     *,
     map: Annotated[str, {"type": click.Path()}],
-    out: RequiredPath,
+    out: options.RequiredPath,
     model: str | None = None,
     raw_score: Annotated[tuple[float, ...], {"type": click.FloatRange(0, 1)}] = (),
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Apply a saved recalibration map to the predictions in FILE, which need no labels.
 
@@ -265,7 +241,7 @@ def apply(
     from calviz.recalibrators.base import load_map
 
     (file, *others) = sources
-    several = bool(others or (not Path(file).is_file() and why_drawn(file, None, None)))
+    several = bool(others or (not Path(file).is_file() and options.why_drawn(file, None, None)))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
@@ -283,7 +259,7 @@ def apply(
             files = apply_to_files(sources, record, out, model=model, options=reading)
         what, written = counted(len(files), "file"), [str(path) for path in files]
     else:
-        loaded, data = read_model(file, model, json_only, reading_for_map(record, reading))
+        loaded, data = options.read_model(file, model, json_only, reading_for_map(record, reading))
         with naming(file):
             calibrated = apply_map(data, record)
         names = tuple(record.get("class_names", ()))
@@ -311,18 +287,18 @@ def _checked_map(path: str) -> Any:
 # ---- Before labels come
 
 
-@command
+@options.command
 def expected(
     file: str,
     *,
-    map: InputPath = None,
+    map: options.InputPath = None,
     labelled_split: str | None = None,
-    method: Annotated[str | None, METHOD] = None,
-    confidence: Level[float] = 0.95,
+    method: Annotated[str | None, options.METHOD] = None,
+    confidence: options.Level[float] = 0.95,
     seed: int = 0,
     model: str | None = None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Estimate the performance of FILE before its labels come: accuracy, F1, AUROC, Brier score, NLL, with intervals.
 
@@ -351,8 +327,8 @@ def expected(
     if method is not None and labelled_split is None:
         raise OptionError("--method is the map fitted on --labelled-split NAME.")
     record = None if map is None else _checked_map(map)
-    options = ReadingForMap.of(reading, ()) if record is None else reading_for_map(record, reading)
-    _, rows = read_model(file, model, json_only, options)
+    for_map = ReadingForMap.of(reading, ()) if record is None else reading_for_map(record, reading)
+    _, rows = options.read_model(file, model, json_only, for_map)
     labelled = None
     with naming(file):
         if labelled_split is not None:
@@ -360,8 +336,8 @@ def expected(
             assert rows.splits is not None
             rows = rows.take(~rows.splits.mask(labelled_split))
             complete = replace(reading, repair=(*reading.repair, "drop-missing"))
-            again = read_file(file, complete)
-            labelled = again.models[chosen_model(again, model)].split(labelled_split)
+            again = options.read_file(file, complete)
+            labelled = again.models[options.chosen_model(again, model)].split(labelled_split)
         result = expected(
             rows, map=record, labelled=labelled, method=method, confidence=confidence, seed=seed
         )
@@ -373,17 +349,17 @@ def expected(
 # ---- Prediction sets
 
 
-@command
+@options.command
 def sets(
     file: str,
     *,
     method: Literal["lac", "aps"] = "lac",
-    coverage: Level[float] = 0.9,
+    coverage: options.Level[float] = 0.9,
     per_class: bool = False,
-    division: Division,
+    division: options.Division,
     model: str | None = None,
-    json_only: Outputs,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    reading: options.ReadingOptions,
 ) -> None:
     """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class.
 
@@ -399,7 +375,7 @@ def sets(
     """
     from calviz import prediction_sets
 
-    _, data = read_model(file, model, json_only, reading)
+    _, data = options.read_model(file, model, json_only, reading)
     with naming(file, options=False):
         sets = prediction_sets(
             data,
@@ -417,10 +393,8 @@ def sets(
     choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
     show(f"{choice}; judged on {sets.evaluation.how}.")
     show(sets.reading())
-    interval = "95 % interval"
-    table = command_group.table_of(
-        "true class", "rows", "coverage", interval, "mean size", interval
-    )
+    ci = "95 % interval"
+    table = command_group.table_of("true class", "rows", "coverage", ci, "mean size", ci)
     for s in (sets.overall, *sets.classes):
         covered, size = s.coverage_interval, s.size_interval
         texts = [f"{s.rows:,}", f"{s.coverage:.4f}", f"{covered.low:.4f} to {covered.high:.4f}"]
@@ -432,24 +406,24 @@ def sets(
 # ---- Thresholds with a guarantee
 
 
-@command
+@options.command
 def threshold(
     file: str,
     *,
     risk: tuple[float, ...] = (0.05,),
-    confidence: Level[float] = 0.95,
+    confidence: options.Level[float] = 0.95,
     of: tuple[Literal["error", "precision", "recall", "fpr", "cost"], ...] = ("error",),
     by: str | None = None,
     costs: tuple[float, float, float] = (10.0, 1.0, 0.0),
-    reduction: HowJudged = None,
+    reduction: options.HowJudged = None,
     choose_split: str | None = None,
-    choose_fraction: Level[float | None] = None,
-    prevalence: Prevalence = None,
-    seed: Seed = 0,
+    choose_fraction: options.Level[float | None] = None,
+    prevalence: options.Prevalence = None,
+    seed: options.Seed = 0,
     model: str | None = None,
-    json_only: Outputs,
-    label_file: LabelFile | None,
-    reading: ReadingOptions,
+    json_only: options.Outputs,
+    label_file: options.LabelFile | None,
+    reading: options.ReadingOptions,
 ) -> None:
     """Choose a threshold with a risk that is guaranteed on new rows, on some rows of FILE, and observe it on the others.
 
@@ -478,7 +452,7 @@ def threshold(
     from calviz.comparison.guaranteed_thresholds import checked_risks
 
     checked_risks(of, risk, confidence, costs)
-    _, data = read_model(file, model, json_only, reading, label_file)
+    _, data = options.read_model(file, model, json_only, reading, label_file)
     with naming(file):
         if prevalence is not None:
             data = at_prevalence(data, prevalence)

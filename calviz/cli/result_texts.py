@@ -11,39 +11,12 @@ import click
 from rich.text import Text
 
 from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
-from calviz.comparison.arena_results import (
-    SCORES,
-    Arena,
-    Leaderboard,
-    Standing,
-    few_words,
-    headline,
-    rated_words,
-    winrate_text,
-)
-from calviz.comparison.comparison_results import (
-    AGAINST_WORDS,
-    TIED_WORDS,
-    Comparison,
-    ComparisonColumn,
-    Mark,
-    Remark,
-    gain_words,
-    refit_words,
-)
+from calviz.comparison import arena_results, comparison_results
+from calviz.comparison.arena_results import SCORES, Leaderboard, headline, rated_words, winrate_text
+from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
+from calviz.core import errors, events, words
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import worst_first
-from calviz.core.events import Reduction
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    p_number,
-    percent,
-    points,
-    seconds_text,
-    terminal_text,
-)
+from calviz.core.words import counted, decimal, percent, points, seconds_text, terminal_text
 from calviz.data.loaded import EVAL_SPLITS, usual_split
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
@@ -109,7 +82,7 @@ def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
 
 def _print_worst(findings: Sequence[Finding]) -> int:
     """Print the worst findings, but for remarks, without their numbers; returns how many."""
-    wrong = [f for f in worst_first(findings) if f.severity != "info"][:_ON_SCREEN]
+    wrong = [f for f in errors.worst_first(findings) if f.severity != "info"][:_ON_SCREEN]
     for f in wrong:
         _finding(f.severity, f.code, f.short or re.split("[:;] ", f.message.rstrip("."))[0])
     return len(wrong)
@@ -123,7 +96,7 @@ def _print_metrics(evaluation: Evaluation, named: bool) -> None:
         show(evaluation.verdict.sentence, "bold")
         if evaluation.verdict.other_view:
             show(evaluation.verdict.other_view)
-    reduction = short_name(Reduction.of(evaluation.reduction).label)
+    reduction = short_name(events.Reduction.of(evaluation.reduction).label)
     if evaluation.reduction == "positive" and len(evaluation.classes) == 2:
         reduction += f" '{short_name(evaluation.classes[1].name)}'"
     show(f"{_rows_words(evaluation.rows, evaluation.split)}, {reduction}")
@@ -158,7 +131,7 @@ def print_conventions(conventions: Conventions) -> None:
         numbers = [_number(v.value), _number(v.value - conventions.ece, "+.4f"), _number(v.noise)]
         if not v.available:
             numbers = ["n/a", "", ""]
-        why = convention.why if v.reason is None else capitalised(v.reason)
+        why = convention.why if v.reason is None else words.capitalised(v.reason)
         texts = (convention.library, convention.call, *numbers[:shown], why)
         table.add_row(*map(cell, texts))
     console().print(table)
@@ -195,7 +168,7 @@ def _metric_table(evaluation: Evaluation) -> Table:
             cells += [
                 f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
                 f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
-                p_number(floor.p_value) if floor else "",
+                words.p_number(floor.p_value) if floor else "",
             ]
         cells += [precision_words(r)] if profiled else []
         table.add_row(*map(cell, cells))
@@ -250,14 +223,14 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
 def _group_summary(levels: Levels, column: str) -> str:
     """Sentence that names the levels whose scores are too high, too low, or within noise."""
     parts, off = [], levels.slices.off
-    for words in ("too high", "too low", "within noise"):
-        group = [s for s in levels.slices.slices if levels.word(s) == words]
+    for side in ("too high", "too low", "within noise"):
+        group = [s for s in levels.slices.slices if levels.word(s) == side]
         named = [
             short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if s in off else "")
             for s in group[:_NAMED]
         ]
         more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
-        parts += [f"{words} on {', '.join(named)}{more}"] if named else []
+        parts += [f"{side} on {', '.join(named)}{more}"] if named else []
     return f"By {short_name(column)}: {'; '.join(parts)}."
 
 
@@ -332,9 +305,7 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
 
 def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = None) -> None:
     """Print the advice, the table (best bold, the best of those not tied with it italic), failures and warnings of the fits."""
-    shown = (
-        [m.key for m in METRICS] if metrics == ("all",) else metrics or METRICS.in_table("methods")
-    )
+    shown = METRICS.keys() if metrics == ("all",) else metrics or METRICS.in_table("methods")
     show()
     show(comparison.rows_words())
     show(f"binned metrics: {comparison.bins_words}", "dim")
@@ -351,13 +322,18 @@ def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = N
     console().print(_method_table(comparison, columns, criterion))
     show()
     if criterion is not None:
-        show(f"Against uncalibrated: by {METRICS[criterion].label}; {AGAINST_WORDS}.", "dim")
-    show(f"{gain_words('>=')}.", "dim")
+        show(
+            f"Against uncalibrated: by {METRICS[criterion].label}; {comparison_results.AGAINST_WORDS}.",
+            "dim",
+        )
+    show(f"{comparison_results.gain_words('>=')}.", "dim")
     for key, names in comparison.tied.items():
         if key in shown and len(names) > 1:
-            show(f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}", "dim")
+            show(
+                f"{METRICS[key].label}: {comparison_results.TIED_WORDS}: {', '.join(names)}", "dim"
+            )
     if comparison.tied:
-        show(f"Ties: {refit_words(comparison.refits)}.", "dim")
+        show(f"Ties: {comparison_results.refit_words(comparison.refits)}.", "dim")
     print_remarks(comparison.remarks(columns))
 
 
@@ -456,14 +432,14 @@ def print_over_time(result: OverTime) -> None:
 FIRST = 3
 
 
-def print_arena(arena: Arena) -> None:
+def print_arena(arena: arena_results.Arena) -> None:
     """Print each leaderboard, the leading methods by number of rows and of classes, and the notes."""
     from calviz.figures.arena_ranks import CriticalRanks
 
     for board in arena.boards:
         show()
         show(headline(board), "bold")
-        if caution := few_words(board):
+        if caution := arena_results.few_words(board):
             show(caution, "yellow")
         show()
         console().print(_board_table(board))
@@ -500,7 +476,7 @@ def _board_table(board: Leaderboard) -> Table:
     return table
 
 
-def _against(s: Standing, baseline: str) -> list[str]:
+def _against(s: arena_results.Standing, baseline: str) -> list[str]:
     if s.method == baseline:
         return ["", "", "", ""]
     gains = (s.gain[SCORES[0]], s.median_gain[SCORES[0]])

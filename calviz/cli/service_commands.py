@@ -305,9 +305,8 @@ def formats(*, json_only: Outputs) -> None:
     json_only.write_json({"formats": read, "repairs": repairs})
     if json_only.quiet:
         return
-    _list(
-        ("format", "files", "holds"), ((f.label, " ".join(f.suffixes), f.summary) for f in FORMATS)
-    )
+    rows = ((f.label, " ".join(f.suffixes), f.summary) for f in FORMATS)
+    _list(("format", "files", "holds"), rows)
     show()
     offered = ((f"--repair {repair.key}", repair.label) for repair in REPAIRS.values())
     _list(("repair (only if asked for)", "does"), offered)

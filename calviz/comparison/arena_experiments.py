@@ -8,13 +8,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -113,9 +108,7 @@ def play_all(
                 new = {key: score for key, score in scores.items() if key not in saved}
                 if new and state is not None:
                     state.add(experiment, new)
-                results.append(
-                    (experiment, [saved.get(key, score) for key, score in scores.items()])
-                )
+                results.append((experiment, [saved.get(k, score) for k, score in scores.items()]))
             if outcome.problem:
                 problems.append(outcome.problem)
             if progress is not None:
@@ -256,14 +249,14 @@ def _outcomes(
             with watching(check):
                 return play(source, rules, finished)
 
-        pool = ThreadPoolExecutor(workers)
+        pool = futures.ThreadPoolExecutor(workers)
         try:
             yield from _in_turn(lambda source: pool.submit(work, source), sources, workers, stop)
         finally:
             ending.set()
             pool.shutdown(wait=True, cancel_futures=True)
         return
-    processes = ProcessPoolExecutor(
+    processes = futures.ProcessPoolExecutor(
         workers,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_begin,
@@ -323,7 +316,7 @@ def _in_turn(
             waiting.add(submit(source))
         if not waiting:
             return
-        ready, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+        ready, waiting = futures.wait(waiting, timeout=0.5, return_when=futures.FIRST_COMPLETED)
         for future in ready:
             try:
                 yield future.result()

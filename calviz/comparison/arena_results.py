@@ -392,11 +392,8 @@ def _row(s: Standing) -> dict[str, Any]:
     row: dict[str, Any] = {"method": s.method}
     for key in SCORES:
         low, high = s.interval.get(key) or (math.nan, math.nan)
-        row |= {
-            f"winrate_{key}": s.winrate[key],
-            f"winrate_{key}_low": low,
-            f"winrate_{key}_high": high,
-        }
+        won = f"winrate_{key}"
+        row |= {won: s.winrate[key], f"{won}_low": low, f"{won}_high": high}
         for name in ("elo", "rank", "gain", "median_gain", "worse_than_none"):
             row[f"{name}_{key}"] = getattr(s, name).get(key, math.nan)
     return row | {"seconds": s.seconds, "experiments": s.experiments, "failed": s.failed}

@@ -422,9 +422,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
             remedy="run: pip install 'calviz[hdf5]'",
         ) from None
     try:
-        errors.MAX_FILE.check(
-            path.stat().st_size, f"the file is {errors.size_text(path.stat().st_size)}"
-        )
+        size = path.stat().st_size
+        errors.MAX_FILE.check(size, f"the file is {errors.size_text(size)}")
         with h5py.File(path, "r", locking=False) as file:
             yield h5py, file
     except InputError as error:

@@ -16,27 +16,13 @@ from zipfile import BadZipFile
 import numpy as np
 
 from calviz import __version__
-from calviz.comparison.advice import advise
-from calviz.comparison.comparison_results import (
-    Advice,
-    Comparison,
-    Difference,
-    MethodResult,
-    RowsUsed,
-)
+from calviz.comparison import advice, comparison_results
+from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
 from calviz.comparison.fitting import Division, Fitted, Rows, fit_and_apply, with_probabilities
 from calviz.comparison.paired_differences import Paired, pair
-from calviz.core import errors
+from calviz.core import entry_specs, errors
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
-from calviz.core.entry_specs import (
-    METRICS,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    Interval,
-    MetricResult,
-    NoiseFloor,
-    RecalibratorSpec,
-)
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, NoiseFloor, RecalibratorSpec
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions
@@ -45,8 +31,7 @@ from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample, dataset_of, predicted_classes
-from calviz.verdicts.analysis import evaluate
-from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.verdicts import analysis, joint_tests
 from calviz.verdicts.sentence import judged
 
 #: Resamples of the verdict before recalibration: p-values of 3 % need no more.
@@ -85,7 +70,7 @@ class Plan:
     @property
     def specs(self) -> list[RecalibratorSpec]:
         """Specs of the planned methods, the uncalibrated model first."""
-        return RECALIBRATORS.chosen(self.methods, self.options)
+        return entry_specs.RECALIBRATORS.chosen(self.methods, self.options)
 
 
 CompareProgress = Callable[[MethodResult, int, int], object]
@@ -210,8 +195,8 @@ def carry_out(
             )
     return replace(
         comparison,
-        advice=advise(comparison, data),
-        advice_keeping_classes=advise(comparison, data, keep_classes=True),
+        advice=advice.advise(comparison, data),
+        advice_keeping_classes=advice.advise(comparison, data, keep_classes=True),
     )
 
 
@@ -301,7 +286,7 @@ class _Judging:
             )
 
     def _measured(self, spec: RecalibratorSpec, fitted: Fitted) -> MethodResult:
-        evaluation = evaluate(
+        evaluation = analysis.evaluate(
             fitted.calibrated,
             self.plan.metrics,
             ci=self.plan.ci,
@@ -337,7 +322,7 @@ class _Judging:
                 (_resampled_rows(self.data, fit, rng), judged) for fit, judged in self.rows.pairs
             )
             fitted = fit_and_apply(self.data, spec, replace(self.rows, pairs=pairs), options)
-            evaluation = evaluate(fitted.calibrated, metrics, **self.settings)
+            evaluation = analysis.evaluate(fitted.calibrated, metrics, **self.settings)
             for key in metrics:
                 values[key].append(evaluation[key].value)
         return {key: np.array(v) for key, v in values.items() if np.isfinite(v).all()}
@@ -378,9 +363,7 @@ class _Judging:
 
     def paired(self, results: dict[str, MethodResult], stop: Callable[[], bool]) -> Paired | None:
         """Return the metrics of all methods on common resamples; None if there is nothing to compare with."""
-        sets = {
-            key: r.calibrated for key, r in results.items() if r.ok and r.calibrated is not None
-        }
+        sets = {k: r.calibrated for k, r in results.items() if r.ok and r.calibrated is not None}
         if UNCALIBRATED not in sets or sets[UNCALIBRATED].n < 2:
             return None
         rng = np.random.default_rng([self.plan.division.seed, 2])
@@ -401,7 +384,7 @@ class _Judging:
         Of the evaluation rows or, if it finds none there, of these and the fitting rows, which are as many again.
         """
         judged_rows = self.before.that_count()
-        if judged_rows.rows < MIN_ROWS:
+        if judged_rows.rows < joint_tests.MIN_ROWS:
             return None
         used = np.unique(np.concatenate([rows for pair in self.rows.pairs for rows in pair]))
         seed = self.plan.division.seed
@@ -498,7 +481,7 @@ _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls
     for cls in (
-        Comparison, MethodResult, MetricResult, Difference, Advice, RowsUsed, Interval, NoiseFloor,
+        Comparison, MethodResult, entry_specs.MetricResult, Difference, comparison_results.Advice, RowsUsed, entry_specs.Interval, NoiseFloor,
     )
 }  # fmt: skip
 

@@ -134,12 +134,10 @@ def _model_result(
     try:
         checkpoint(f"measuring {name}")
         sample = given if given is not None and given.data.has_metrics_of(data) else data
-        evaluation = evaluate(
-            sample, keys, noise_floor=False, classes=False, findings=False, **settings
-        )
+        found = evaluate(sample, keys, noise_floor=False, classes=False, findings=False, **settings)
         if isinstance(sample, Sample) and sample.is_large:
             sample.let_go()  # free memory for the next model
-        return ModelResult(name, evaluation.metrics)
+        return ModelResult(name, found.metrics)
     except (InputError, NotAvailable, Stopped) as error:
         return ModelResult(name, reason=str(error))
 
@@ -157,9 +155,7 @@ def _with_differences(comparison: ModelComparison, settings: Mapping[str, Any]) 
     return replace(
         comparison,
         models={
-            name: replace(m, best_share={key: shares[key][name] for key in paired.metrics})
-            if m.ok
-            else m
+            name: replace(m, best_share={k: v[name] for k, v in shares.items()}) if m.ok else m
             for name, m in comparison.models.items()
         },
         pairs={
@@ -234,11 +230,9 @@ def compare_methods(
 
     for at, (name, data) in enumerate(aligned.models.items()):
 
-        def report(
-            result: MethodResult, done: int, total: int, name: str = name, at: int = at
-        ) -> None:
+        def report(r: MethodResult, done: int, total: int, name: str = name, at: int = at) -> None:
             if progress is not None:
-                progress(f"{name}: {result.label}", at * total + done, len(aligned.models) * total)
+                progress(f"{name}: {r.label}", at * total + done, len(aligned.models) * total)
 
         try:
             comparison = carry_out(plan, data, progress=report, stop=stop)
@@ -333,9 +327,7 @@ def align(models: NamedModels) -> Alignment:
     if not models:
         raise InputError("there are no models to compare", remedy="give at least one")
     models, notes = same_classes(models)
-    ids = {
-        name: np.array(identifier_texts(m.ids)) for name, m in models.items() if m.ids is not None
-    }
+    ids = {k: np.array(identifier_texts(m.ids)) for k, m in models.items() if m.ids is not None}
     if len(ids) < len(models):
         notes.append(_check_order(models))
         return Alignment(_same_columns(models), "order", tuple(notes))

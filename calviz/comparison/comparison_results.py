@@ -8,20 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from calviz.core.entry_specs import (
-    METRICS,
-    RANKED_BY,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    Interval,
-    MetricResult,
-    TableKind,
-    badness,
-    zero_words,
-)
+from calviz.core import entry_specs, events, predictions
+from calviz.core.entry_specs import METRICS, RANKED_BY, UNCALIBRATED, MetricResult, TableKind
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
-from calviz.core.events import DEFAULT_BINS, Scheme
-from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten, told_apart
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.evaluation import Written, name_of, value_text
@@ -115,7 +104,7 @@ class MethodResult:
     fit_spread: Mapping[str, float] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     numbers: int = 0
-    calibrated: Dataset | None = field(default=None, repr=False)
+    calibrated: predictions.Dataset | None = field(default=None, repr=False)
     recalibrator: Any = field(default=None, repr=False)
 
     def trade_off(self) -> Iterator[str]:
@@ -186,8 +175,8 @@ class Compared(Displayed, Generic[R]):
     """
 
     directions: Mapping[str, str] = field(default_factory=dict)
-    bins: int = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
+    bins: int = events.DEFAULT_BINS
+    scheme: events.Scheme = "equal-width"
     undefined: tuple[str, ...] = ()
     KIND: ClassVar[Literal["method", "model"]]
 
@@ -404,7 +393,7 @@ class Comparison(Compared[MethodResult]):
         zeros: dict[str, list[str]] = {}
         warnings: dict[str, list[str]] = {}
         for m in self.ready:
-            if sentence := zero_words(m.params):
+            if sentence := entry_specs.zero_words(m.params):
                 zeros.setdefault(sentence, []).append(m.key)
             for sentence in (*m.warnings, *m.trade_off()):
                 warnings.setdefault(sentence, []).append(m.key)
@@ -472,7 +461,7 @@ class Advice:
         if not self.given:
             return "No advice"
         left = self.method == UNCALIBRATED
-        return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
+        return f"Advice: {'leave the model as it is' if left else entry_specs.RECALIBRATORS[self.method].label}"
 
 
 @dataclass(frozen=True)
@@ -519,7 +508,7 @@ class Alignment:
         How the rows were matched, and what did not match, in sentences.
     """
 
-    models: Mapping[str, Dataset]
+    models: Mapping[str, predictions.Dataset]
     by: MatchedBy
     notes: tuple[str, ...]
 
@@ -724,9 +713,9 @@ class Difference:
     """
 
     value: float
-    interval: Interval
+    interval: entry_specs.Interval
     verdict: DifferenceVerdict
-    adjusted: Interval | None = None
+    adjusted: entry_specs.Interval | None = None
 
     @property
     def tied(self) -> bool:
@@ -828,7 +817,7 @@ def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, .
     direction : {"lower", "higher", "zero", "one", "none"}
         What is better; "none" for a metric that only describes the data.
     """
-    worse = badness(direction)
+    worse = entry_specs.badness(direction)
     if worse is None:
         return ()
     values = {name: worse(r.value) for name, r in results.items() if r.available}

@@ -21,7 +21,6 @@ from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, percent
 from calviz.data import loaded
 from calviz.data.format import ReadingOptions
-from calviz.data.loaded import EVAL_SPLITS, ReadingForMap
 from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, squared_error
@@ -145,7 +144,7 @@ class Division:
     @staticmethod
     def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
         """Return the splits to fit and to judge on: the usual one to judge, and the one that `fit_split_for` names; None for all other rows."""
-        judged = loaded.usual_split(data.split_names, EVAL_SPLITS)
+        judged = loaded.usual_split(data.split_names, loaded.EVAL_SPLITS)
         return loaded.fit_split_for(data, judged), judged
 
     def _usual(self, data: Dataset) -> Rows:
@@ -408,10 +407,8 @@ def recalibrate(
     **options
         Parameters of the recalibrator.
     """
-    division = Division(
-        fit_split=fit_split, fit_fraction=fit_fraction, cross_fit=cross_fit, seed=seed
-    )
-    return calibrate(data, method, division, options).calibrated
+    how = Division(fit_split=fit_split, fit_fraction=fit_fraction, cross_fit=cross_fit, seed=seed)
+    return calibrate(data, method, how, options).calibrated
 
 
 def calibrate(
@@ -504,8 +501,7 @@ def fit_and_apply(
     else:
         judged_data, recalibrator = data, None
         numbers = {
-            name: _in_original_order(rows, [part[name] for part in parts], data.n)
-            for name in parts[0]
+            name: _in_original_order(rows, [p[name] for p in parts], data.n) for name in parts[0]
         }
     probs = numbers.pop("")
     size = _numbers_in(last.to_dict())
@@ -698,13 +694,13 @@ def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
         If the map is damaged or of another version.
     """
     load_map(record)
-    return ReadingForMap.of(options, record.get("class_names", ()))
+    return loaded.ReadingForMap.of(options, record.get("class_names", ()))
 
 
 def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOptions:
     """Return the options for reading further rows without labels, of the classes of these data."""
     names = data.class_names if isinstance(data, Predictions) else ()
-    return ReadingForMap.of(options, names)
+    return loaded.ReadingForMap.of(options, names)
 
 
 def apply_map(data: Dataset, record: Any) -> Dataset:

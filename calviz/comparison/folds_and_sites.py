@@ -13,11 +13,11 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
 from calviz.comparison.over_time import against_the_others
+from calviz.core import p_values
 from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber
-from calviz.core.p_values import holm
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, shorten
@@ -722,7 +722,7 @@ def sites(
         usable = np.isfinite(value) & np.isfinite(error) & (error > 0)
         if usable.sum() > 1:
             effects[m.key] = _back(m, random_effects(value[usable], error[usable] ** 2))
-    adjusted = holm([e.p_value for e in effects.values()])
+    adjusted = p_values.holm([e.p_value for e in effects.values()])
     return SiteResults(
         name=sample.data.name,
         by=by,

@@ -18,10 +18,9 @@ from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
-from calviz.sample.cutoff_and_grades import decidable
+from calviz.sample import cutoff_and_grades, slices
 from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, dataset_of
-from calviz.sample.slices import no_group_column
 from calviz.sample.step_views import steps, top_label_steps
 
 #: Of a wrong prediction, of a referral and of a right prediction.
@@ -242,12 +241,12 @@ def threshold(
     if choose_fraction is not None:
         check_level(choose_fraction, "choose_fraction")
     if by is not None and by not in data.groups:
-        raise no_group_column(data, by)
+        raise slices.no_group_column(data, by)
     divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).rows(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""
     if names[0] in _OF_CLASS:
-        chosen = decidable(chosen)
+        chosen = cutoff_and_grades.decidable(chosen)
         judged = judged.but(reduction=chosen.reduction)
         about = judged.data.class_names[judged.reduction.class_index(judged.data)]
     scaled = [(t - r.least) / r.unit for t, r in zip(targets, risks, strict=True)]

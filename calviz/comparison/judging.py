@@ -13,17 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison import fitting
-from calviz.core import errors
+from calviz.core import entry_specs, errors
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
-from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
-from calviz.sample import corrected_rates
+from calviz.sample import corrected_rates, metric_results
 from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstimate
-from calviz.sample.metric_results import Displayed, Summary
 
 #: Level of the tests, and false discovery rate over the groups.
 LEVEL = 0.05
@@ -67,8 +65,8 @@ class RateDifference:
     second: str
     naive: float
     value: float
-    interval: Interval
-    adjusted: Interval
+    interval: entry_specs.Interval
+    adjusted: entry_specs.Interval
 
     @property
     def verdict(self) -> Side:
@@ -125,7 +123,7 @@ class JudgedGroup:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Judged(Displayed):
+class Judged(metric_results.Displayed):
     """A judge's verdicts, corrected by the human labels of some of them.
 
     Attributes
@@ -306,15 +304,11 @@ class Judged(Displayed):
     def _differ(self, by: Factor) -> float:
         at = self.looked
         is_yes, group = self.human[at] == 1, by.codes[at]
-        wrong = (self.score[at] >= CUTOFF) != is_yes
+        wrong, k = (self.score[at] >= CUTOFF) != is_yes, len(by.levels)
         if self.cluster is not None:
-            return corrected_rates.p_of_errors(
-                wrong, is_yes, group, len(by.levels), self.cluster[at]
-            )
-        parts = [
-            corrected_rates.hits_by_group(wrong[rows], group[rows], len(by.levels))
-            for rows in (is_yes, ~is_yes)
-        ]
+            return corrected_rates.p_of_errors(wrong, is_yes, group, k, self.cluster[at])
+        both = is_yes, ~is_yes
+        parts = [corrected_rates.hits_by_group(wrong[rows], group[rows], k) for rows in both]
         return corrected_rates.p_of_tables([part for part in parts if part is not None])
 
     @cached_property
@@ -331,21 +325,16 @@ class Judged(Displayed):
             pairs += list(combinations(names, 2)) if len(names) <= MOST_COMPARED else []
         every = {name for pair in pairs for name in pair}
         levels = (self.confidence, 1 - (1 - self.confidence) / max(len(pairs), 1))
-        rates = [{name: self._sums_of[name].tuned(level) for name in every} for level in levels]
+        sums = self._sums_of
+        rates = [{name: sums[name].tuned(level) for name in every} for level in levels]
+        alike = {(a, b): corrected_rates.correlation(sums[a], sums[b]) for a, b in pairs}
         return tuple(
             RateDifference(
                 a,
                 b,
                 self.groups[a].naive.value - self.groups[b].naive.value,
                 rates[0][a].value - rates[0][b].value,
-                *(
-                    corrected_rates.difference(
-                        of[a],
-                        of[b],
-                        corrected_rates.correlation(self._sums_of[a], self._sums_of[b]),
-                    )
-                    for of in rates
-                ),
+                *(corrected_rates.difference(of[a], of[b], alike[a, b]) for of in rates),
             )
             for a, b in pairs
         )
@@ -364,7 +353,7 @@ class Judged(Displayed):
             With fewer than two labels of a class; for an unknown method.
         """
         every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
-        spec, looked = RECALIBRATORS[method], np.flatnonzero(self.looked)
+        spec, looked = entry_specs.RECALIBRATORS[method], np.flatnonzero(self.looked)
         fitting.check_fitting_rows(
             fitting.make(spec, every, {}), self.predictions, every.labels[looked]
         )
@@ -570,7 +559,7 @@ class Judged(Displayed):
             p_values += [corrected_rates.p_of_tables([table])] if table is not None else []
         return min(1.0, len(p_values) * min(p_values))
 
-    def summary(self) -> Summary:
+    def summary(self) -> metric_results.Summary:
         """Summarise the rates and what the judge is worth."""
         names = {"rogan-gladen": "Rogan-Gladen", "ppi": "PPI++", "human": "labels alone"}
         rates = {"judge alone": self.naive} | {names[k]: e for k, e in self.corrected.items()}
@@ -582,7 +571,7 @@ class Judged(Displayed):
             e = group.corrected
             told = ("-", "") if e is None else (percent(e.value), _range(e, 100))
             rows.append((column + shorten(name), *told))
-        return Summary(
+        return metric_results.Summary(
             title=f"by {counted(self.labelled, 'human label')} of {counted(self.rows, 'row')}",
             verdict=self.sentence(),
             lines=(self.reason(), *([f"{self.grades}."] if self.grades else [])),

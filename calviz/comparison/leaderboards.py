@@ -11,19 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from calviz.comparison.arena_results import (
-    SCORES,
-    Arena,
-    CriticalDifference,
-    Experiment,
-    Leaderboard,
-    ResultTable,
-    Standing,
-)
+from calviz.comparison import arena_results
+from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, ResultTable
+from calviz.core import errors, p_values
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.entry_specs import Interval
-from calviz.core.errors import InputError, claim
-from calviz.core.p_values import wilson
 from calviz.core.words import counted, listed
 from calviz.sample.error_bars import LEVEL
 
@@ -44,7 +36,7 @@ TITLES = {
 }
 
 
-def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> Arena:
+def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> arena_results.Arena:
     """Make all leaderboards.
 
     Parameters
@@ -61,7 +53,7 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         If there is only one method.
     """
     if len(table.methods) < 2:
-        raise InputError(
+        raise errors.InputError(
             f"there is only the method '{table.methods[0]}'", remedy="give results of two or more"
         )
     parts = _boards(table)
@@ -81,7 +73,7 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         checkpoint("all leaderboards together")
         overall = leaderboard(_joined(table, parts, boards), "all", resamples=resamples)
     strata = {board.key: tuple(_strata(board, resamples=resamples)) for board in boards}
-    return Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
+    return arena_results.Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
 
 
 def leaderboard(
@@ -121,14 +113,8 @@ def leaderboard(
                 critical[score] = difference
     standings = [_standing(table, j, by_score, critical) for j in range(len(table.methods))]
     standings.sort(key=lambda s: (-np.nan_to_num(s.winrate[SCORES[0]], nan=-1.0), s.method))
-    return Leaderboard(
-        key,
-        title or TITLES.get(key, key),
-        table,
-        {s.method: s for s in standings},
-        critical,
-        left_out,
-    )
+    by_method = {s.method: s for s in standings}
+    return Leaderboard(key, title or TITLES.get(key, key), table, by_method, critical, left_out)
 
 
 def _standing(
@@ -136,7 +122,7 @@ def _standing(
     j: int,
     by_score: Mapping[str, Mapping[str, Sequence[Any]]],
     critical: Mapping[str, CriticalDifference],
-) -> Standing:
+) -> arena_results.Standing:
     """Return the row of method number `j`; `by_score` holds the columns of each score, one value per method."""
     numbers = {
         name: {score: by_score[score][name][j] for score in SCORES if name in by_score[score]}
@@ -146,7 +132,7 @@ def _standing(
     for values in table.scores.values():
         scored = scored & ~np.isnan(values[:, j])
     method = table.methods[j]
-    return Standing(
+    return arena_results.Standing(
         method=method,
         experiments=int(table.entered[:, j].sum()),
         failed=int(table.entered[:, j].sum() - scored.sum()),
@@ -199,7 +185,7 @@ def _median(values: FloatArray) -> float:
     return float(np.median(values)) if values.size else math.nan
 
 
-def kind_of(experiments: Sequence[Experiment]) -> str:
+def kind_of(experiments: Sequence[arena_results.Experiment]) -> str:
     """Return the task: "binary", "multiclass", "all" if there are both, or "apart" for ImageNet."""
     if all(e.benchmark.casefold().startswith(APART) for e in experiments):
         return "apart"
@@ -212,9 +198,7 @@ def _boards(table: ResultTable) -> Mapping[str, list[int]]:
     benchmarks: dict[str, list[int]] = {}
     for at, experiment in enumerate(table.experiments):
         benchmarks.setdefault(experiment.benchmark, []).append(at)
-    kinds = {
-        name: kind_of([table.experiments[i] for i in rows]) for name, rows in benchmarks.items()
-    }
+    kinds = {k: kind_of([table.experiments[i] for i in rows]) for k, rows in benchmarks.items()}
     mixed = "all" in kinds.values()
     boards: dict[str, list[int]] = {}
     for name, rows in benchmarks.items():
@@ -358,7 +342,9 @@ class Averages:
     size: int
 
     @classmethod
-    def over(cls, experiments: Sequence[Experiment], *, pooled: bool = False) -> Averages:
+    def over(
+        cls, experiments: Sequence[arena_results.Experiment], *, pooled: bool = False
+    ) -> Averages:
         """Group experiments by benchmark, or put all into one group if `pooled`."""
         named: dict[str, list[int]] = {}
         for at, experiment in enumerate(experiments):
@@ -435,7 +421,7 @@ class Averages:
         sizes = [group.size for group in self.groups]
         return sum(sizes) >= FEWEST_FOR_INTERVALS and min(sizes) > 1
 
-    @claim(
+    @errors.claim(
         "arena-mean",
         says="winrate 0.714 (0.675 to 0.750)",
         chosen="nothing: each method has its own interval",
@@ -502,7 +488,7 @@ def _interval(
         half = t * math.sqrt(variance)
         return Interval(value - half, value + half)
     number = data_sets if agree else value * (1 - value) / variance
-    return Interval(*wilson(value, number, t=t))
+    return Interval(*p_values.wilson(value, number, t=t))
 
 
 # ---- Winrates

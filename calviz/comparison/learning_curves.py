@@ -9,27 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from calviz.comparison import difference_intervals, paired_differences
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict, RowsUsed
-from calviz.comparison.difference_intervals import Z
 from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
-from calviz.comparison.paired_differences import pair
+from calviz.core import entry_specs
 from calviz.core.blocks import IntArray, Stopped
-from calviz.core.entry_specs import (
-    METRICS,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    Metric,
-    MetricResult,
-    RecalibratorSpec,
-    badness,
-)
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, MetricResult, RecalibratorSpec, badness
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, counted, shorten
-from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import dataset_of
+from calviz.sample import metric_results, sample
 from calviz.verdicts.analysis import evaluate
 
 #: Number of resamples of the evaluation rows for the verdict on one point.
@@ -68,10 +59,10 @@ def learning_curve(
 
     The other parameters are as in `compare`.
     """
-    data = dataset_of(data)
+    data = sample.dataset_of(data)
     if data.cells is not None:
         raise NotAvailable("learning curves draw rows: a profile holds their sums only.")
-    specs = RECALIBRATORS.chosen(methods, options or {})
+    specs = entry_specs.RECALIBRATORS.chosen(methods, options or {})
     rows = Division(
         fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
     ).rows(data)
@@ -168,7 +159,7 @@ class _Measured:
         """Yield each metric with its difference from the uncalibrated model."""
         if after.n < 2:
             return
-        paired = pair(
+        paired = paired_differences.pair(
             {method: after, UNCALIBRATED: self.judged_before},
             self.metrics,
             resamples=VERDICT_RESAMPLES,
@@ -228,14 +219,14 @@ def _points(
     return tuple(points)
 
 
-def _noise(metric: Metric, difference: Difference) -> float:
+def _noise(metric: entry_specs.Metric, difference: Difference) -> float:
     """Standard error of a difference: from its value to the end of the interval where it would be no better."""
     ends = difference.adjusted or difference.interval
     if metric.direction in ("zero", "one"):  # the interval of the difference of absolute values
-        return (ends.high - ends.low) / (2 * Z)
+        return (ends.high - ends.low) / (2 * difference_intervals.Z)
     if metric.direction == "higher":
-        return (difference.value - ends.low) / Z
-    return (ends.high - difference.value) / Z
+        return (difference.value - ends.low) / difference_intervals.Z
+    return (ends.high - difference.value) / difference_intervals.Z
 
 
 # ---- The result
@@ -336,7 +327,7 @@ class LabelsNeeded:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve(Displayed):
+class LearningCurve(metric_results.Displayed):
     """Metrics against the number of calibration rows (Zhang 2020, figure 6).
 
     Attributes
@@ -381,7 +372,7 @@ class LearningCurve(Displayed):
         """The bins in words: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
 
-    def summary(self) -> Summary:
+    def summary(self) -> metric_results.Summary:
         """Summarise the result: how many labels each method needs, by metric."""
         needs_of_methods = [
             need
@@ -389,7 +380,7 @@ class LearningCurve(Displayed):
             for method in self.methods
             if (need := self.needed(method, metric)) is not None
         ]
-        return Summary(
+        return metric_results.Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self.methods), 'method')}, "
             + counted(len({p.rows for p in self.points}), "size"),
             header=("method", "metric", "better from", "settled from"),

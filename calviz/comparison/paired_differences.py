@@ -15,19 +15,11 @@ from scipy.special import ndtr, ndtri
 from calviz.comparison import difference_intervals
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.difference_intervals import Spread, Weighted, Z, difference
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    effective_number,
-    map_threads,
-    one_blas_thread,
-    runs,
-    with_mean_one,
-)
+from calviz.core import blocks, probabilities
+from calviz.core.blocks import FloatArray, IntArray, effective_number, runs, with_mean_one
 from calviz.core.entry_specs import METRICS, ClosedForm, Interval, RowLoss, badness
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view, resample_rows
 from calviz.sample.error_bars import LEVEL, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
@@ -259,7 +251,7 @@ class Paired:
     undefined: tuple[str, ...] = ()
 
 
-@one_blas_thread()
+@blocks.one_blas_thread()
 def pair(
     sets: Mapping[str, Dataset],
     metrics: Iterable[str],
@@ -505,7 +497,7 @@ def resampled(
     start, functions = 0, list(methods.values())
 
     def of_methods(weights: RowWeights, start: int) -> Iterator[Mapping[str, FloatArray]]:
-        return map_threads(
+        return blocks.map_threads(
             lambda at: functions[at](weights, start), range(len(functions)), threaded=True
         )
 
@@ -525,8 +517,7 @@ def resampled(
                 out[name].setdefault(key, []).append(values)
         start += size
     return {
-        name: {k: np.concatenate(v, axis=-1) for k, v in blocks.items()}
-        for name, blocks in out.items()
+        n: {k: np.concatenate(v, axis=-1) for k, v in parts.items()} for n, parts in out.items()
     }
 
 
@@ -600,7 +591,7 @@ class RareLosses:
         at = np.flatnonzero(rare)
         row = at // p.shape[1]
         probability = (p.take(at) + q.take(at)) / 2
-        gap = partial(_log_gap, least=LOG_FLOOR) if loss == "log" else _squared_gap
+        gap = partial(_log_gap, least=probabilities.LOG_FLOOR) if loss == "log" else _squared_gap
         losses = np.square(self._weights[row] * gap(p, q, at))
         labels = self._sets[one].labels[self._rows]
         of_label = np.arange(labels.size) * p.shape[1] + labels

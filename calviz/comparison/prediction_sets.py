@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import betainc, ndtri
 
 from calviz.comparison.comparison_results import RowsUsed
@@ -412,9 +413,7 @@ def _threshold(conformity: FloatArray, coverage: float, weights: FloatArray | No
     return math.inf if k > n else float(np.partition(conformity, k - 1)[k - 1])
 
 
-def _conformity(
-    data: Predictions, rows: IntArray, method: SetMethod, rng: np.random.Generator
-) -> FloatArray:
+def _conformity(data: Predictions, rows: IntArray, method: SetMethod, rng: Generator) -> FloatArray:
     """Nonconformity score of the true class of each row, shape (m,)."""
     out = np.empty(rows.size)
     for block, scores in _scores(data, rows, method, rng):
@@ -423,11 +422,7 @@ def _conformity(
 
 
 def _sets(
-    data: Predictions,
-    rows: IntArray,
-    method: SetMethod,
-    kinds: list[FloatArray],
-    rng: np.random.Generator,
+    data: Predictions, rows: IntArray, method: SetMethod, kinds: list[FloatArray], rng: Generator
 ) -> list[tuple[IntArray, BoolArray]]:
     """Size of each row's set, and whether it contains the true class, shape (m,) each, for each kind of thresholds, shape (K,)."""
     out: list[tuple[IntArray, BoolArray]] = [
@@ -445,7 +440,7 @@ def _sets(
 
 
 def _scores(
-    data: Predictions, rows: IntArray, method: SetMethod, rng: np.random.Generator
+    data: Predictions, rows: IntArray, method: SetMethod, rng: Generator
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield blocks of rows with the nonconformity scores of all classes, shape (rows of the block, K)."""
     for block in row_blocks(np.broadcast_to(np.float64(0), (rows.size, data.n_classes))):
@@ -453,7 +448,7 @@ def _scores(
         yield block, 1 - p if method == "lac" else _summed(p, rng)
 
 
-def _summed(p: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _summed(p: FloatArray, rng: Generator) -> FloatArray:
     """For each class, the sum of the larger probabilities plus a random share of its own (Romano et al. 2020, eq. 6)."""
     order = np.argsort(-p, axis=1, kind="stable")
     ordered = np.take_along_axis(p, order, axis=1)

@@ -10,21 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.fitting import (
-    LEAST_ROWS,
-    apply_map,
-    check_fitting_rows,
-    make,
-    reading_for_map,
-    scores_of,
-)
-from calviz.core import errors
-from calviz.core.blocks import Factor, checkpoint
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.comparison import fitting
+from calviz.core import blocks, entry_specs, errors, words
 from calviz.core.errors import DEFAULT_SAMPLE_ROWS, InputError, NotAvailable, OptionError, real_path
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
-from calviz.core.words import counted
 from calviz.data.any_size import file_sources, sampling
 from calviz.data.any_size.file_sources import TableFiles
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, SampledBlock
@@ -109,7 +99,7 @@ def recalibrate_files(
     InputError, OptionError
         If a row cannot be used or files cannot be written there; the sentence names the file.
     """
-    spec = RECALIBRATORS[method]
+    spec = entry_specs.RECALIBRATORS[method]
     if spec.takes_columns:
         raise NotAvailable(
             f"'{spec.key}' needs the columns of its rows, and rows that are drawn have scores and labels only: fit it on a file that is "
@@ -117,8 +107,8 @@ def recalibrate_files(
         )
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     target_names(paths, folder)
-    if rows < LEAST_ROWS:
-        raise OptionError(f"a recalibrator needs at least {LEAST_ROWS} rows, got {rows!r}.")
+    if rows < fitting.LEAST_ROWS:
+        raise OptionError(f"a recalibrator needs at least {fitting.LEAST_ROWS} rows, got {rows!r}.")
     sample = sampling.sample_rows(
         paths, rows, fit_split=fit_split, seed=seed, model=model, **options
     )
@@ -127,15 +117,15 @@ def recalibrate_files(
             f"there are {sample.data.n:,} rows, and {rows:,} are to be drawn: none are left to judge on",
             remedy="draw fewer, or read the source whole",
         )
-    if sample.data.n < LEAST_ROWS:
+    if sample.data.n < fitting.LEAST_ROWS:
         raise InputError(
-            f"there {'is' if sample.data.n == 1 else 'are'} {counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {LEAST_ROWS}",
+            f"there {'is' if sample.data.n == 1 else 'are'} {words.counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {fitting.LEAST_ROWS}",
             remedy="fit on another split, or label more rows",
         )
-    recalibrator = make(spec, sample.data, parameters or {})
+    recalibrator = fitting.make(spec, sample.data, parameters or {})
     weights = {} if sample.data.weights is None else {"sample_weight": sample.data.weights}
-    scores, labels = scores_of(sample.data)
-    check_fitting_rows(recalibrator, sample.data, labels)
+    scores, labels = fitting.scores_of(sample.data)
+    fitting.check_fitting_rows(recalibrator, sample.data, labels)
     recalibrator.fit(scores, labels, **weights)
     marks = _Marks(sample) if sample.splits == (None, None) else None
     result = RecalibratedFiles((), recalibrator, sample, None, None)
@@ -165,10 +155,10 @@ class _Marks:
         divided = (fits > 0) & (fits < copies)
         rows = np.repeat(np.arange(copies.size), 1 + divided)
         second = np.diff(rows, prepend=-1) == 0
-        fitting = (fits > 0)[rows] & ~second
-        columns = {self.column: np.where(fitting, FIT, JUDGED)}
+        is_fit = (fits > 0)[rows] & ~second
+        columns = {self.column: np.where(is_fit, FIT, JUDGED)}
         if layout.count is not None:
-            columns[layout.count] = np.where(fitting, fits[rows], (copies - fits)[rows])
+            columns[layout.count] = np.where(is_fit, fits[rows], (copies - fits)[rows])
         return rows, columns
 
 
@@ -226,7 +216,7 @@ def apply_to_files(
     names = target_names(sources, folder)
     options = options or ReadingOptions()
     if marks is None:
-        options = reading_for_map(record, options)
+        options = fitting.reading_for_map(record, options)
     if options.repair:
         raise OptionError(
             "files that are written to a folder are read block by block and not repaired: name one file, and a file to write "
@@ -242,7 +232,7 @@ def apply_to_files(
         raise file_sources.error_of_path(error, first.paths[0], options) from None
     with errors.folder_for(target):
         for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
-            checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
+            blocks.checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
             _apply_to_file(TableFiles((path,), files.kind), layout, record, target / name, marks)
     return tuple(target / name for name in names)
 
@@ -313,8 +303,8 @@ def _apply(
     with errors.replacing(out) as temporary_path:
         try:
             for block, predictions in _blocks(file, layout, careful):
-                checkpoint()
-                calibrated = apply_map(_with_columns(predictions, block, needed), record)
+                blocks.checkpoint()
+                calibrated = fitting.apply_map(_with_columns(predictions, block, needed), record)
                 rows_out = _with_scores(block, calibrated, layout)
                 if marks is not None:
                     chosen, columns = marks(block, layout)
@@ -395,7 +385,7 @@ def _with_columns(predictions: Dataset, block: Any, names: tuple[str, ...]) -> D
         if column.dtype.is_numeric():
             numbers[column.name] = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
         else:
-            groups[column.name] = Factor.of_series(column)
+            groups[column.name] = blocks.Factor.of_series(column)
     return replace(predictions, groups=groups, numbers=numbers) if present else predictions
 
 

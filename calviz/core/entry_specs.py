@@ -8,17 +8,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    NamedTuple,
-    Protocol,
-    Self,
-    TypeAlias,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -544,7 +534,7 @@ Input = Literal["probabilities", "logits"]
 Needs = Literal["probabilities", "logits", "log-probabilities"]
 #: The value that an exact probability of 0 counts as in logarithms: chosen from the calibration rows ("auto"), a number, or
 #: (None) the smallest normal number of its dtype.
-FloorChoice: TypeAlias = float | Literal["auto"] | None
+FloorChoice: typing.TypeAlias = float | Literal["auto"] | None
 #: The headings that recalibrators are listed under, in display order.
 Family = Literal["Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition"]
 RECALIBRATOR_FAMILIES: tuple[Family, ...] = typing.get_args(Family)

@@ -296,29 +296,23 @@ def ordered_rows(
 # ---- Reductions
 
 ReductionKind = Literal["top-label", "top-r", "within-top-r", "class", "positive"]
+
+
+def _of(name: str, event: str) -> tuple[str, str, str]:
+    return name, f"Probability of {event}", f"Frequency of {event}"
+
+
 #: Name on screen, and labels of the score and of the observed frequency.
 _WORDS: dict[ReductionKind, tuple[str, str, str]] = {
     "top-label": ("top label", "Confidence (largest probability)", "Accuracy"),
-    "top-r": (
-        "top {r}",
-        "Probability of the class ranked {r}",
-        "Frequency of the class ranked {r}",
-    ),
+    "top-r": _of("top {r}", "the class ranked {r}"),
     "within-top-r": (
         "within top {r}",
         "Sum of the {r} largest probabilities",
         "Frequency of a label within the top {r}",
     ),
-    "class": (
-        "class '{name}' against the rest",
-        "Probability of '{name}'",
-        "Frequency of '{name}'",
-    ),
-    "positive": (
-        "positive class",
-        "Probability of the positive class",
-        "Frequency of the positive class",
-    ),
+    "class": _of("class '{name}' against the rest", "'{name}'"),
+    "positive": _of("positive class", "the positive class"),
 }
 
 

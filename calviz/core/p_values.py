@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 from scipy import special
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
@@ -209,11 +210,8 @@ def at_most(hits: npt.ArrayLike, rows: npt.ArrayLike, chance: npt.ArrayLike) -> 
     The exact binomial probability for whole numbers, and between them its continuous generalisation by the incomplete beta function.
     """
     k, n = np.asarray(hits, np.float64), np.asarray(rows, np.float64)
-    return np.asarray(
-        np.where(
-            k < n, special.betainc(np.maximum(n - k, 1e-9), k + 1, 1 - np.asarray(chance)), 1.0
-        )
-    )
+    share = special.betainc(np.maximum(n - k, 1e-9), k + 1, 1 - np.asarray(chance))
+    return np.where(k < n, share, 1.0)
 
 
 # ---- Sums of independent variables
@@ -292,11 +290,7 @@ def above_drawn(drawn: FloatArray, value: float) -> float:
 
 
 def draws(
-    rng: np.random.Generator,
-    mean: npt.ArrayLike,
-    variance: npt.ArrayLike,
-    third: npt.ArrayLike,
-    size: int,
+    rng: Generator, mean: npt.ArrayLike, variance: npt.ArrayLike, third: npt.ArrayLike, size: int
 ) -> FloatArray:
     """Draw `size` values of each variable: cumulants of one shape (...) give draws of shape (..., size)."""
     cumulants = np.asarray(variance, np.float64), np.asarray(third, np.float64)

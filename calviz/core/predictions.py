@@ -11,11 +11,10 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core import probabilities
+from calviz.core import probabilities, registry
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
-from calviz.core.registry import Constructors
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
@@ -25,7 +24,7 @@ BEFORE = "uncalibrated"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Predictions(Constructors, RowColumns):
+class Predictions(registry.Constructors, RowColumns):
     """Class probabilities of a classifier and the true labels, validated once, read-only.
 
     Parameters

@@ -9,16 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    element_type,
-    for_row_blocks,
-    row_blocks,
-    row_weights,
-    sum_over_blocks,
-    weighted_sum,
-)
+from calviz.core import blocks
+from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, row_weights
 from calviz.core.errors import InputError, OptionError, Repair
 
 # ---- Validation
@@ -73,7 +65,7 @@ def as_float(values: npt.ArrayLike, what: str) -> FloatArray:
         return array.astype(np.float32)
     if array.dtype.kind in "biu" or array.dtype == np.longdouble:
         return array.astype(np.float64)
-    raise InputError(f"'{what}' holds {element_type(array)}, expected numbers")
+    raise InputError(f"'{what}' holds {blocks.element_type(array)}, expected numbers")
 
 
 def softmax_probabilities(logits: FloatArray) -> FloatArray:
@@ -101,12 +93,10 @@ def check_finite(array: FloatArray, what: str) -> None:
         if not np.isfinite(total):
             bad = ~np.isfinite(block)
             if bad.any():
-                row, column = (int(v) for v in np.argwhere(bad)[0])
-                value = block[row, column]
+                row, k = (int(v) for v in np.argwhere(bad)[0])
+                value = block[row, k]
                 state = "missing (NaN)" if np.isnan(value) else "infinite"
-                raise InputError(
-                    f"'{what}' is {state} for class {column}", row=rows.start + row + 1
-                )
+                raise InputError(f"'{what}' is {state} for class {k}", row=rows.start + row + 1)
 
 
 def from_0_to_1(values: FloatArray) -> bool:
@@ -204,8 +194,8 @@ def checked_row_sums(probs: FloatArray, filled: RowsInRange | None = None) -> Ro
 def rounding_of_sums(probs: FloatArray) -> float:
     """How far from 1 rows of probabilities with up to four decimals, (n, K), may sum: half a unit each, at most 0.001; 0 with more decimals."""
     for digits in (3, 4):
-        blocks = (probs[rows] for rows in row_blocks(probs))
-        if all(np.abs(block - block.round(digits)).max(initial=0.0) < 1e-7 for block in blocks):
+        parts = (probs[rows] for rows in row_blocks(probs))
+        if all(np.abs(part - part.round(digits)).max(initial=0.0) < 1e-7 for part in parts):
             return float(min(probs.shape[1] / 2 * 10.0**-digits, 1e-3) + _SLACK)
     return 0.0
 
@@ -575,7 +565,7 @@ class _TemperatureProblem:
             z, own = self._below_largest(rows, axis), self.weights[rows]
             return _sums(z, self.labels[rows], beta, self.loss, axis, own, self.smoothing)
 
-        total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
+        total = blocks.sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
         return Derivatives(*(total / self.total).tolist())
 
     def _below_largest(self, rows: slice, axis: int) -> FloatArray:
@@ -598,9 +588,8 @@ class _TemperatureProblem:
         away = block - block.max(axis=1, keepdims=True)
         places = np.arange(weights.size), self.labels[::step]
         losses: list[float] = []
-        for betas in np.array_split(
-            grid, min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)
-        ):
+        parts = min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)
+        for betas in np.array_split(grid, parts):
             p = softmax((away * betas[:, None, None].astype(away.dtype)).reshape(-1, away.shape[1]))
             p = p.reshape(betas.size, *away.shape)
             losses += ((np.vecdot(p, p) - 2 * p[:, *places]) @ weights).tolist()
@@ -661,7 +650,7 @@ def _sums(
     """Sum the loss and its two derivatives over the rows of a block, whose classes lie along `axis`."""
 
     def totals(*parts: FloatArray) -> FloatArray:
-        return np.array([weighted_sum(weights, part) for part in parts])
+        return np.array([blocks.weighted_sum(weights, part) for part in parts])
 
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
     label_scores = z[places].astype(np.float64)

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, Factor, IntArray
-from calviz.core.errors import (
-    InputError,
-    OptionError,
-    check_choice,
-    check_place,
-    needs,
-    replacing,
-    shortened,
-)
+from calviz.core.errors import InputError, OptionError, check_place, needs, replacing, shortened
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS, Cells, ClassCells
 
@@ -110,7 +103,7 @@ class ProfileColumns:
     each_class: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("every", self.every, get_args(TimeUnit))
+        errors.check_choice("every", self.every, get_args(TimeUnit))
         if not self.confidence and len(self.classes) < 2:
             raise OptionError("a profile needs at least two classes.")
 
@@ -437,7 +430,12 @@ def _shown(name: str, value: Any) -> str:
 
 #: Metadata key that marks the file as a profile and holds its facts.
 KEY = b"calviz.profile"
-_DAMAGED = "make the profile again"
+
+
+def _damaged(what: str) -> InputError:
+    return InputError(f"the profile is damaged: {what}", remedy="make the profile again")
+
+
 #: Value of the class column for cells of the top label.
 TOP_LABEL = -1
 
@@ -496,9 +494,7 @@ def read_facts(text: bytes) -> tuple[ProfileFacts, int]:
         version, cells = content.pop("version"), content.pop("cells")
         rows = content.pop("rows")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(
-            "the profile is damaged: its facts cannot be read", remedy=_DAMAGED
-        ) from None
+        raise _damaged("its facts cannot be read") from None
     if version != VERSION or cells != FINE_CELLS:
         raise InputError(
             f"this is a profile of version {shortened(str(version))} with {shortened(str(cells))} cells, "
@@ -508,9 +504,7 @@ def read_facts(text: bytes) -> tuple[ProfileFacts, int]:
     try:
         return _facts(content), int(rows)
     except (KeyError, TypeError, ValueError):
-        raise InputError(
-            "the profile is damaged: its facts are incomplete", remedy=_DAMAGED
-        ) from None
+        raise _damaged("its facts are incomplete") from None
 
 
 def _facts(content: dict[str, Any]) -> ProfileFacts:
@@ -566,7 +560,7 @@ def profile_from_columns(facts: ProfileFacts, rows: int, columns: dict[str, Any]
         repeated = repeated or class_cells.select(class_keys_of(facts)).is_duplicated().any()
     classes_agree = class_cells is None or _classes_agree(class_cells, rows, len(facts.class_names))
     if not (valid.all() and classes_agree) or repeated or int(n.sum()) != rows:
-        raise InputError("the profile is damaged: its sums contradict each other", remedy=_DAMAGED)
+        raise _damaged("its sums contradict each other")
     return Profile(facts, cells, class_cells)
 
 

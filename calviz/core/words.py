@@ -642,9 +642,8 @@ def plotly_text(text: str, limit: int | None = None) -> str:
     '&lt;b&gt;&#36;x&#36;'
     """
     # Not html.escape: plotly does not know &quot; and would show it literally.
-    return re.sub(
-        r"[&<>$]", lambda m: _PLOTLY[m[0]], text if limit is None else shorten(text, limit)
-    )
+    shown = text if limit is None else shorten(text, limit)
+    return re.sub(r"[&<>$]", lambda m: _PLOTLY[m[0]], shown)
 
 
 def terminal_text(text: str) -> str:

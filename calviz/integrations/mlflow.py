@@ -62,11 +62,8 @@ class LogContents:
         for result in (r for r in self.evaluation if r.available):
             name, floor = f"{prefix}{result.key}", result.noise_floor
             numbers[name] = result.value
-            if result.interval:
-                numbers |= {
-                    f"{name}_low": result.interval.low,
-                    f"{name}_high": result.interval.high,
-                }
+            if ends := result.interval:
+                numbers |= {f"{name}_low": ends.low, f"{name}_high": ends.high}
             if floor:
                 numbers |= {f"{name}_noise_floor": floor.mean, f"{name}_p_value": floor.p_value}
         return numbers
@@ -82,10 +79,9 @@ class LogContents:
         if self.sample is None:
             return None
         needs(*REPORT)
-        from calviz.report.content import Subject
-        from calviz.report.document import compose
+        from calviz.report import content, document
 
-        return compose(Subject(self.sample))
+        return document.compose(content.Subject(self.sample))
 
     def figures(self, keys: Iterable[str]) -> dict[str, go.Figure]:
         """Charts of the report, by key; empty without rows.

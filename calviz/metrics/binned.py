@@ -13,9 +13,8 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import error_metric, metric
 from calviz.core.events import MAX_BINS, ends_of_bins
-from calviz.sample import cell_bounds
+from calviz.sample import cell_bounds, draws
 from calviz.sample.binning import BinSums, bin_intervals
-from calviz.sample.draws import latest, once_per_view
 from calviz.sample.sample import Sample, bin_sums, event_sums
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
@@ -275,7 +274,7 @@ def sweep_steps(
 
 def _cuts_of(base: Steps, upto: FloatArray, bins: int) -> IntArray:
     """Return `_cuts`, cached on the steps that determine them: all blocks of resamples need the same ones."""
-    kept: dict[int, IntArray] = latest(base, "cuts by bins", None, dict)
+    kept: dict[int, IntArray] = draws.latest(base, "cuts by bins", None, dict)
     if bins not in kept:
         kept[bins] = _cuts(upto, bins)
     return kept[bins]
@@ -311,7 +310,7 @@ def _upto(values: FloatArray) -> FloatArray:
     return out
 
 
-@once_per_view
+@draws.once_per_view
 def _sweep(view: MonotoneBins) -> tuple[IntArray, FloatArray]:
     if view.steps.size > MAX_STEPS:
         return _sweep_of_many(view.steps)

@@ -16,23 +16,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import ks
-from calviz.sample import cell_bounds, one_vs_rest
-from calviz.sample.draws import (
-    FEW_CLASSES,
-    LABEL_COST,
-    ROW_COST,
-    Redraws,
-    RowTable,
-    RowTables,
-    RowWeights,
-    affordable,
-    redrawn_labels,
-    redraws,
-    table_of_rows,
-)
+from calviz.sample import cell_bounds, draws, one_vs_rest, step_views
 from calviz.sample.one_vs_rest import ClassErrors, ClassErrorsOfCells, class_samples
 from calviz.sample.sample import Sample, full_predictions
-from calviz.sample.step_views import steps
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors
 
 # ---- KS error of every class against the rest
@@ -62,14 +48,14 @@ class ClasswiseKS:
 
     errors: FloatArray
     data: Predictions
-    draws: Redraws
+    draws: draws.Redraws
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Draw rows with replacement."""
         data = self.data
-        cost = ROW_COST * data.n + 0.5 * data.probs.size + 10.0 * data.n
-        resamples = affordable(resamples, cost, start=100.0 * data.probs.size)
+        cost = draws.ROW_COST * data.n + 0.5 * data.probs.size + 10.0 * data.n
+        resamples = draws.affordable(resamples, cost, start=100.0 * data.probs.size)
         errors_of = _weighted_errors_of(data)
         drawn = map(errors_of, self.draws.weights(rng, resamples))
         return type(self)(np.concatenate(list(drawn)), data, self.draws)
@@ -77,7 +63,9 @@ class ClasswiseKS:
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Redraw labels from the rows' own probabilities."""
         data = self.data
-        resamples = affordable(resamples, (LABEL_COST + 60) * data.n, start=100.0 * data.probs.size)
+        resamples = draws.affordable(
+            resamples, (draws.LABEL_COST + 60) * data.n, start=100.0 * data.probs.size
+        )
         out = np.empty((resamples, data.n_classes))
         labels = list(self.draws.labels(rng, resamples))
         for group in _ranked_groups(data.probs):
@@ -221,7 +209,7 @@ class _Intervals:
         for j, column in enumerate(columns):
             blocks.checkpoint()
             self._cut(column, j)
-        self._tables = RowTables(n, entries=data.probs.size, length=INTERVAL_ROWS)
+        self._tables = draws.RowTables(n, entries=data.probs.size, length=INTERVAL_ROWS)
 
     def _cut(self, column: FloatArray, j: int) -> None:
         """Cut a column before and after each tie group with a hit, which is an interval of its own."""
@@ -240,7 +228,7 @@ class _Intervals:
         self._interval[order, j] = number
         self._starts.append(int(number[-1]) + 1)
 
-    def _residuals(self, rows: slice) -> tuple[RowTable]:
+    def _residuals(self, rows: slice) -> tuple[draws.RowTable]:
         """Probability minus hit of some rows, by interval."""
         interval = self._interval[rows]
         last = self._first + interval.shape[1]
@@ -248,15 +236,15 @@ class _Intervals:
         column = self._data.labels[rows].astype(np.intp) - self._first
         inside = np.flatnonzero((column >= 0) & (column < value.shape[1]))
         value[inside, column[inside]] -= 1
-        return (table_of_rows(value, interval, self._starts[-1]),)
+        return (draws.table_of_rows(value, interval, self._starts[-1]),)
 
-    def errors(self, weights: RowWeights) -> FloatArray:
+    def errors(self, weights: draws.RowWeights) -> FloatArray:
         """Errors if row i counts ``weights[i]`` times; weights of shape (n, b) give errors of shape (b, g)."""
         step = max(1, INTERVAL_SUMS // self._starts[-1])
         parts = [self._errors(weights[:, some]) for some in blocks.runs(0, weights.shape[1], step)]
         return np.concatenate(parts)
 
-    def _errors(self, weights: RowWeights) -> FloatArray:
+    def _errors(self, weights: draws.RowWeights) -> FloatArray:
         (sums,) = self._tables.products(self._residuals, weights)
         out = np.zeros((sums.shape[1], self._interval.shape[1]))
         for largest, first, last in zip(out.T, self._starts, self._starts[1:], strict=False):
@@ -269,7 +257,7 @@ class _Intervals:
         return np.asarray(out / weights.sum(axis=0, dtype=np.float64)[:, None])
 
 
-def _weighted_errors_of(data: Predictions) -> Callable[[RowWeights], FloatArray]:
+def _weighted_errors_of(data: Predictions) -> Callable[[draws.RowWeights], FloatArray]:
     """Function of weights, shape (n, b), that returns the errors of all columns, shape (b, K)."""
     groups = [_Intervals(data, first) for first in blocks.group_starts(data.probs)]
     return lambda weights: np.concatenate([group.errors(weights) for group in groups], axis=1)
@@ -280,7 +268,7 @@ def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
     n, k = probs.shape
     out = np.empty(k)
     # Searching for the rows of each class needs no memory, but takes too long with many classes.
-    rows = blocks.rows_by_class(labels, k) if k > FEW_CLASSES else None
+    rows = blocks.rows_by_class(labels, k) if k > draws.FEW_CLASSES else None
 
     def work(j: int, column: FloatArray) -> None:
         hits = np.sort(column[labels == j if rows is None else rows[j]])
@@ -342,7 +330,7 @@ def _reweighted(_: Sample, view: ClasswiseKS) -> Reweighted:
     """See `Reweighting`."""
     errors_of = _weighted_errors_of(view.data)
 
-    def resampled(weights: RowWeights) -> Callable[[float | None], ClasswiseKS]:
+    def resampled(weights: draws.RowWeights) -> Callable[[float | None], ClasswiseKS]:
         errors = errors_of(weights)
         return lambda _: replace(view, errors=errors)
 
@@ -357,7 +345,7 @@ def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
     assert weights is not None
 
     def draw(rng: np.random.Generator, _: Any, size: int) -> ClasswiseKS:
-        labels = redrawn_labels(view.data.probs, rng, size)
+        labels = draws.redrawn_labels(view.data.probs, rng, size)
         return replace(view, errors=_weighted_errors(view.data.probs, labels, weights))
 
     return draw
@@ -365,7 +353,7 @@ def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
 
 def _of_cells(sample: Sample) -> ClassErrorsOfCells:
     samples = sample.view(class_samples)
-    views = tuple(one.view(steps) for one in samples)
+    views = tuple(one.view(step_views.steps) for one in samples)
     bounds = [cell_bounds.of_cumulative(*both) for both in zip(samples, views, strict=True)]
     return ClassErrorsOfCells.of(views, ks, bounds, {})
 
@@ -381,7 +369,7 @@ def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
         errors = _errors(data.probs, data.labels)
     else:
         errors = _weighted_errors(data.probs, data.labels[None], weights)[0]
-    return ClasswiseKS(errors, data, sample.view(redraws))
+    return ClasswiseKS(errors, data, sample.view(draws.redraws))
 
 
 # ---- One-vs-rest metrics

@@ -10,21 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
 
+from calviz.core import entry_specs, events, probabilities
 from calviz.core.blocks import FloatArray, IntArray, quotient
-from calviz.core.entry_specs import error_metric, metric
-from calviz.core.events import assign, equal_width_edges
-from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, logistic_curves
 from calviz.sample.binning import BinSums
 from calviz.sample.draws import once_per_view
-from calviz.sample.logistic_curves import FlexibleKind, fitted_curve
 from calviz.sample.sample import Sample, bin_sums, binned, event_sums
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
 
 # ---- Distances from a calibration curve
 
-_tested = partial(metric, family="Tests and summaries", paired=False)
+_tested = partial(entry_specs.metric, family="Tests and summaries", paired=False)
 
 #: Number of equal intervals of [0, 1] in which quantiles of the distances are located where there are very many steps.
 _INTERVALS = 4_096
@@ -37,19 +34,19 @@ class CurveOf(StepsWithParams):
 
     def distance(self, part: Steps) -> FloatArray:
         """Absolute distance between the scores of these steps, or a part of them, and the curve; shape (..., G)."""
-        distance = fitted_curve(part, self.params["curve"])
+        distance = logistic_curves.fitted_curve(part, self.params["curve"])
         distance -= part.score
         return np.abs(distance, out=distance)
 
 
 @over_steps(steps)
-def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
+def with_curve(sample: Sample, *, curve: logistic_curves.FlexibleKind = "spline") -> CurveOf:
     """Steps of the sample's own reduction, with a kind of curve."""
     return CurveOf(sample.view(steps), {"curve": curve})
 
 
 _distance_metric = partial(
-    error_metric,
+    entry_specs.error_metric,
     family="Tests and summaries",
     paired=False,
     reference="Austin & Steyerberg 2019",
@@ -431,7 +428,7 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
 
 def _floor(view: Steps) -> Mapping[str, float]:
     least = logistic_curves.floor(view)
-    return {"floor": least} if least > EPSILON else {}
+    return {"floor": least} if least > probabilities.EPSILON else {}
 
 
 def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
@@ -521,7 +518,7 @@ def _scales(view: Steps) -> _Scales:
     # Weights have a mean of 1, so n of the sample is its number of rows; n of a resample is not.
     levels = min(FINEST, int(math.log2(max(float(view.of_sample.n.max()), 1.0))))
     bins = 1 << levels
-    edges = equal_width_edges(bins, np.dtype(np.float64))
+    edges = events.equal_width_edges(bins, np.dtype(np.float64))
     # Redrawing hits leaves the row counts unchanged: one row of counts serves all resamples.
     fixed = n.ndim > 0 and view.count.strides[0] == 0
     every, one = n.shape, (1,) if fixed else n.shape
@@ -532,7 +529,7 @@ def _scales(view: Steps) -> _Scales:
     def of_block(part: Steps) -> tuple[IntArray, list[FloatArray]]:
         """The filled bins of some steps, and their sums."""
         score = np.clip(part.score, 0, 1)
-        bin_of = assign(score, edges)
+        bin_of = events.assign(score, edges)
         starts = np.flatnonzero(np.append(True, bin_of[1:] != bin_of[:-1]))
         square = np.maximum(part.square, score**2)
         variance = np.maximum(score - square, 0)

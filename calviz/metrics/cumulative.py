@@ -11,9 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import error_metric
-from calviz.sample import cell_bounds
-from calviz.sample.draws import once_per_view
-from calviz.sample.step_views import steps
+from calviz.sample import cell_bounds, draws, step_views
 from calviz.sample.steps import Steps
 
 
@@ -39,7 +37,7 @@ class Extremes(NamedTuple):
     high_score: FloatArray
 
 
-@once_per_view
+@draws.once_per_view
 def extremes(view: Steps) -> Extremes:
     """Compute the extremes of the gap of each resample, in one pass for all metrics that need them."""
     nothing = np.zeros(view.n.shape)
@@ -59,9 +57,7 @@ def extremes(view: Steps) -> Extremes:
             upto = rows + part.count[: int(at) + 1].sum()
         better = np.abs(furthest) > np.abs(largest[0]) if i else np.full(furthest.shape, True)
         of_part = (furthest, part.score[at], upto)
-        largest = tuple(
-            np.where(better, new, old) for new, old in zip(of_part, largest, strict=True)
-        )  # type: ignore[assignment]
+        largest = tuple(np.where(better, *both) for both in zip(of_part, largest, strict=True))  # type: ignore[assignment]
         low_score = np.where(lowest < low, part.score[lowest_at], low_score)
         high_score = np.where(highest > high, part.score[highest_at], high_score)
         low, high = np.minimum(low, lowest), np.maximum(high, highest)
@@ -73,7 +69,7 @@ def _at(values: FloatArray, place: IntArray) -> FloatArray:
     return np.asarray(np.take_along_axis(values, place[..., None], axis=-1)[..., 0])
 
 
-@once_per_view
+@draws.once_per_view
 def deviation(view: Steps) -> float:
     """Standard deviation of the gap over all rows if the model is calibrated, ``sqrt(sum s (1 - s)) / n``; for a single sample.
 
@@ -89,7 +85,7 @@ def deviation(view: Steps) -> float:
 # ---- Averaged two-bin error, KS, Kuiper
 
 
-_cumulative = partial(error_metric, family="Bin-free", view=steps, widening=1.1)
+_cumulative = partial(error_metric, family="Bin-free", view=step_views.steps, widening=1.1)
 
 
 @_cumulative(

@@ -14,8 +14,7 @@ from calviz.core.entry_specs import CONVENTIONS, Convention, Conventions, Conven
 from calviz.core.errors import NotAvailable
 from calviz.core.events import CUBE_ROOT, BinaryEvents, Reduction, bins_used, ends_of_bins
 from calviz.core.predictions import Dataset, Predictions
-from calviz.sample import error_bars
-from calviz.sample.draws import redrawn_labels
+from calviz.sample import draws, error_bars
 from calviz.sample.sample import Sample, chosen_bins, full_predictions, predicted_classes, reduce
 
 #: Number of label redraws for a mean under calibration, and limit of the probabilities evaluated over all redraws.
@@ -85,7 +84,7 @@ def _affordable(data: Dataset) -> int:
 def _redrawn(data: Dataset, rng: np.random.Generator, redraws: int) -> Iterator[Dataset]:
     """Yield the same predictions with labels redrawn from their probabilities."""
     if isinstance(data, Predictions):
-        for labels in redrawn_labels(data.probs, rng, redraws):
+        for labels in draws.redrawn_labels(data.probs, rng, redraws):
             yield Predictions(probs=data.probs, labels=labels, class_names=data.class_names)
         return
     for _ in range(redraws):

@@ -10,11 +10,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import entr
 
+from calviz.core import curve_fits, entry_specs
 from calviz.core.blocks import FloatArray
-from calviz.core.curve_fits import isotonic_fits
-from calviz.core.entry_specs import metric
-from calviz.sample import cell_bounds, losses
-from calviz.sample.binning import BinSums
+from calviz.sample import binning, cell_bounds, losses
 from calviz.sample.cross_fitted import CrossFitted, cross_fitted
 from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
 from calviz.sample.draws import once_per_view
@@ -23,7 +21,7 @@ from calviz.sample.sample import Sample, top_label_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 
-_score = partial(metric, family="Accuracy and proper scores")
+_score = partial(entry_specs.metric, family="Accuracy and proper scores")
 _accuracy = partial(
     _score,
     bounds=(0.0, 1.0),
@@ -40,7 +38,7 @@ _accuracy = partial(
     direction="higher",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i = y_i]",
 )
-def accuracy(sums: BinSums) -> FloatArray:
+def accuracy(sums: binning.BinSums) -> FloatArray:
     """Share of rows whose predicted class (largest probability; lowest index on ties) is the true class.
 
     Sums of shape (..., M) give values of shape (...).
@@ -55,7 +53,7 @@ def accuracy(sums: BinSums) -> FloatArray:
 @_accuracy(
     label="Error", direction="lower", formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]"
 )
-def error(sums: BinSums) -> FloatArray:
+def error(sums: binning.BinSums) -> FloatArray:
     """Share of rows whose predicted class is not the true class: 1 - accuracy.
 
     Sums of shape (..., M) give values of shape (...).
@@ -239,7 +237,7 @@ def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -
     count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
     sums = [
         np.bincount(fits.sample, fits.weight * function(fits.level), minlength=len(fits.used))
-        for fits in isotonic_fits(count, hits)
+        for fits in curve_fits.isotonic_fits(count, hits)
     ]
     return np.reshape(np.concatenate(sums).astype(np.float64), np.shape(view.n))
 
@@ -413,7 +411,7 @@ def brier_calibration(view: CrossFitted) -> FloatArray:
     return np.asarray(own - _squared_error(view))
 
 
-@metric(
+@entry_specs.metric(
     unit="points",
     label="Mean gap, cross-fitted",
     family="Bin-free",
@@ -486,9 +484,8 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
     to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
     nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
     """
-    return np.asarray(
-        np.maximum(view.log_loss() - _fitted_log(view), 0)
-    )  # negative only by rounding
+    gain = view.log_loss() - _fitted_log(view)
+    return np.asarray(np.maximum(gain, 0))  # negative only by rounding
 
 
 @_corp_log(
@@ -504,9 +501,8 @@ def nll_discrimination(view: LogSteps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return np.asarray(
-        np.maximum(_constant_log(view) - _fitted_log(view), 0)
-    )  # negative only by rounding
+    gain = _constant_log(view) - _fitted_log(view)
+    return np.asarray(np.maximum(gain, 0))  # negative only by rounding
 
 
 @_corp_log(

@@ -11,28 +11,20 @@ import numpy as np
 from calviz.core.blocks import FloatArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.errors import OptionError
-from calviz.sample import cell_bounds, step_views
-from calviz.sample.cutoff_and_grades import CutoffCounts, at_cutoff, net_benefit_of
-from calviz.sample.draws import once_per_view
+from calviz.sample import cell_bounds, cutoff_and_grades, draws, step_views
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import (
-    StepsWithParams,
-    average_precision,
-    chance_of_order,
-    coverage_at,
-    errors_at_coverage,
-    over_steps,
-    ranked_parts,
-    steps,
-    top_label_steps,
-)
+from calviz.sample.step_views import StepsWithParams, chance_of_order, ranked_parts, top_label_steps
 from calviz.sample.steps import Steps
 
 # ---- Discrimination and decisions
 
 _ONE_KIND = "undefined: all rows are hits, or none is."
 _discrimination = partial(
-    metric, family="Discrimination and decisions", direction="higher", view=steps, tail="two-sided"
+    metric,
+    family="Discrimination and decisions",
+    direction="higher",
+    view=step_views.steps,
+    tail="two-sided",
 )
 
 
@@ -94,7 +86,7 @@ def auprc(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return average_precision(view, of="hits")
+    return step_views.average_precision(view, of="hits")
 
 
 @metric(
@@ -104,16 +96,16 @@ def auprc(view: Steps) -> FloatArray:
     bounds=(-math.inf, 1.0),
     formula=r"\frac{\mathrm{TP}}{n} - \frac{\mathrm{FP}}{n} \cdot \frac{t}{1 - t}",
     reference="Vickers & Elkin 2006",
-    view=at_cutoff,
+    view=cutoff_and_grades.at_cutoff,
     tail="two-sided",
 )
-def net_benefit(view: CutoffCounts) -> FloatArray:
+def net_benefit(view: cutoff_and_grades.CutoffCounts) -> FloatArray:
     """True positives per row when acting on scores of at least the cutoff t (0.5 by default), less false positives per row at the exchange rate t / (1 - t) that the cutoff implies.
 
     Acting on no row has a net benefit of 0, acting on all rows the share of hits less the share of misses times t / (1 - t): a model
     is useful at t if its net benefit exceeds both. Cells of shape (...) give values of shape (...).
     """
-    return net_benefit_of(view.tp, view.fp, view.n, view.params["cutoff"])
+    return cutoff_and_grades.net_benefit_of(view.tp, view.fp, view.n, view.params["cutoff"])
 
 
 # ---- A point of the risk-coverage curve
@@ -133,14 +125,14 @@ def _share(name: str, value: Any, *, above_zero: bool) -> float:
     return float(value)
 
 
-@over_steps(top_label_steps)
+@step_views.over_steps(top_label_steps)
 def at_coverage(sample: Sample, *, coverage: float = 0.8) -> StepsWithParams:
     """Steps of the top label, and the coverage at which accuracy is computed."""
     share = _share("coverage", coverage, above_zero=True)
     return StepsWithParams(sample.view(top_label_steps), {"coverage": share})
 
 
-@over_steps(top_label_steps)
+@step_views.over_steps(top_label_steps)
 def at_risk(sample: Sample, *, risk: float = 0.05) -> StepsWithParams:
     """Steps of the top label, and the largest error rate allowed."""
     share = _share("risk", risk, above_zero=False)
@@ -159,7 +151,8 @@ def accuracy_at_coverage(view: StepsWithParams) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
     """
     coverage = view.params["coverage"]
-    return np.asarray(1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n))
+    errors = step_views.errors_at_coverage(view.steps, coverage)
+    return np.asarray(1 - errors / (coverage * view.steps.n))
 
 
 @_at_point(
@@ -177,7 +170,7 @@ def coverage_at_risk(view: StepsWithParams) -> FloatArray:
     the rows it is judged on (again on each resample), so on other rows the risk is likely to be a little
     larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer rows.
     """
-    return coverage_at(view.steps, view.params["risk"])
+    return step_views.coverage_at(view.steps, view.params["risk"])
 
 
 # ---- Selective prediction and failure detection
@@ -204,7 +197,7 @@ def aurc(view: Steps) -> FloatArray:
     return np.asarray(_area(view))
 
 
-@once_per_view
+@draws.once_per_view
 def _area(view: Steps) -> FloatArray:
     area = np.zeros(np.shape(view.n))
     for i, (rows, errors) in enumerate(ranked_parts(view)):
@@ -251,7 +244,7 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return 1 - errors_at_coverage(view, 0.9) / (0.9 * view.n)
+    return 1 - step_views.errors_at_coverage(view, 0.9) / (0.9 * view.n)
 
 
 @_selective(
@@ -289,7 +282,7 @@ def aupr_error(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return average_precision(view, of="misses")
+    return step_views.average_precision(view, of="misses")
 
 
 @_selective(

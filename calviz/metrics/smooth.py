@@ -10,15 +10,8 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from calviz.core import entry_specs
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import (
-    Redrawn,
-    Reweighted,
-    error_metric,
-    metric,
-    needs_rows,
-    reweighted_by,
-)
 from calviz.core.errors import OptionError
 from calviz.sample import cell_bounds, step_views
 from calviz.sample.draws import RowWeights, once_per_view, row_counts, rows_of
@@ -140,7 +133,7 @@ class PairwiseErrors:
         return np.asarray(np.einsum("bi,bi->b", product, weights))
 
 
-def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
+def _reweighted(sample: Sample, view: PairwiseErrors) -> entry_specs.Reweighted:
     """See `Reweighting`."""
     rows = _chosen(sample, int(view.params["kernel_rows"]))
 
@@ -151,7 +144,7 @@ def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
     return resampled
 
 
-def _redrawn(sample: Sample, view: PairwiseErrors) -> Redrawn:
+def _redrawn(sample: Sample, view: PairwiseErrors) -> entry_specs.Redrawn:
     """See `Reweighting`: random signs of rows, or of whole clusters."""
     rows, own = _chosen(sample, int(view.params["kernel_rows"])), view.kernel.weights
     pairs = float(own.sum() ** 2 - own @ own)
@@ -170,8 +163,8 @@ def _chosen(sample: Sample, most: int) -> IntArray:
     return np.sort(np.random.default_rng(ROWS_SEED).choice(n, most, replace=False))
 
 
-@needs_rows
-@reweighted_by(_reweighted, redrawn=_redrawn)
+@entry_specs.needs_rows
+@entry_specs.reweighted_by(_reweighted, redrawn=_redrawn)
 def pairwise_errors(
     sample: Sample,
     *,
@@ -236,7 +229,7 @@ def _bandwidth(p: FloatArray) -> float:
     return median if median > 1e-6 else 1.0
 
 
-@metric(
+@entry_specs.metric(
     paired=False,
     label="SKCE",
     family="Bin-free",
@@ -361,7 +354,7 @@ def _kde_bound(sample: Sample, view: KernelSteps) -> float:
     return cell_bounds.of_density(sample, view.width, partial(grid_size, nodes=VALUE_CELLS))
 
 
-_smoothed = partial(error_metric, family="Bin-free", interval="inverted", widening=1.1)
+_smoothed = partial(entry_specs.error_metric, family="Bin-free", interval="inverted", widening=1.1)
 _kde_metric = partial(
     _smoothed,
     reference="Zhang et al. 2020, section 4.1, eq. 7, appendices B and C",

@@ -26,9 +26,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'calviz.recalibrators' has no attribute '{name}'")
     classes = _classes()
     if name not in classes:
-        raise AttributeError(
-            f"there is no recalibrator '{name}'; {known_names(name, sorted(classes))}"
-        )
+        known = known_names(name, sorted(classes))
+        raise AttributeError(f"there is no recalibrator '{name}'; {known}")
     return classes[name]
 
 

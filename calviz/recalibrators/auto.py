@@ -153,10 +153,7 @@ class AutomaticRecalibrator(FlooredRecalibrator):
         tried = [s for s in specs if s.key not in self._failed]
         return tried, [
             HeldOut.of(
-                [
-                    (rows, [probs.get(s.key, probs[UNCALIBRATED]) for s in tried])
-                    for rows, probs in folds
-                ],
+                [(rows, [p.get(s.key, p[UNCALIBRATED]) for s in tried]) for rows, p in folds],
                 labels,
             )
             for folds in divisions
@@ -301,8 +298,7 @@ class AutomaticRecalibrator(FlooredRecalibrator):
         """Return what was chosen, why, at what cost, and the fitted parameters of every part."""
         return {
             "chosen": {
-                part.key: round(float(w), 4)
-                for w, part in zip(self.weights_, self.parts_, strict=True)
+                p.key: round(float(w), 4) for w, p in zip(self.weights_, self.parts_, strict=True)
             },
             "why": self.reason,
             **plain(self.evidence_),
@@ -444,9 +440,7 @@ class HeldOut:
     fold: IntArray
 
     @classmethod
-    def of(
-        cls, parts: Sequence[tuple[IntArray, Sequence[FloatArray]]], labels: IntArray
-    ) -> HeldOut:
+    def of(cls, parts: Sequence[tuple[IntArray, list[FloatArray]]], labels: IntArray) -> HeldOut:
         """Summarise held-out probabilities.
 
         Parameters
@@ -486,11 +480,9 @@ class HeldOut:
         weights : sequence of ndarray, shape (M,)
             Weights of the mixture of each fold, found on the other folds.
         """
-        weights_of_rows = np.array(weights)[self.fold]
-        mixed = np.vecdot(self.true_probs, weights_of_rows)
-        squares = np.einsum(
-            "nij,ni,nj->n", self.products, weights_of_rows, weights_of_rows, optimize=True
-        )
+        w = np.array(weights)[self.fold]
+        mixed = np.vecdot(self.true_probs, w)
+        squares = np.einsum("nij,ni,nj->n", self.products, w, w, optimize=True)
         return np.asarray(self.losses[:, :, 0] - _losses(mixed, squares))
 
 

@@ -19,12 +19,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from calviz.core import blocks, entry_specs, errors, probabilities
+from calviz.core import blocks, entry_specs, errors, probabilities, row_columns
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, one_blas_thread, with_mean_one
 from calviz.core.entry_specs import FloorChoice, Input, Needs, recalibrator
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
 from calviz.core.probabilities import Scores, ZeroFloor
-from calviz.core.row_columns import checked_weights
 from calviz.recalibrators import maps
 from calviz.recalibrators.maps import Field, Program, Sizes, check_map, damaged, learned, plain
 
@@ -153,7 +152,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the weights scaled to a mean of 1, or None if all are equal."""
         if weights is None:
             return None
-        checked = checked_weights(np.asarray(weights))
+        checked = row_columns.checked_weights(np.asarray(weights))
         if checked.shape[0] != array.shape[0]:
             raise InputError(
                 f"there are {checked.shape[0]:,} weights for {array.shape[0]:,} rows of scores"
@@ -437,10 +436,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"label {column[row]!r} is not a whole number", row=row + 1)
         bad = (labels < 0) | (labels >= k)
         if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise InputError(
-                f"label {labels[row]}, but X has {k} columns (0..{k - 1})", row=row + 1
-            )
+            at = int(np.flatnonzero(bad)[0])
+            raise InputError(f"label {labels[at]}, but X has {k} columns (0..{k - 1})", row=at + 1)
         return labels
 
     def _find_floor(
@@ -452,9 +449,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if choice == "auto":
             floor = automatic or probabilities.automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))
-        return ZeroFloor(
-            probabilities.smallest_normal(array.dtype) if choice is None else float(choice)
-        )
+        least = probabilities.smallest_normal(array.dtype)
+        return ZeroFloor(least if choice is None else float(choice))
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()

@@ -8,22 +8,21 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from calviz.core import blocks
+from calviz.core import blocks, entry_specs
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.entry_specs import always, recalibrator
 from calviz.core.probabilities import Scores, fit_temperature, softmax
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.temperature_scaling import Tempered
 
 
-@recalibrator(
+@entry_specs.recalibrator(
     key="gp",
     label="Gaussian-process calibration",
     family="Non-parametric",
     needs="log-probabilities",
     reference="Wenger et al. 2020",
     formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
-    left_out=always("it takes longest of all."),
+    left_out=entry_specs.always("it takes longest of all."),
 )
 class GaussianProcess(Tempered):
     """A latent function shared by all classes, with a Gaussian-process prior centred on temperature scaling, under a softmax likelihood.

@@ -128,11 +128,9 @@ def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatA
             places = np.flatnonzero(flat > edges[1])
             bin_of = np.searchsorted(inner, flat[places], side="left")
             sums[0] = np.bincount(places % count * bins + bin_of, minlength=count * bins)
-        block_labels = labels[rows]
-        label_bin = np.searchsorted(
-            inner, block[np.arange(block_labels.size), block_labels], side="left"
-        )
-        sums[1] = np.bincount(block_labels * bins + label_bin, minlength=count * bins)
+        y = labels[rows]
+        label_bin = np.searchsorted(inner, block[np.arange(y.size), y], side="left")
+        sums[1] = np.bincount(y * bins + label_bin, minlength=count * bins)
         return sums
 
     block_bytes = max(1 << 19, 64 * count * bins)

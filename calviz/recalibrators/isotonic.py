@@ -9,24 +9,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calviz.core import blocks, entry_specs
+from calviz.core import blocks, entry_specs, errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, run_totals, runs
-from calviz.core.errors import OptionError
 from calviz.core.events import ROUNDING, Ordered, tied_scores
 from calviz.core.probabilities import Scores, row_sums
-from calviz.recalibrators.maps import (
-    UNCHANGED,
-    OnePerMap,
-    Piecewise,
-    ProbabilityMap,
-    array_source,
-    arrays_source,
-    damaged,
-    earlier_values,
-    learned,
-    steps_merged,
-    supported,
-)
+from calviz.recalibrators import maps
 from calviz.recalibrators.per_class import ADDED, EPSILON, OneClass, OneMap, OneVsRest
 
 _isotonic = partial(entry_specs.recalibrator, family="Non-parametric")
@@ -63,9 +50,9 @@ class IsotonicRecalibrator(OneVsRest):
     """
 
     cap: bool = True
-    added_later = earlier_values(cap=False)
+    added_later = maps.earlier_values(cap=False)
 
-    def _fit_column(self, column: OneClass) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> maps.Piecewise:
         return through_pieces(pieces_of(column), cap=self.cap)
 
 
@@ -100,7 +87,7 @@ class CenteredIsotonicRecalibrator(OneVsRest):
 
     smooth: bool = True
 
-    def _fit_column(self, column: OneClass) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> maps.Piecewise:
         pieces, score, weights = pieces_of(column), column.score, column.weights
         if weights is not None:
             # Tied scores count as the largest of them.
@@ -145,13 +132,13 @@ class MulticlassIsotonic(OneMap):
 
     epsilon: float = EPSILON
     cap: bool = True
-    map_: Piecewise = learned(ProbabilityMap(rising=True))
-    added_later = earlier_values(cap=False)
+    map_: maps.Piecewise = maps.learned(maps.ProbabilityMap(rising=True))
+    added_later = maps.earlier_values(cap=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.epsilon < 0:
-            raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
+            raise errors.OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         whole = scores.whole()
@@ -176,8 +163,8 @@ class MulticlassIsotonic(OneMap):
         return out
 
     def _source(self, name: str) -> str:
-        return f"""{name}_x = {array_source(self.map_.x)}
-{name}_y = {array_source(self.map_.y)}
+        return f"""{name}_x = {maps.array_source(self.map_.x)}
+{name}_y = {maps.array_source(self.map_.y)}
 
 
 def {name}_of(p):
@@ -364,7 +351,7 @@ def pooled(pieces: ConstantPieces, weight: FloatArray, rounding: float = 0.0) ->
     return pieces.joined(y[starts], starts)
 
 
-def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
+def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> maps.Piecewise:
     """Piecewise linear map through the ends of constant pieces.
 
     Parameters
@@ -381,7 +368,7 @@ def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
     """
     value = pieces.value
     if cap:
-        limited = supported(value, pieces.rows)
+        limited = maps.supported(value, pieces.rows)
         if value.size > 1:  # no further than the next piece: the map stays increasing
             limited[0], limited[-1] = min(limited[0], value[1]), max(limited[-1], value[-2])
         # Pieces that weigh less than a row may have been moved past their neighbours.
@@ -394,7 +381,7 @@ def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
 
 def centred_map(
     pieces: ConstantPieces, ordered: FloatArray, *, smooth: bool, weights: FloatArray | None = None
-) -> Piecewise:
+) -> maps.Piecewise:
     """Centered isotonic regression (Oron and Flournoy 2017): lines through one point per piece, at its mean score and value.
 
     Pieces of misses alone or of hits alone keep both ends, and the outermost pieces keep their outer end.
@@ -427,10 +414,10 @@ def centred_map(
     return through(x.ravel(), np.repeat(pieces.value, 3))
 
 
-def through(x: FloatArray, y: FloatArray) -> Piecewise:
+def through(x: FloatArray, y: FloatArray) -> maps.Piecewise:
     """Piecewise linear map through ascending points, shape (m,); of points with equal x only the first is kept."""
     keep = np.append(True, x[1:] != x[:-1])
-    return Piecewise(np.asarray(x[keep]), np.asarray(y[keep]))
+    return maps.Piecewise(np.asarray(x[keep]), np.asarray(y[keep]))
 
 
 # ---- Venn-Abers prediction
@@ -471,19 +458,19 @@ class VennAbers(OneVsRest):
 
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
-    lower_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
-    upper_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
-    maps_: list[Piecewise] = learned()
+    lower_: list[maps.Piecewise] = maps.learned(maps.OnePerMap(maps.ProbabilityMap()))
+    upper_: list[maps.Piecewise] = maps.learned(maps.OnePerMap(maps.ProbabilityMap()))
+    maps_: list[maps.Piecewise] = maps.learned()
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         k = scores.shape[1]
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * k
+        self._pairs = [Pair(maps.UNCHANGED, maps.UNCHANGED)] * k
         super()._fit_weighted(scores, labels, weights)
         pairs = self._pairs[k - len(self.maps_) :]
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
-    def _fit_column(self, column: OneClass) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> maps.Piecewise:
         pair = self._pairs[column.k] = venn_abers(*column.in_order())
         return pair.merged()
 
@@ -491,7 +478,7 @@ class VennAbers(OneVsRest):
         super()._read(saved)
         pairs = [Pair(*pair) for pair in zip(self.lower_, self.upper_, strict=True)]
         if not all(pair.is_ordered for pair in pairs):
-            raise damaged(self.key, "'lower_' must not exceed 'upper_'")
+            raise maps.damaged(self.key, "'lower_' must not exceed 'upper_'")
         self.maps_ = [pair.merged() for pair in pairs]
 
     def _intervals(self, scores: Scores) -> FloatArray:
@@ -521,8 +508,8 @@ class VennAbers(OneVsRest):
 
     def _source(self, name: str) -> str:
         parts = [
-            f"{name}_{end}_{axis} = {arrays_source([getattr(m, axis) for m in maps])}"
-            for end, maps in (("p0", self.lower_), ("p1", self.upper_))
+            f"{name}_{end}_{axis} = {maps.arrays_source([getattr(m, axis) for m in of_end])}"
+            for end, of_end in (("p0", self.lower_), ("p1", self.upper_))
             for axis in ("x", "y")
         ]
         first = "1" if len(self.maps_) == 1 else "0"
@@ -563,8 +550,8 @@ class Pair:
         Isotonic regression of the calibration rows plus a row with the given score, a miss (p0) or a hit (p1), at that score.
     """
 
-    lower: Piecewise
-    upper: Piecewise
+    lower: maps.Piecewise
+    upper: maps.Piecewise
 
     @property
     def is_ordered(self) -> bool:
@@ -574,7 +561,7 @@ class Pair:
             (self.lower(at) <= self.upper(at) + 1e-9).all()
         )
 
-    def merged(self) -> Piecewise:
+    def merged(self) -> maps.Piecewise:
         """Return the map to p1 / (1 - p0 + p1), which has the least worst-case regret in log loss."""
         if not self.lower.is_steps:  # a map that changes nothing
             return self.lower
@@ -582,7 +569,7 @@ class Pair:
         # A step includes its right edge; the last one has none.
         at = np.append(x, np.inf)
         p0, p1 = self.lower(at), self.upper(at)
-        return steps_merged(x, p1 / (1 - p0 + p1))
+        return maps.steps_merged(x, p1 / (1 - p0 + p1))
 
 
 # The value of isotonic regression at an added hit is the slope of a tangent: the regression is the greatest convex minorant
@@ -635,7 +622,7 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     at = distinct(group)
     middle = np.where(group < last, (at + distinct(group + 1)) / 2, np.inf)
     above = np.minimum(at + room(at), middle)
-    return Pair(steps_merged(below, 1 - p0[::-1]), steps_merged(above, p1))
+    return Pair(maps.steps_merged(below, 1 - p0[::-1]), maps.steps_merged(above, p1))
 
 
 def with_a_hit(rows: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -8,24 +8,22 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
-from calviz.core import blocks
+from calviz.core import blocks, entry_specs, errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, for_columns, runs
 from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic, softplus
-from calviz.core.entry_specs import each_class_alone, recalibrator
-from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, learned
 from calviz.recalibrators.per_class import LogOddsMaps, log_parts
 
 
-@recalibrator(
+@entry_specs.recalibrator(
     key="logit-spline",
     label="Logistic spline",
     family="Parametric",
     confidence_only=True,
     reference="Lucena 2018, section 3; Green & Silverman 1994, section 2.1",
     formula=r"\sigma(z + g(z)),\ g = \arg\min \mathrm{NLL} + \frac{\lambda}{2} \int g''(z)^2\, dz",
-    left_out=each_class_alone,
+    left_out=entry_specs.each_class_alone,
     mixed_up_to=20,
 )
 class LogisticSpline(LogOddsMaps):
@@ -97,13 +95,13 @@ class LogisticSpline(LogOddsMaps):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.knots < 2 or self.folds < 2:
-            raise OptionError(
+            raise errors.OptionError(
                 f"'knots' and 'folds' must be 2 or more, got {self.knots!r} and {self.folds!r}."
             )
         if self.own_rows < 0:
-            raise OptionError(f"'own_rows' must be 0 or more, got {self.own_rows!r}.")
+            raise errors.OptionError(f"'own_rows' must be 0 or more, got {self.own_rows!r}.")
         if self.strength is not None and not self.strength > 0:
-            raise OptionError(f"'strength' must be above 0, got {self.strength!r}.")
+            raise errors.OptionError(f"'strength' must be above 0, got {self.strength!r}.")
 
     def _set_splines(self, splines: list[LogitSpline]) -> None:
         self._splines = splines
@@ -143,12 +141,8 @@ class LogisticSpline(LogOddsMaps):
 
     def _constants(self, name: str) -> str:
         parts = [
-            f"{name}_{part} = {arrays_source(values)}"
-            for part, values in (
-                ("knots", self.knots_),
-                ("values", self.values_),
-                ("bends", self.bends_),
-            )
+            f"{name}_{part} = {arrays_source(getattr(self, f'{part}_'))}"
+            for part in ("knots", "values", "bends")
         ]
         return (
             "\n".join(parts)
@@ -275,11 +269,8 @@ class LogOddsCells:
             cell = np.searchsorted(starts, place, side="right") - 1
             hits += np.bincount(cell * folds + place % folds, minlength=rows.size)
         size = ends - starts
-        return cls(
-            blocks.run_totals(ordered, starts) / size,
-            rows.astype(np.float64),
-            hits.reshape(rows.shape),
-        )
+        mean = blocks.run_totals(ordered, starts) / size
+        return cls(mean, rows.astype(np.float64), hits.reshape(rows.shape))
 
     def merged(self, most: int) -> Self:
         """Return at most this many cells, of neighbours together."""
@@ -371,18 +362,11 @@ class _SplineProblem:
 
     def fitted(self, strength: float) -> FloatArray:
         """Return the weights of the basis, shape (D,), fitted to all rows."""
-        rows, hits = (
-            part.sum(axis=1, keepdims=True) for part in (self.cells.rows, self.cells.hits)
-        )
+        rows, hits = (v.sum(axis=1, keepdims=True) for v in (self.cells.rows, self.cells.hits))
         return np.asarray(self._fit(rows, hits, strength, np.zeros((1, self.x.shape[1])), _FINE)[0])
 
     def _fit(
-        self,
-        rows: FloatArray,
-        hits: FloatArray,
-        strength: float,
-        theta: FloatArray,
-        decrement: float,
+        self, rows: FloatArray, hits: FloatArray, strength: float, theta: FloatArray, least: float
     ) -> FloatArray:
         """Fit all subsets at once by Newton's method: rows and hits (M, F), weights of the basis (F, D)."""
         z = self.cells.z[:, None]
@@ -394,6 +378,6 @@ class _SplineProblem:
 
         out = np.zeros_like(theta)
         out[:, free] = penalised_logistic(
-            x, self.cells.z, weight, target, penalty, theta[:, free], decrement
+            x, self.cells.z, weight, target, penalty, theta[:, free], least
         )
         return out

@@ -169,20 +169,12 @@ def check_map(record: Any) -> None:
     required = {"calviz_map", "method", "classes", "parameters", "floor", "fitted"}
     if not isinstance(record, Mapping) or not required <= set(record):
         raise InputError("this is not the map of a recalibrator that calviz wrote")
-    if record["calviz_map"] != MAP_VERSION:
-        raise InputError(
-            f"the map has version {record['calviz_map']!r}, this calviz reads {MAP_VERSION}"
-        )
+    if (version := record["calviz_map"]) != MAP_VERSION:
+        raise InputError(f"the map has version {version!r}, this calviz reads {MAP_VERSION}")
     key = shortened(str(record["method"]))
-    read_fields(
-        {
-            "classes": Numbers(least=2, whole=True),
-            "floor": Numbers(least=0, most=np.nextafter(1, 0)),
-        },
-        {name: record[name] for name in ("classes", "floor")},
-        key,
-        {},
-    )
+    below_1 = float(np.nextafter(1, 0))
+    facts = fields(classes=Numbers(least=2, whole=True), floor=Numbers(least=0, most=below_1))
+    read_fields(facts, {name: record[name] for name in facts}, key, {})
     names = record.get("class_names", [])
     for name, texts in (("class_names", names), ("warnings", record.get("warnings", []))):
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
@@ -654,14 +646,9 @@ def _calibrated_columns(
     columns = [values(name) for name in names]
     needed = {name: values(name) for name in fitted.needed_columns}
     more = {"columns": needed} if needed else {}
-    if len(columns) == 1:
-        (p,) = columns
-        calibrated = (
-            fitted.transform(np.stack([1 - p, p], axis=1), **more) if len(p) else np.zeros((0, 2))
-        )
-        return [calibrated[:, 1]]
-    table = np.stack(columns, axis=1)
-    return list((fitted.transform(table, **more) if len(table) else table).T)
+    table = np.stack(columns if len(columns) > 1 else [1 - columns[0], *columns], axis=1)
+    calibrated = fitted.transform(table, **more) if len(table) else table
+    return list(calibrated.T)[-len(columns) :]
 
 
 def _mapped_polars(fitted: Any, frame: Any, columns: list[str], new: list[str]) -> Any:

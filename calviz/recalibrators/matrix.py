@@ -12,18 +12,11 @@ from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks,
 from calviz.core.entry_specs import ANY_CLASSES, FitFacts, LeftOut, follows_noise, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, Temperature, fit_temperature, softmax, tempered
-from calviz.recalibrators import softmax_fits
+from calviz.recalibrators import softmax_fits, softmax_losses
 from calviz.recalibrators.base import FlooredRecalibrator, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.softmax_fits import GRID, Minimum, StrengthSearch, fit_linear
-from calviz.recalibrators.softmax_losses import (
-    LinearProblem,
-    MatrixProblem,
-    Penalty,
-    StructuredProblem,
-    VectorProblem,
-    working_type,
-)
+from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Penalty, VectorProblem
 
 _parametric = partial(recalibrator, family="Parametric")
 
@@ -183,10 +176,8 @@ class LinearMaps(FlooredRecalibrator):
             self._warn(
                 "the calibration rows are separable: larger weights always fit better, so that they were held near temperature scaling."
             )
-        if self.regularisation == "l2" and n < k * (k + 1):
-            self._warn(
-                f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting."
-            )
+        if self.regularisation == "l2" and n < (count := k * (k + 1)):
+            self._warn(f"{count:,} parameters from {n:,} calibration rows: expect overfitting.")
         if not minimum.converged and not separable:
             self._warn(f"not converged after {minimum.passes} passes.")
 
@@ -394,7 +385,7 @@ class StructuredMaps(FlooredRecalibrator):
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         classes = scores.shape[1]
         counts = np.bincount(labels, minlength=classes)
-        if not scores.as_given and working_type(scores.array) is np.float64:
+        if not scores.as_given and softmax_losses.working_type(scores.array) is np.float64:
             # The search for T takes several passes over the rows: on small data, logarithms are taken only once.
             scores = Scores(scores.whole(), scores.wanted, scores.wanted)
         self._fit_temperature(scores, labels, weights)
@@ -473,9 +464,7 @@ class StructuredMaps(FlooredRecalibrator):
             "strength": self.strength_,
         }
         if self.searched_.size:
-            description["cross_validated_nll"] = {
-                f"{s:g}": nll for s, nll in self.searched_.tolist()
-            }
+            description["cross_validated_nll"] = {f"{s:g}": v for s, v in self.searched_.tolist()}
         return description
 
     #: Source of `_linear`, in ``w`` and ``logs``.
@@ -617,8 +606,10 @@ class StructuredMatrixScaling(StructuredMaps):
 
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
-    ) -> StructuredProblem:
-        return StructuredProblem(scores, labels, Penalty(np.zeros(())), weights=weights)
+    ) -> softmax_losses.StructuredProblem:
+        return softmax_losses.StructuredProblem(
+            scores, labels, Penalty(np.zeros(())), weights=weights
+        )
 
     def _rates(self, k: int, classes: int) -> FloatArray:
         rates = np.full((k, k + 1), float(classes * (classes - 1)))

@@ -7,20 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core import blocks
+from calviz.core import blocks, events
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, for_row_blocks
 from calviz.core.entry_specs import Input
-from calviz.core.events import Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
-from calviz.recalibrators.base import BaseRecalibrator, FlooredRecalibrator
-from calviz.recalibrators.maps import (
-    UNCHANGED,
-    OnePerMap,
-    Piecewise,
-    ProbabilityMap,
-    arrays_source,
-    learned,
-)
+from calviz.recalibrators import base, maps
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -63,14 +54,14 @@ class OneClass:
         hit[self.hit_rows] = True
         return hit
 
-    def in_order(self) -> tuple[Ordered, FloatArray | None]:
+    def in_order(self) -> tuple[events.Ordered, FloatArray | None]:
         """Return scores and hits in ascending order, and the row weights in that order; the scores are overwritten."""
         if self.weights is None:
-            return ordered_events(self.score, self.hit_rows), None
-        return ordered_rows(self.score, self.hit, self.weights)
+            return events.ordered_events(self.score, self.hit_rows), None
+        return events.ordered_rows(self.score, self.hit, self.weights)
 
 
-class OneVsRest(BaseRecalibrator):
+class OneVsRest(base.BaseRecalibrator):
     """Base of the methods with one map per class, a function of the probability of that class.
 
     With two classes only class 1 has a map, and class 0 gets the remaining probability.
@@ -82,9 +73,9 @@ class OneVsRest(BaseRecalibrator):
     rows_needed: ClassVar[int] = 10
     input: Input = "probabilities"
     #: One map per class; with two classes, the map of class 1 alone.
-    maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
+    maps_: list[maps.Piecewise] = maps.learned(maps.OnePerMap(maps.ProbabilityMap()))
 
-    def _fit_column(self, column: OneClass) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> maps.Piecewise:
         """Fit the map of a class."""
         raise NotImplementedError
 
@@ -92,14 +83,14 @@ class OneVsRest(BaseRecalibrator):
         hit_rows = blocks.rows_by_class(labels, scores.shape[1])
         counts = np.array([rows.size for rows in hit_rows])
         start = 1 if counts.size == 2 else 0
-        maps = [UNCHANGED] * (counts.size - start)
+        found = [maps.UNCHANGED] * (counts.size - start)
 
         def work(k: int, column: FloatArray) -> None:
             if counts[k]:
-                maps[k - start] = self._fit_column(OneClass(k, column, hit_rows[k], weights))
+                found[k - start] = self._fit_column(OneClass(k, column, hit_rows[k], weights))
 
         for_columns(scores.whole(), work, start=start, wide=True)
-        self.maps_ = maps
+        self.maps_ = found
         self._warn_absent(counts, "their probabilities are only normalised")
         small = np.count_nonzero((counts > 0) & (counts < self.rows_needed))
         if small and weights is None:
@@ -156,8 +147,8 @@ class OneVsRest(BaseRecalibrator):
         return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
 
     def _source(self, name: str) -> str:
-        x = arrays_source([m.x for m in self.maps_])
-        y = arrays_source([m.y for m in self.maps_])
+        x = maps.arrays_source([m.x for m in self.maps_])
+        y = maps.arrays_source([m.y for m in self.maps_])
         first = "1" if len(self.maps_) == 1 else "0"
         return f"""{name}_x = {x}
 {name}_y = {y}
@@ -178,11 +169,11 @@ def {name}_of(p):
 """
 
 
-class OneMap(BaseRecalibrator):
+class OneMap(base.BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
     input: Input = "probabilities"
-    map_: Piecewise = learned(ProbabilityMap())
+    map_: maps.Piecewise = maps.learned(maps.ProbabilityMap())
 
     def _described(self) -> dict[str, Any]:
         """Return the number of points of the map, and the range of its values."""
@@ -200,7 +191,7 @@ FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
 _LEAST = 1e-30
 
 
-class LogOddsMaps(FlooredRecalibrator):
+class LogOddsMaps(base.FlooredRecalibrator):
     """Base of the methods with one margin per class, a function of log p and log(1 - p), whose sigmoid is the probability.
 
     With two classes only class 1 has a map, and class 0 gets the remaining probability.

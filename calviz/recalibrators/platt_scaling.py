@@ -62,10 +62,8 @@ class LogisticMaps(LogOddsMaps):
 
     def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
         self.coefficients_ = maps.parameters
-        self._warn_absent(
-            np.bincount(labels, minlength=scores.shape[1]),
-            "their probabilities are only normalised",
-        )
+        counts = np.bincount(labels, minlength=scores.shape[1])
+        self._warn_absent(counts, "their probabilities are only normalised")
         if maps.separated.any():
             self._warn(
                 f"the positive rows of {int(maps.separated.sum())} of {maps.separated.size} classes are "
@@ -582,11 +580,9 @@ class LogisticProblem:
                 return LogisticFit(theta, separated, True)
             if _FEW * (rest := np.flatnonzero(~done)).size <= self.count:
                 # The last classes take many passes, which then read only their own columns.
-                rest_fit = self.of_classes(rest).maximise(
-                    theta[:, rest], free[:, rest], least_decrement
-                )
-                theta[:, rest], separated[rest] = rest_fit.parameters, rest_fit.separated
-                return LogisticFit(theta, separated, rest_fit.converged)
+                fit = self.of_classes(rest).maximise(theta[:, rest], free[:, rest], least_decrement)
+                theta[:, rest], separated[rest] = fit.parameters, fit.separated
+                return LogisticFit(theta, separated, fit.converged)
             length[done] = 0
             trial = np.clip(theta + length * step, -BOUND, BOUND)
             new_loss, new_gradient, new_hessian = self.at(trial)

@@ -18,8 +18,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError, claim, sho
 from calviz.core.predictions import Dataset, Predictions, checked_rates
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.words import counted, percent, shorten
-from calviz.recalibrators.base import FlooredRecalibrator
-from calviz.recalibrators.maps import Numbers, array_source, learned
+from calviz.recalibrators import base, maps
 
 #: Largest deviation of a mean from its target.
 _CLOSE = 1e-13
@@ -40,7 +39,7 @@ CHANGED = 0.005
         "it is for rows with another base rate; without one it only corrects the mean."
     ),
 )
-class PriorShift(FlooredRecalibrator):
+class PriorShift(base.FlooredRecalibrator):
     """Gives the classes another base rate: an offset of the log-odds, the same for every row.
 
     It is right if the rows of each class stay as they are, and only the shares of the classes change. Scores that are not calibrated
@@ -66,7 +65,7 @@ class PriorShift(FlooredRecalibrator):
 
     base_rate: Any = None
     mean: Any = None
-    offsets_: FloatArray = learned(Numbers(("K",)))
+    offsets_: FloatArray = maps.learned(maps.Numbers(("K",)))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -115,7 +114,7 @@ class PriorShift(FlooredRecalibrator):
         return softmax(block)
 
     def _source(self, name: str) -> str:
-        return f"def {name}_of(z):\n    return softmax(z + {array_source(self.offsets_)})\n"
+        return f"def {name}_of(z):\n    return softmax(z + {maps.array_source(self.offsets_)})\n"
 
     def _described(self) -> dict[str, Any]:
         """Return the offset of class 1, or those of all classes."""
@@ -222,10 +221,8 @@ class BaseRates:
         text = f"Among {counted(self.rows, 'unlabelled row')}: {', '.join(parts)}{more}."
         apart = [
             name
-            for name, rate, (low, high) in zip(
-                self.class_names, self.rates, self.intervals, strict=True
-            )
-            if not low <= rate <= high
+            for name, p, ends in zip(self.class_names, self.rates, self.intervals, strict=True)
+            if not ends[0] <= p <= ends[1]
         ]
         if self.changed:
             text += " The scores within the classes have changed too, beyond chance: a new base rate alone does not explain these rows."
@@ -261,9 +258,8 @@ def base_rates(labelled: Dataset, unlabelled: Dataset | npt.ArrayLike) -> BaseRa
     labelled = _with_classes(labelled)
     if not isinstance(unlabelled, Dataset):
         probs = np.asarray(unlabelled, np.float64)
-        names = (
-            labelled.class_names if probs.ndim == 1 or probs.shape[1] == labelled.n_classes else ()
-        )
+        named = probs.ndim == 1 or probs.shape[1] == labelled.n_classes
+        names = labelled.class_names if named else ()
         unlabelled = Predictions(
             probs=probs, labels=np.zeros(probs.shape[0], np.intp), class_names=names
         )

@@ -160,9 +160,7 @@ class SegmentFit:
     def _design(self, rows: slice) -> csr_matrix:
         x = self.x[rows]
         one = np.ones_like(x)
-        places = [
-            b.codes[rows] + first for b, first in zip(self.blocks, self._starts, strict=False)
-        ]
+        places = [b.codes[rows] + i for b, i in zip(self.blocks, self._starts, strict=False)]
         at = np.stack([np.zeros(x.size, np.intp), np.ones(x.size, np.intp), *places], axis=1)
         entries = np.stack([one, x, *(x if b.sloped else one for b in self.blocks)], axis=1)
         ends = np.arange(0, entries.size + 1, entries.shape[1])

@@ -200,8 +200,7 @@ class SegmentOffsets(FlooredRecalibrator):
                 # The base class drops these rows.
                 kept = np.flatnonzero(weights)
                 given = {
-                    name: in_rows(v, kept) if len(v) == weights.size else v
-                    for name, v in given.items()
+                    k: in_rows(v, kept) if len(v) == weights.size else v for k, v in given.items()
                 }
         self._given = given
         try:
@@ -298,10 +297,7 @@ class SegmentOffsets(FlooredRecalibrator):
     )
     def reading(self) -> str:
         """In which columns segments differ, in a sentence."""
-        names = [
-            " x ".join(shortened(self.columns_[c].name) for c in effects.of)
-            for effects in self.effects_
-        ]
+        names = [" x ".join(shortened(self.columns_[c].name) for c in e.of) for e in self.effects_]
         if not names:
             base = RECALIBRATORS[self.base_.key].label
             return f"no segments of {counted(len(self.columns_), 'column')} differ beyond chance: it is {base} of all rows."

@@ -79,7 +79,6 @@ def _in_phases(
     def search(tolerance: float, passes: int) -> Minimum:
         # Nothing else keeps an inverse, which may be as large as the data.
         inverse = problem.inverse(minimum.x)
-        how: Any = {"ended": ended, "rounding": softmax_losses.rounding_of(problem.dtype)}
         found = minimise(
             problem.at, minimum.x, inverse, tolerance=tolerance, max_passes=passes, **how
         )
@@ -88,6 +87,7 @@ def _in_phases(
     for tolerance in tolerances:
         # Single precision is enough on the way; the last phase has the precision of the data.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
+        how: Any = {"ended": ended, "rounding": softmax_losses.rounding_of(problem.dtype)}
         if problem.classwise_hessian:
             # The gain that such a Hessian predicts is less than the possible gain.
             minimum = search(0.1 * tolerance, min(_CLASSWISE_PASSES, max_passes))
@@ -109,8 +109,7 @@ def _in_phases(
                 problem.hessian,
                 tolerance=max(tolerance, _NATS / problem.n),
                 max_passes=_HARD * max_passes - minimum.passes,
-                ended=ended,
-                rounding=softmax_losses.rounding_of(problem.dtype),
+                **how,
             )
             minimum = replace(found, passes=minimum.passes + found.passes)
         if not minimum.converged or ended(minimum.x, minimum.value):

@@ -207,10 +207,8 @@ class VectorProblem(LinearProblem):
         penalty: Penalty | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        no_penalty = Penalty(np.zeros((2, z.shape[1])))
-        super().__init__(
-            Scores(z, "logits", "logits"), labels, penalty or no_penalty, weights=weights
-        )
+        penalty = penalty or Penalty(np.zeros((2, z.shape[1])))
+        super().__init__(Scores(z, "logits", "logits"), labels, penalty, weights=weights)
         self.classwise_hessian = self.k > TOGETHER
 
     @property

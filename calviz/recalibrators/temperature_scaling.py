@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from calviz.core import blocks
+from calviz.core import blocks, errors
 from calviz.core.blocks import FloatArray, IntArray, quotient, row_weights, sum_over_blocks
 from calviz.core.entry_specs import ANY_CLASSES, always, close_to_simpler, recalibrator
-from calviz.core.errors import OptionError
 from calviz.core.probabilities import RANGE, Scores, Temperature, fit_temperature, softmax, tempered
 from calviz.recalibrators.base import FlooredRecalibrator
 from calviz.recalibrators.maps import Numbers, array_source, learned
@@ -377,7 +376,7 @@ class ClasswiseTemperature(Tempered):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.temperature is not None and self.temperature <= 0:
-            raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
+            raise errors.OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
 
     def _miscalibration(self, scores: Scores, labels: IntArray, weights: FloatArray) -> FloatArray:
         gap = np.empty(labels.size)

@@ -7,10 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from calviz.comparison import arena_results
+from calviz.comparison import arena_results, arena_sources, comparison_results
 from calviz.comparison.arena_results import SCORES, Arena, Leaderboard, headline, rated_words
-from calviz.comparison.arena_sources import record
-from calviz.comparison.comparison_results import Mark
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import decimal, percent, points, seconds_text, shorten
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
@@ -20,7 +18,7 @@ from calviz.report.json_results import picked, stamped
 
 #: Number of methods named for each range of rows or classes.
 FIRST = 5
-_MARKS: tuple[Mark, ...] = ("best", "second")
+_MARKS: tuple[comparison_results.Mark, ...] = ("best", "second")
 
 
 def arena_report(arena: Arena, *, problems: Iterable[str] = ()) -> Report:
@@ -65,7 +63,7 @@ def _sections(
 
 
 def _section(key: str, title: str, blocks: Sequence[Block]) -> WrittenSection:
-    return WrittenSection(Section(key, title, 0, title, lambda subject: ()), tuple(blocks))
+    return WrittenSection(Section(key, title, 0, lambda subject: ()), tuple(blocks))
 
 
 def board_table(board: Leaderboard) -> TableBlock:
@@ -73,7 +71,7 @@ def board_table(board: Leaderboard) -> TableBlock:
     rows = list(board)
     labels = {score: METRICS[score].label for score in SCORES}
     columns: dict[str, list[str]] = {"method": [shorten(s.method, 60) for s in rows]}
-    marks: dict[tuple[int, str], Mark] = {}
+    marks: dict[tuple[int, str], comparison_results.Mark] = {}
     for score, label in labels.items():
         name = f"winrate, {label} (95 %)"
         columns[name] = [arena_results.winrate_text(s, score) for s in rows]
@@ -121,13 +119,8 @@ def ranges_table(parts: Sequence[Leaderboard]) -> TableBlock:
     numbers = pd.concat(
         [part.frame().reset_index().assign(range=part.title) for part in parts], ignore_index=True
     )
-    return TableBlock(
-        "ranges",
-        "By calibration rows and by classes",
-        pd.DataFrame(shown),
-        numbers,
-        ("experiments",),
-    )
+    title = "By calibration rows and by classes"
+    return TableBlock("ranges", title, pd.DataFrame(shown), numbers, ("experiments",))
 
 
 def _winrates(board: Leaderboard) -> Chart:
@@ -184,7 +177,7 @@ def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) ->
             "notes": arena.notes,
             "problems": list(problems),
             **extra,
-            "arena": record(arena.whole),
+            "arena": arena_sources.record(arena.whole),
         }
     )
 

@@ -13,9 +13,9 @@ import pandas as pd
 
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, ModelComparison
 from calviz.comparison.learning_curves import LearningCurve
-from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric, MetricResult
+from calviz.core import entry_specs, predictions
+from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
-from calviz.core.predictions import Dataset
 from calviz.core.registry import Registry
 from calviz.core.words import p_number, shorten
 from calviz.data import Loaded, ReadingOptions
@@ -230,11 +230,7 @@ def chart(
     frame = figure.frame()
     selected = frame if rows is None else frame.iloc[list(rows)]
     shown = formatted(selected, formats)
-    right = [
-        heading
-        for name, (heading, _) in formats.items()
-        if pd.api.types.is_numeric_dtype(frame[name])
-    ]
+    right = [h for key, (h, _) in formats.items() if pd.api.types.is_numeric_dtype(frame[key])]
     some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
     table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
     drawn = plain_json(figure.plot(theme="light", width=WIDTH, **drawing))
@@ -363,7 +359,7 @@ class Subject:
     cutoff: float | None = None
     grades: str | None = None
     sites: str | None = None
-    whole: Dataset | None = None
+    whole: predictions.Dataset | None = None
 
     @property
     def name(self) -> str:
@@ -419,10 +415,8 @@ class Section:
         Its heading.
     place : int
         Position: sections appear in ascending order.
-    summary : str
-        Its content in a few words.
     make : callable
-        ``make(subject)`` yields its blocks; a section without blocks is left out. It raises `NotAvailable` with
+        Its docstring begins with the content in a few words. ``make(subject)`` yields its blocks; a section without blocks is left out. It raises `NotAvailable` with
         the reason if there is nothing to show.
     shared : bool
         Whether it is the same for all parts of a report, and appears once at its end.
@@ -437,12 +431,16 @@ class Section:
     key: str
     title: str
     place: int
-    summary: str
     make: Callable[[Subject], Iterable[Block]]
     shared: bool = False
     brief: bool = False
     shows_result: NeededWork | None = None
     on_request: bool = False
+
+    @property
+    def summary(self) -> str:
+        """Its content in a few words."""
+        return entry_specs.first_paragraph(self.make).rstrip(".")
 
 
 SECTIONS: Registry[Section] = Registry("section")
@@ -450,11 +448,9 @@ SECTIONS: Registry[Section] = Registry("section")
 Make = TypeVar("Make", bound=Callable[[Subject], Iterable[Block]])
 
 
-def section(
-    key: str, title: str, place: int, summary: str, **options: Any
-) -> Callable[[Make], Make]:
+def section(key: str, title: str, place: int, **options: Any) -> Callable[[Make], Make]:
     """Register a function as the `make` of a section; arguments are the fields of `Section`."""
-    return SECTIONS.adding(lambda make: Section(key, title, place, summary, make, **options))
+    return SECTIONS.adding(lambda make: Section(key, title, place, make, **options))
 
 
 def brief_sections() -> tuple[str, ...]:
@@ -557,7 +553,7 @@ def preset_sections(
     return (*keys, "decisions") if asked else keys
 
 
-def check_grades(data: Dataset, column: str | None) -> None:
+def check_grades(data: predictions.Dataset, column: str | None) -> None:
     """Raise OptionError unless there is a column of rating grades: `column`, or a recognised one."""
     if column is not None:
         grade_factor(data, column)
@@ -602,7 +598,9 @@ def written_columns(results: ResultsByKey, verdict: Verdict | None = None) -> pd
     return table.loc[:, (table != "").any()]
 
 
-def _row(metric: Metric, result: MetricResult, verdict: Verdict | None) -> dict[str, str]:
+def _row(
+    metric: entry_specs.Metric, result: MetricResult, verdict: Verdict | None
+) -> dict[str, str]:
     written = Written(result, verdict)
     unit = f" ({written.unit_words})" if written.unit_words else ""
     floor, interval = result.noise_floor, result.interval

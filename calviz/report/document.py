@@ -24,45 +24,13 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from calviz.core import __version__
-from calviz.core.entry_specs import METRICS, Theme
+from calviz.core import __version__, entry_specs, words
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.words import (
-    capitalised,
-    csv_bytes,
-    full_sentence,
-    keep_units_together,
-    latex_table,
-    markdown_table,
-    markdown_text,
-    shorten,
-)
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet, Scale, shared_scale, svg
 from calviz.figures.style import COLUMNS, PALETTES, drawn_width, printed
-from calviz.report.content import (
-    IN_SHORT,
-    MOST_ROWS,
-    NUMBER_COLUMNS,
-    PRESETS,
-    SECTIONS,
-    Block,
-    Cards,
-    Chart,
-    Facts,
-    Findings,
-    Heading,
-    Lead,
-    Note,
-    Section,
-    Subject,
-    TableBlock,
-    Terms,
-    Text,
-    metric_texts,
-    plain_json,
-    sections_in_order,
-)
+from calviz.report import content
+from calviz.report.content import Chart, Note, Section, Subject, TableBlock, sections_in_order
 from calviz.verdicts.evaluation import Written, at_its_end, name_of
 
 #: Called before each section is made, with its title, the number done and the total number.
@@ -79,7 +47,7 @@ class WrittenSection:
     """A section with its blocks."""
 
     section: Section
-    blocks: tuple[Block, ...]
+    blocks: tuple[content.Block, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +101,7 @@ class Report:
     def on_one_page(self) -> bool:
         """Whether it holds only sections of the preset "one-page", so that each part fits on a sheet of paper."""
         keys = {w.section.key for part in self.parts for w in part.sections}
-        return {"diagram"} <= keys <= set(PRESETS["one-page"].sections) and not self.shared
+        return {"diagram"} <= keys <= set(content.PRESETS["one-page"].sections) and not self.shared
 
     @property
     def leading(self) -> tuple[WrittenSection, ...]:
@@ -149,7 +117,10 @@ class Report:
     def in_short(self) -> bool:
         """Whether each of several parts holds only what `IN_SHORT` gives it."""
         keys = {w.section.key for part in self.parts for w in part.sections}
-        return len(self.parts) > 1 and keys <= {*IN_SHORT[min(IN_SHORT)].split(), "provenance"}
+        return len(self.parts) > 1 and keys <= {
+            *content.IN_SHORT[min(content.IN_SHORT)].split(),
+            "provenance",
+        }
 
     @property
     def byline(self) -> tuple[str, ...]:
@@ -197,11 +168,11 @@ class Report:
         """Write all tables, and the model card, into a ZIP file."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
-            for name, content in _files(self):
+            for name, written in _files(self):
                 entry = zipfile.ZipInfo(name, NO_TIME)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = 0o644 << 16
-                archive.writestr(entry, content)
+                archive.writestr(entry, written)
         return buffer.getvalue()
 
 
@@ -214,7 +185,7 @@ def _tables_of(written: Iterable[WrittenSection]) -> Iterator[TableBlock]:
 
 
 def compose(
-    subjects: Subject | Iterable[Subject], *, sections: Iterable[str] | None = None, **words: Any
+    subjects: Subject | Iterable[Subject], *, sections: Iterable[str] | None = None, **texts: Any
 ) -> Report:
     """Compute a report.
 
@@ -224,7 +195,7 @@ def compose(
         Each becomes a part of the report.
     sections : iterable of str, optional
         Keys of sections, whatever their order; by default, all that are not empty.
-    **words
+    **texts
         Title, author, notes and date, as in `bind`.
 
     Raises
@@ -234,7 +205,7 @@ def compose(
     """
     about = [subjects] if isinstance(subjects, Subject) else subjects
     chosen = None if sections is None else tuple(sections)
-    return bind([make_part(subject, sections=chosen) for subject in about], **words)
+    return bind([make_part(subject, sections=chosen) for subject in about], **texts)
 
 
 def make_part(
@@ -256,13 +227,13 @@ def make_part(
         verdict=subject.verdict.sentence,
         sections=tuple(w for w in filled if not w.section.shared),
         shared=tuple(w for w in filled if w.section.shared),
-        file=shorten(subject.origin.file, 200) if subject.origin else "",
+        file=words.shorten(subject.origin.file, 200) if subject.origin else "",
     )
 
 
 def with_section(part: Part, key: str, subject: Subject) -> Part:
     """Return the part with one more section, in its place; unchanged if the section is empty."""
-    written = write_section(SECTIONS[key], subject)
+    written = write_section(content.SECTIONS[key], subject)
     if not written.blocks:
         return part
     where = "shared" if written.section.shared else "sections"
@@ -306,7 +277,7 @@ def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
     """Return the sections with these keys, in the order of a report; for None, all but those that have to be named."""
     if keys is None:
         return sections_in_order()
-    wanted = {SECTIONS[key].key for key in keys}
+    wanted = {content.SECTIONS[key].key for key in keys}
     every = sections_in_order(with_requested=True)
     return tuple(section for section in every if section.key in wanted)
 
@@ -316,7 +287,7 @@ def write_section(section: Section, subject: Subject) -> WrittenSection:
     try:
         return WrittenSection(section, tuple(section.make(subject)))
     except NotAvailable as reason:
-        return WrittenSection(section, (Note(capitalised(str(reason))),))
+        return WrittenSection(section, (Note(words.capitalised(str(reason))),))
 
 
 def source_date() -> str:
@@ -396,16 +367,16 @@ def _environment() -> Environment:
         "mathml": _mathml,
         "spec": _spec,
         "bullets": _bullets,
-        "sentence": full_sentence,
-        "capitalize_first": capitalised,
+        "sentence": words.full_sentence,
+        "capitalize_first": words.capitalised,
     }
-    environment.globals |= {"most_rows": MOST_ROWS, "in_short_words": IN_SHORT_WORDS}
+    environment.globals |= {"most_rows": content.MOST_ROWS, "in_short_words": IN_SHORT_WORDS}
     return environment
 
 
 def _together(text: object) -> str:
     """Keep a number and its unit, and a p and its value, on one line."""
-    return keep_units_together(str(text)).replace("p-value", "p\u2011value")
+    return words.keep_units_together(str(text)).replace("p-value", "p\u2011value")
 
 
 @cache
@@ -433,7 +404,7 @@ def _one_formula(formula: str) -> Markup:
 
 def _bullets(table: TableBlock) -> list[Markup]:
     """Drawings for the rows of a table; the rows also hold the numbers, for readers who cannot see drawings."""
-    shown = table.bullets[:MOST_ROWS]
+    shown = table.bullets[: content.MOST_ROWS]
     scale = shared_scale(shown) if table.one_scale else None
     return [Markup("") if bullet is None else _inline(bullet, scale) for bullet in shown]
 
@@ -446,7 +417,7 @@ def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
     return Markup(drawing)
 
 
-def _cards(block: Cards) -> Iterator[dict[str, str]]:
+def _cards(block: content.Cards) -> Iterator[dict[str, str]]:
     several = block.rows > 1
     for result in block.results:
         card = {"label": name_of(result), "unit": "", "noise": "", "drawing": ""}
@@ -458,7 +429,7 @@ def _cards(block: Cards) -> Iterator[dict[str, str]]:
         if not several:
             yield card | {"interval": "n = 1: not meaningful"}
             continue
-        noise = written.noise(tail=METRICS[result.key].tail, verdict=block.verdict)
+        noise = written.noise(tail=entry_specs.METRICS[result.key].tail, verdict=block.verdict)
         yield card | {
             "interval": written.interval(result.interval),
             "noise": "; ".join(filter(None, (noise, written.why_apart, at_its_end(result)))),
@@ -512,35 +483,35 @@ def _markdown_sections(sections: Iterable[WrittenSection], level: int) -> Iterat
 
 
 def _escaped(text: str) -> str:
-    return markdown_text(shorten(text, 5_000))
+    return words.markdown_text(words.shorten(text, 5_000))
 
 
-def _markdown_block(block: Block, level: int) -> Iterator[str]:
+def _markdown_block(block: content.Block, level: int) -> Iterator[str]:
     match block:
-        case Lead():
+        case content.Lead():
             yield f"**{_escaped(block.text)}**"
             yield _escaped(block.below)
         case Note():
             yield f"*{_escaped(block.text)}*"
-        case Heading():
+        case content.Heading():
             yield f"{'#' * level} {_escaped(block.text)}"
-        case Text():
+        case content.Text():
             yield _escaped(block.text)
-        case Facts():
+        case content.Facts():
             yield "\n".join(
                 f"- **{_escaped(name)}:** {_escaped(value)}" for name, value in block.items
             )
-        case Findings():
+        case content.Findings():
             yield "\n".join(
-                f"- **{f.severity} {_escaped(f.code)}** {_escaped(full_sentence(f.message))}"
+                f"- **{f.severity} {_escaped(f.code)}** {_escaped(words.full_sentence(f.message))}"
                 for f in block.findings
             )
-        case Cards():
-            shown = metric_texts({r.key: r for r in block.results}, block.verdict).drop(
+        case content.Cards():
+            shown = content.metric_texts({r.key: r for r in block.results}, block.verdict).drop(
                 columns=["family", "note", "better"]
             )
-            yield _markdown_table(shown, [c for c in shown.columns if c in NUMBER_COLUMNS])
-        case Terms():
+            yield _markdown_table(shown, [c for c in shown.columns if c in content.NUMBER_COLUMNS])
+        case content.Terms():
             yield "\n".join(
                 f"- **{_escaped(t.name)}:** {_escaped(t.meaning)} ({_escaped(t.source)})"
                 for t in block.terms
@@ -553,7 +524,7 @@ def _markdown_block(block: Block, level: int) -> Iterator[str]:
 
 
 def _markdown_table(shown: pd.DataFrame, right: list[str]) -> str:
-    text = markdown_table(shown.head(MARKDOWN_ROWS), right=right).rstrip()
+    text = words.markdown_table(shown.head(MARKDOWN_ROWS), right=right).rstrip()
     left = len(shown) - MARKDOWN_ROWS
     return f"{text}\n\n*{left:,} more rows are left out.*" if left > 0 else text
 
@@ -566,9 +537,9 @@ def _files(report: Report) -> Iterator[tuple[str, str | bytes]]:
     yield "report.md", report.markdown()
     for name, table in report.tables():
         shown = table.shown
-        yield f"{name}.csv", csv_bytes(shown if table.numbers is None else table.numbers)
-        yield f"{name}.md", markdown_table(shown, caption=table.title, right=table.right)
-        yield f"{name}.tex", latex_table(shown, caption=table.title, right=table.right)
+        yield f"{name}.csv", words.csv_bytes(shown if table.numbers is None else table.numbers)
+        yield f"{name}.md", words.markdown_table(shown, caption=table.title, right=table.right)
+        yield f"{name}.tex", words.latex_table(shown, caption=table.title, right=table.right)
 
 
 # ---- Figures for papers: several on one sheet
@@ -598,10 +569,10 @@ class Panel:
 
 def caption_of(panels: Sequence[Panel]) -> str:
     """Compose one caption that describes the panels, one sentence per figure."""
-    sentences = [full_sentence(panel.figure.describe()) for panel in panels]
+    sentences = [words.full_sentence(panel.figure.describe()) for panel in panels]
     if len(sentences) > 1:
         sentences = [f"({letter}) {text}" for letter, text in zip(LETTERS, sentences, strict=False)]
-    return shorten(" ".join(sentences), 5_000)
+    return words.shorten(" ".join(sentences), 5_000)
 
 
 def to_sheet(
@@ -610,7 +581,7 @@ def to_sheet(
     columns: int = 1,
     name: str = "figure",
     caption: bool = False,
-    theme: Theme = "light",
+    theme: entry_specs.Theme = "light",
 ) -> str:
     """Write a page that draws the panels, and saves them as one SVG or PNG, or copies them to the clipboard.
 
@@ -641,7 +612,7 @@ def to_sheet(
     whole = drawn_width(columns)
     part = whole if columns == 1 else (whole - GAP) // 2
     spec = {
-        "name": re.sub(r"[^\w.-]+", "-", shorten(name, 80)).strip("-.") or "figure",
+        "name": re.sub(r"[^\w.-]+", "-", words.shorten(name, 80)).strip("-.") or "figure",
         "width": whole,
         "gap": GAP,
         "inches": COLUMNS[columns],
@@ -665,7 +636,7 @@ def to_sheet(
 
 def _panel_spec(panel: Panel, width: int) -> dict[str, object]:
     picture = printed(panel.figure.plot(theme="light", width=width))
-    return {"width": width, "figure": json.loads(plain_json(picture))}
+    return {"width": width, "figure": json.loads(content.plain_json(picture))}
 
 
 # ---- PDF
@@ -758,9 +729,9 @@ def to_pdf(html: str) -> bytes:
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = "took too long" if isinstance(error, subprocess.TimeoutExpired) else str(error)
             raise NotAvailable(f"{browser} did not print: {reason}.") from None
-        content = printed.read_bytes() if printed.is_file() else b""
-    if not content.startswith(b"%PDF-"):
+        pdf = printed.read_bytes() if printed.is_file() else b""
+    if not pdf.startswith(b"%PDF-"):
         raise NotAvailable(
             f"{browser} did not print; open the HTML file in any browser and print it."
         )
-    return content
+    return pdf

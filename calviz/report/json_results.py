@@ -10,9 +10,8 @@ from typing import Any
 
 from calviz.comparison.comparison_results import BASIS_WORDS, Comparison, ModelComparison
 from calviz.comparison.over_time import OverTime
-from calviz.core import __version__
+from calviz.core import __version__, errors
 from calviz.core.entry_specs import METRICS, Conventions, MetricResult
-from calviz.core.errors import Finding
 from calviz.core.errors import picked as picked
 from calviz.verdicts.evaluation import Evaluation
 
@@ -58,7 +57,7 @@ def stamped(record: JsonRecord) -> JsonRecord:
 
 
 def audit_record(
-    evaluation: Evaluation, *, file: str, notices: Iterable[Finding] = (), **extra: Any
+    evaluation: Evaluation, *, file: str, notices: Iterable[errors.Finding] = (), **extra: Any
 ) -> JsonRecord:
     """Convert one evaluation to plain values, ready for JSON.
 

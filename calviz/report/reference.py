@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from calviz.core import entry_specs
+from calviz.core import entry_specs, errors, words
 from calviz.core.entry_specs import CHECKS, METRICS, Direction, Metric, Parameter, RecalibratorSpec
-from calviz.core.errors import OptionError
-from calviz.core.words import capitalised, range_end
 from calviz.data.format import Notice
 
 EntryKind = Literal["metric", "recalibrator", "finding"]
@@ -63,7 +61,7 @@ def _of(kind: EntryKind, spec: Metric | RecalibratorSpec, *facts: str) -> LearnE
 
 def _entries() -> Iterator[LearnEntry]:
     for m in METRICS:
-        low, high = map(range_end, m.bounds)
+        low, high = map(words.range_end, m.bounds)
         yield _of("metric", m, _better(m.direction), f"between {low} and {high}")
     for r in entry_specs.RECALIBRATORS:
         keeps = "keeps" if r.accuracy_preserving else "may change"
@@ -72,7 +70,7 @@ def _entries() -> Iterator[LearnEntry]:
             facts.append("works on confidence-only data")
         yield _of("recalibrator", r, *facts)
     for c in CHECKS:
-        title = capitalised(c.title)
+        title = words.capitalised(c.title)
         yield LearnEntry(c.key, "finding", title, "Findings", "", "", (), c.reference)
 
 
@@ -92,7 +90,7 @@ def entry(key: str) -> LearnEntry:
     for candidate in entries():
         if candidate.key == key:
             return candidate
-    raise OptionError(f"there is no metric, recalibrator or finding '{key}'.")
+    raise errors.OptionError(f"there is no metric, recalibrator or finding '{key}'.")
 
 
 # ---- Texts written by hand

@@ -13,19 +13,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
+from calviz.core import entry_specs, probabilities, row_columns
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
-from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.events import MAX_BINS, ROUNDING, CellEvents, ends_of_bins
-from calviz.core.probabilities import LOG_FLOOR, UNDERFLOW
-from calviz.core.row_columns import FINE_CELLS
+from calviz.sample import losses, step_views
 from calviz.sample.binning import BinSums
-from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import from_cosine, triweight_response
 from calviz.sample.steps import Steps
 
 
-def bound_of(sample: Sample, metric: Metric, view: Any) -> float | None:
+def bound_of(sample: Sample, metric: entry_specs.Metric, view: Any) -> float | None:
     """Return how far a metric of a profile may be from that of the observed rows: 0 if it is exact, None if that is not known."""
     cells = sample.data.cells
     assert cells is not None
@@ -37,7 +34,7 @@ def bound_of(sample: Sample, metric: Metric, view: Any) -> float | None:
     if not cells.summed:
         return None
     in_bins = isinstance(view, BinSums) and not _any_cut(sample, view)
-    if in_bins or isinstance(view, MeanLoss) or getattr(view, "bins_kept", False):
+    if in_bins or isinstance(view, losses.MeanLoss) or getattr(view, "bins_kept", False):
         return 0.0
     bound = math.nan if metric.bound is None else float(metric.bound(sample, view))
     return None if math.isnan(bound) else bound
@@ -86,7 +83,7 @@ class CellTable(NamedTuple):
         return np.maximum(self.up, self.down)
 
 
-@takes_weights
+@entry_specs.takes_weights
 def cell_table(sample: Sample) -> CellTable:
     """The cells under the sample's reduction; empty where the rows themselves are available."""
     events, counts = sample.scored, sample.weights
@@ -95,10 +92,10 @@ def cell_table(sample: Sample) -> CellTable:
     score = np.clip(events.score.astype(np.float64), 0, 1)
     # The hits and the misses of a cell are separate events, and so are those of each group.
     # As in a profile, scores on an edge form a cell of their own; a score within rounding of an edge counts as on it.
-    nearest = np.rint(score * FINE_CELLS)
-    off = score - (nearest / FINE_CELLS).astype(events.edge_type).astype(np.float64)
+    nearest = np.rint(score * row_columns.FINE_CELLS)
+    off = score - (nearest / row_columns.FINE_CELLS).astype(events.edge_type).astype(np.float64)
     side = np.where(np.abs(off) <= ROUNDING, 0, np.sign(off))
-    size = 2 * FINE_CELLS + 1
+    size = 2 * row_columns.FINE_CELLS + 1
     cell = np.clip(2 * nearest + side, 0, size - 1).astype(np.intp)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, cell, events.low)
@@ -112,7 +109,7 @@ def cell_table(sample: Sample) -> CellTable:
     return CellTable(*(column[filled] for column in (low, high, *sums)))
 
 
-@takes_weights
+@entry_specs.takes_weights
 def mixed_cells(sample: Sample) -> CellTable:
     """The cells that hold several scores."""
     table = sample.view(cell_table)
@@ -343,7 +340,7 @@ def of_log(sample: Sample) -> float:
     several = events.high > events.low
     score, high, low = (v[several] for v in (score, events.high, events.low))
     hit = events.hit[several]
-    least = LOG_FLOOR
+    least = probabilities.LOG_FLOOR
     nearer = np.maximum(np.where(hit, low, 1 - high), least)
     true = np.where(hit, score, 1 - score)
     return float(counts[several] @ np.log(np.maximum(true, least) / nearer)) / sample.data.rows
@@ -426,7 +423,7 @@ def _log_odds(
     """
     events, counts = _events(sample)
     ends = np.concatenate([events.low, 1 - events.high])
-    if (ends <= 0).any() and ends.min(where=ends > 0, initial=1.0) < UNDERFLOW:
+    if (ends <= 0).any() and ends.min(where=ends > 0, initial=1.0) < probabilities.UNDERFLOW:
         return None
     scores = (events.low, events.score.astype(np.float64), events.high)
     low, middle, high = (logit(np.clip(score, least, 1 - least)) for score in scores)
@@ -497,7 +494,7 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
 
 def slope_jump(width: float, size: int) -> float:
     """L1 norm of the jump, at a node, of the slope of a row's density in its score: the second difference of the kernel on the grid."""
-    kernel = from_cosine(triweight_response(width, size))
+    kernel = step_views.from_cosine(step_views.triweight_response(width, size))
     # Mirrored at both ends, the kernel lives on a circle of length 2, where its mass is 2.
     circle = np.concatenate([kernel, kernel[-2:0:-1]])
     return float(np.abs(np.roll(circle, 1) - 2 * circle + np.roll(circle, -1)).sum()) / 2

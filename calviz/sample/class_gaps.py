@@ -15,17 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from calviz.core import blocks
+from calviz.core import blocks, errors, words
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators
 from calviz.core.entry_specs import needs_rows, takes_weights
-from calviz.core.errors import NotAvailable
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
-from calviz.core.words import counted
+from calviz.sample import one_vs_rest, true_classes
 from calviz.sample.error_bars import FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level, sums_by_cluster
-from calviz.sample.one_vs_rest import class_samples
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
-from calviz.sample.true_classes import true_class_errors_of_sample
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
 #: If the typical class is outside its range only with a gap of at least this, a note says so (see `too_few`).
@@ -101,7 +98,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
         low, high = gaps.calibrated(class_level(every.size, ONE_VS_REST_TEST))
         needed = _needed(low, high, gaps.score / gaps.n)
         return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
-    true = true_class_errors_of_sample(sample)
+    true = true_classes.true_class_errors_of_sample(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
     if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
@@ -151,7 +148,7 @@ def too_few(
         return ""
     median = float(np.median(rows))
     few = f"a median of {median:g} {'row' if median == 1 else 'rows'} a class"
-    head = f"with {few if rows_in_all is None else counted(rows_in_all, 'row')}, half of the classes could"
+    head = f"with {few if rows_in_all is None else words.counted(rows_in_all, 'row')}, half of the classes could"
     if math.isinf(usual):
         return f"{head} not be found off"
     return f"{head} only be found off with a gap above {math.floor(100 * usual)} points"
@@ -253,7 +250,7 @@ def class_gaps(sample: Sample) -> ClassGaps:
 
 
 def _of_cells(sample: Sample) -> ClassGaps:
-    samples = sample.view(class_samples)
+    samples = sample.view(one_vs_rest.class_samples)
     k, n = len(samples), sample.data.rows
     powers, own, rows = np.zeros((3, 3, k)), np.zeros((2, k)), np.zeros(k)
     for at, one in enumerate(samples):
@@ -366,7 +363,7 @@ def winners(sample: Sample) -> IntArray:
     if isinstance(data, Predictions):
         return predicted_classes(data)
     if data.predicted is None:
-        raise NotAvailable("not available: these data do not name the predicted classes.")
+        raise errors.NotAvailable("not available: these data do not name the predicted classes.")
     return data.predicted
 
 

@@ -15,15 +15,10 @@ from calviz.core.entry_specs import Redrawn, needs_rows, reweighted_by, takes_we
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, automatic_floor, fit_temperature, softmax
+from calviz.sample import losses
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS, fold_of_rows
 from calviz.sample.draws import RowDraws, RowSums, kept_draw, redrawn_labels
-from calviz.sample.losses import (
-    EXACT_LOSS_ROWS,
-    MeanLoss,
-    negative_log_likelihood,
-    reweighted_losses,
-    squared_error,
-)
+from calviz.sample.losses import MeanLoss, negative_log_likelihood, reweighted_losses, squared_error
 from calviz.sample.sample import Sample, full_predictions
 
 #: Bits that hold the number of a row: more than `calviz.core.errors.MAX_ROWS` needs.
@@ -138,8 +133,8 @@ class Folds:
         w = self.weights
 
         def work(rows: slice) -> FloatArray:
-            losses = self.losses(rows)
-            return np.asarray(losses.sum(axis=1) if w is None else losses @ w[rows])
+            of_rows = self.losses(rows)
+            return np.asarray(of_rows.sum(axis=1) if w is None else of_rows @ w[rows])
 
         return blocks.sum_over_blocks(self.data.probs, work) / self.data.n
 
@@ -236,7 +231,7 @@ class Folds:
         if rows is not None:
             residuals = RowSums(self.fold, FOLDS, *self._residuals())
             sums = residuals(rows.signs(rng, resamples)).swapaxes(1, 2)
-        elif self.data.n <= EXACT_LOSS_ROWS:
+        elif self.data.n <= losses.EXACT_LOSS_ROWS:
             sums = self._sums_of_labels(rng, resamples)
         else:
             # Positive semi-definite up to rounding.

@@ -122,9 +122,7 @@ class CutoffCounts:
             1000 * (float(missed) + float(alarms) / odds) / n
             for missed, alarms in ((self.fn, self.fp), (0, n - hits), (hits, 0))
         ]
-        own, everybody, nobody = (
-            f"{cost:,.0f}" if cost >= 10 else f"{cost:,.1f}" for cost in costs
-        )
+        own, everybody, nobody = (f"{c:,.0f}" if c >= 10 else f"{c:,.1f}" for c in costs)
         return (
             f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} false negatives; acting on "
             f"everybody would cost {everybody}, on nobody {nobody}."

@@ -24,9 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, issparse
 
-from calviz.core import blocks, p_values
+from calviz.core import blocks, entry_specs, p_values
 from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, row_blocks, runs
-from calviz.core.entry_specs import Reweighting, needs_rows, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
@@ -213,7 +212,7 @@ class Drawing:
 
     sample: Any
     rows: RowDraws
-    reweighting: Reweighting | None
+    reweighting: entry_specs.Reweighting | None
 
     def of_independent_rows(self) -> Drawing | None:
         """How the view is drawn if rows do not depend on each other; None if they have no weights either."""
@@ -291,9 +290,7 @@ class RowSums:
         """Sums of every column, shape (columns, C, b), for weights of shape (n, b)."""
         rows = weights.rows if isinstance(weights, GroupWeights) else None
         if rows not in self._tables:
-            self._tables[rows] = tuple(
-                self._table(column, rows, weights) for column in self._columns
-            )
+            self._tables[rows] = tuple(self._table(c, rows, weights) for c in self._columns)
         tables = self._tables[rows]
         if isinstance(weights, GroupWeights):
             return np.stack([weights.of_draws(table) for table in tables])
@@ -633,8 +630,8 @@ def _with_progress(sizes: list[int], draw: Callable[[int], IntArray]) -> Iterato
         yield draw(size)
 
 
-@needs_rows
-@takes_weights
+@entry_specs.needs_rows
+@entry_specs.takes_weights
 def redraws(sample: Any) -> Redraws:
     """The draws that all metrics of a sample share."""
     return Redraws(sample.data)

@@ -15,13 +15,11 @@ from calviz.core.blocks import BLOCK_BYTES, FloatArray, IntArray, for_row_blocks
 from calviz.core.entry_specs import Interval, Redrawn, Reweighted, reweighted_by
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR, raise_to, row_sums, smallest_normal
 from calviz.core.words import counted, decimal, percent
-from calviz.sample.binning import effective_rows
+from calviz.sample import binning, error_bars
 from calviz.sample.draws import RowSums, RowWeights, once_per_view
-from calviz.sample.error_bars import LEVEL
 from calviz.sample.sample import Sample, chosen_bins, full_predictions
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import Steps
@@ -464,9 +462,7 @@ def observed(view: LogSteps) -> StepLosses:
     """Mean losses of the hits and misses of the merged steps of a sample; the expected ones for steps without any."""
     hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits))
     pairs = zip((hits, misses), expected(view), strict=True)
-    return StepLosses(
-        *(blocks.quotient(total, rows, otherwise=mean) for (rows, total), mean in pairs)
-    )
+    return StepLosses(*(blocks.quotient(total, rows, otherwise=m) for (rows, total), m in pairs))
 
 
 @once_per_view
@@ -624,9 +620,9 @@ def _gap_interval(sample: Sample, part: IntArray, mean: float, observed: float) 
         cluster = (
             None if clusters is None else np.unique(clusters.codes[part], return_inverse=True)[1]
         )
-        independent = float(effective_rows(few, np.array([0.0, 1.0]), cluster, own)[0])
-    low, high = clopper_pearson(
-        np.array([observed * independent]), np.array([independent]), level=LEVEL
+        independent = float(binning.effective_rows(few, np.array([0.0, 1.0]), cluster, own)[0])
+    low, high = p_values.clopper_pearson(
+        np.array([observed * independent]), np.array([independent]), level=error_bars.LEVEL
     )
     return Interval(mean - float(high[0]), mean - float(low[0]))
 

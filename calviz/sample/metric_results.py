@@ -13,14 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from calviz.core import entry_specs
+from calviz.core import entry_specs, row_columns
 from calviz.core.blocks import FloatArray, checkpoint, map_threads, one_blas_thread
 from calviz.core.entry_specs import METRICS, Draw, Interval, IntervalMethod, Metric, MetricResult
 from calviz.core.errors import NotAvailable, check_level, visible
-from calviz.core.row_columns import html_block
-from calviz.sample import error_bars
-from calviz.sample.cell_bounds import bound_of
-from calviz.sample.draws import held_bytes
+from calviz.sample import cell_bounds, draws, error_bars
 from calviz.sample.sample import Sample, metric_options
 from calviz.sample.steps import Steps
 
@@ -120,7 +117,7 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
         return MetricResult(m.key, math.nan, params=dict(request.params), reason=str(error))
     is_defined = math.isfinite(value)
     of_profile = is_defined and sample.data.cells is not None
-    bound = bound_of(sample, m, view) if of_profile else None
+    bound = cell_bounds.bound_of(sample, m, view) if of_profile else None
     return MetricResult(
         m.key,
         value if is_defined else math.nan,
@@ -163,9 +160,7 @@ def measured_with_error_bars(
     values = {m.key: values[m.key] for m in metrics}
     if not resampling.intervals and not resampling.noise_floors:
         return values
-    places = {
-        key: (sample.reduction, request, resampling.cache_key) for key, request in requests.items()
-    }
+    places = {k: (sample.reduction, r, resampling.cache_key) for k, r in requests.items()}
     bars: dict[str, ErrorBars] = {key: sample.cache.get(at, {}) for key, at in places.items()}
     # Metrics of one view share its resamples.
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
@@ -186,10 +181,7 @@ def measured_with_error_bars(
         key: {name: bar for kind in resampling.wanted for name, bar in drawn.get(kind, {}).items()}
         for key, drawn in bars.items()
     }
-    results = {
-        key: _with_interval_note(replace(value, **wanted[key]), sample)
-        for key, value in values.items()
-    }
+    results = {k: _with_interval_note(replace(v, **wanted[k]), sample) for k, v in values.items()}
     if sample.data.alike:
         return results
     return {
@@ -219,7 +211,7 @@ def _let_go_of(sample: Sample, view: Any, needed: Sequence[Any]) -> None:
     """Drop a view from the cache if it holds much that neither the rest of the cache nor the `needed` views hold."""
     at = [key for key, value in list(sample.cache.items()) if value is view]
     others = [value for key, value in list(sample.cache.items()) if key not in at]
-    if held_bytes(view, beside=[others, needed]) > KEPT_VIEW_BYTES:
+    if draws.held_bytes(view, beside=[others, needed]) > KEPT_VIEW_BYTES:
         for key in at:
             sample.cache.pop(key, None)
 
@@ -369,7 +361,7 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         s = self.summary()
-        return html_block(
+        return row_columns.html_block(
             f"{self._kind} {s.title}",
             (s.verdict, *s.lines),
             header=s.header,

@@ -17,11 +17,9 @@ from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
-from calviz.sample import slices
+from calviz.sample import metric_results, slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
-from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, where_words
-from calviz.sample.slices import RowTerms
 
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
@@ -69,7 +67,7 @@ class Segment:
 
 
 @dataclass(frozen=True, repr=False)
-class Multicalibration(Displayed):
+class Multicalibration(metric_results.Displayed):
     """The calibration error over all segments as one number.
 
     Attributes
@@ -154,9 +152,9 @@ class Multicalibration(Displayed):
         """Both sentences."""
         return " ".join(filter(None, self.sentences()))
 
-    def summary(self) -> Summary:
+    def summary(self) -> metric_results.Summary:
         """Summarise the result: the number, and the segments with the largest errors."""
-        return Summary(
+        return metric_results.Summary(
             title=f"of '{shorten(self.name)}': {self.reading()}",
             header=("segment", "rows", "ECCE (points)", "sigma", "adjusted p", "gap (points)"),
             rows=tuple(
@@ -329,7 +327,7 @@ class _Divided(NamedTuple):
     """The rows and how they are divided: columns, terms, the cell of each row in the order of the scores."""
 
     factors: dict[str, Factor]
-    terms: RowTerms
+    terms: slices.RowTerms
     cell: IntArray
     cells: int
     pairs: bool

@@ -11,37 +11,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import csc_array
 
-from calviz.core import blocks
+from calviz.core import blocks, events
 from calviz.core.blocks import THREADED_BYTES, FloatArray, IntArray, denominators
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.events import (
-    CellEvents,
-    Reduction,
-    assign,
-    check_bins,
-    equal_mass_edges,
-    equal_width_edges,
-    weighted_mass_edges,
-)
+from calviz.core.events import Reduction, assign, check_bins, equal_width_edges, weighted_mass_edges
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.row_columns import Cells
-from calviz.sample import cell_bounds
-from calviz.sample.draws import (
-    FEW_CLASSES,
-    LABEL_COST,
-    ROW_COST,
-    GroupWeights,
-    Redraws,
-    RowTable,
-    RowTables,
-    RowWeights,
-    affordable,
-    in_parts,
-    redrawn_labels,
-    redraws,
-    table_of_rows,
-)
+from calviz.sample import cell_bounds, draws
 from calviz.sample.sample import Sample, bin_sums, full_predictions
 
 #: Largest number of probabilities for paired differences, whose resamples each pass over all of them.
@@ -67,7 +44,7 @@ class ClassErrors:
 
     errors: FloatArray
     columns: BinnedColumns
-    draws: Redraws
+    draws: draws.Redraws
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -83,8 +60,11 @@ class ClassErrors:
             dense = data.probs.size / 20
         else:
             listed, dense = float(self.columns.count.sum()), 0.0
-        resamples = affordable(
-            resamples, ROW_COST * data.n + 0.5 * listed + dense, start=60 * listed, size=self._size
+        resamples = draws.affordable(
+            resamples,
+            draws.ROW_COST * data.n + 0.5 * listed + dense,
+            start=60 * listed,
+            size=self._size,
         )
         drawn = map(self.columns.weighted_errors, self.draws.weights(rng, resamples))
         return type(self)(np.concatenate(list(drawn)), self.columns, self.draws, self.params)
@@ -92,8 +72,8 @@ class ClassErrors:
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities; the bins stay."""
         data = self.columns.data
-        resamples = affordable(
-            resamples, LABEL_COST * data.n, start=5.0 * data.probs.size, size=self._size
+        resamples = draws.affordable(
+            resamples, draws.LABEL_COST * data.n, start=5.0 * data.probs.size, size=self._size
         )
         drawn = [self.columns.errors(y) for y in self.draws.labels(rng, resamples)]
         return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
@@ -101,7 +81,7 @@ class ClassErrors:
 
 def _class_errors(sample: Sample, columns: BinnedColumns, params: dict[str, Any]) -> ClassErrors:
     errors = columns.errors(columns.data.labels[None])[0]
-    return ClassErrors(errors, columns, sample.view(redraws), params)
+    return ClassErrors(errors, columns, sample.view(draws.redraws), params)
 
 
 def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
@@ -110,13 +90,13 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
     dtype = columns.data.probs.dtype  # so that the probabilities are not copied
     itself = columns.scores - next(columns.hits(columns.data.labels[None]))
 
-    def reweighted(weights: RowWeights) -> Callable[[float | None], ClassErrors]:
+    def reweighted(weights: draws.RowWeights) -> Callable[[float | None], ClassErrors]:
         # Most cells hold few rows and rarely a hit. Resampled rows contain only hits that did occur, not those that might have
         # occurred, so labels are redrawn from the probabilities instead. The sample's own weights are no resample: they stand
         # for the case without noise, and have no deviations.
         own = 1.0 if columns.weights is None else columns.weights[:, None]
-        without_noise = not isinstance(weights, GroupWeights) and bool((weights == own).all())
-        parts = in_parts(weights.shape[1], itself.size)
+        without_noise = not isinstance(weights, draws.GroupWeights) and bool((weights == own).all())
+        parts = draws.in_parts(weights.shape[1], itself.size)
         kept: list[FloatArray] = []
 
         def deviations(rows: slice) -> FloatArray:
@@ -150,7 +130,7 @@ def _redrawn(_: Sample, view: ClassErrors) -> Redrawn:
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> ClassErrors:
         if rows.cluster is None:
-            labels = redrawn_labels(columns.data.probs, rng, size)
+            labels = draws.redrawn_labels(columns.data.probs, rng, size)
             return replace(view, errors=columns.errors(labels))
         gaps = columns.weighted_gaps(rows.signs(rng, size))[0]
         return replace(view, errors=columns.errors_of(gaps, columns.count[:, None]))
@@ -171,7 +151,7 @@ def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
         if not last or last[0][0] is not weights:
             data = full_predictions(sample)
             rng = np.random.default_rng(_seed_of(weights))
-            last[:] = [(weights, redrawn_labels(data.probs, rng, weights.shape[1]))]
+            last[:] = [(weights, draws.redrawn_labels(data.probs, rng, weights.shape[1]))]
         return last[0][1]
 
     return labels
@@ -351,11 +331,11 @@ class BinnedColumns:
         blocks.for_row_blocks(probs, work)
         return out
 
-    def weighted_errors(self, weights: RowWeights) -> FloatArray:
+    def weighted_errors(self, weights: draws.RowWeights) -> FloatArray:
         """Mean absolute gap per class, shape (b, K), where row i counts ``weights[i]`` times, shape (n, b)."""
         return self.errors_of(*self.weighted_gaps(weights))
 
-    def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
+    def weighted_gaps(self, weights: draws.RowWeights) -> tuple[FloatArray, FloatArray]:
         """Sums of probability minus hit per class and bin, (K, M, b), and numbers of binned probabilities per class, (K, b)."""
         k, m = self.scores.shape
         gaps, listed, *total = self._tables.products(self._tables_of, weights)
@@ -371,10 +351,10 @@ class BinnedColumns:
         return np.asarray(np.abs(gaps).sum(axis=1) / denominators(count)).T
 
     @cached_property
-    def _tables(self) -> RowTables:
-        return RowTables(self.data.n, entries=self.data.probs.size)
+    def _tables(self) -> draws.RowTables:
+        return draws.RowTables(self.data.n, entries=self.data.probs.size)
 
-    def _tables_of(self, rows: slice) -> tuple[RowTable, ...]:
+    def _tables_of(self, rows: slice) -> tuple[draws.RowTable, ...]:
         """Tables of the listed probabilities of some rows, which are those above the first bin, or above the threshold.
 
         Probability minus hit per cell, shape (K * M, b), and indicators, shape (K, b): with a threshold, of the classes of the
@@ -388,7 +368,7 @@ class BinnedColumns:
         residuals = csc_array((value, cell, starts), shape=(k * m, labels.size))
         ones = np.ones_like(value, shape=labels.size if above is None else value.size)
         if above is None:
-            return residuals, table_of_rows(ones, labels, k), probs.T
+            return residuals, draws.table_of_rows(ones, labels, k), probs.T
         return residuals, csc_array((ones, cell // m, starts), shape=(k, labels.size))
 
     def _listed(self, part: slice, start: int) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -470,7 +450,7 @@ def _part_sums(
 
 def _column_sums(block: FloatArray) -> FloatArray:
     """Sums over the rows in double precision; eight rows at a time are first added in the block's precision, for speed."""
-    if block.shape[1] < FEW_CLASSES:  # long inner loops instead
+    if block.shape[1] < draws.FEW_CLASSES:  # long inner loops instead
         return np.asarray(np.ascontiguousarray(block.T).sum(axis=1, dtype=np.float64))
     eights = block.shape[0] // 8 * 8
     sums = block[:eights].reshape(-1, 8, block.shape[1]).sum(axis=1).sum(axis=0, dtype=np.float64)
@@ -506,7 +486,7 @@ def thresholded_columns(
             probs = column[np.searchsorted(column, least, side="right") :]
         if not probs.size:
             return
-        edges = equal_mass_edges(probs, bins, is_sorted=True)
+        edges = events.equal_mass_edges(probs, bins, is_sorted=True)
         starts = np.searchsorted(probs, edges[:-1], side="right")
         starts[0] = 0
         inner[j, : edges.size - 2] = edges[1:-1]
@@ -627,14 +607,14 @@ def thresholded_errors(sample: Sample, bins: int, threshold: float) -> ClassErro
     views: list[Any] = []
     bounds = []
     for one in sample.view(class_samples):
-        events = one.scored
-        assert isinstance(events, CellEvents)
-        least = float(events.edge_type.type(threshold))
-        if ((events.low <= least) & (events.high > least)).any():
+        scored = one.scored
+        assert isinstance(scored, events.CellEvents)
+        least = float(scored.edge_type.type(threshold))
+        if ((scored.low <= least) & (scored.high > least)).any():
             raise NotAvailable(
                 f"needs the rows: this profile does not tell which of its probabilities are above {threshold:g}."
             )
-        cells = np.flatnonzero(events.low > least)
+        cells = np.flatnonzero(scored.low > least)
         if cells.size:
             part = Sample(one.data.take(cells), one.reduction, seed=one.seed)
             views.append(part.view(bin_sums, bins=bins, scheme="equal-mass"))

@@ -13,13 +13,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betaincinv
 
+from calviz.core import errors, p_values
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.errors import OptionError, check_choice, claim
 from calviz.core.events import BinaryEvents, CellEvents
-from calviz.core.p_values import at_most
-from calviz.sample.error_bars import drawn_by
+from calviz.sample import error_bars, step_views
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import ranked
 from calviz.sample.steps import Steps
 
 #: Confidence that the risk on new rows is at most what was asked for.
@@ -71,13 +69,13 @@ class Risk:
         OptionError
             If there is no such risk, or costs are not three finite numbers that differ.
         """
-        check_choice("of", name, get_args(RiskName))
+        errors.check_choice("of", name, get_args(RiskName))
         if name != "cost":
             counts, loss = (np.array(part, np.float64) for part in _CELLS[name])
             return cls(name, counts, loss)
         costs = tuple(costs)
         if len(costs) != 3 or not np.isfinite(costs).all() or min(costs) == max(costs):
-            raise OptionError(
+            raise errors.OptionError(
                 f"'costs' must be three finite numbers, not all the same: of a wrong prediction, of a referral, of a right one; got {costs!r}."
             )
         wrong, referred, right = costs
@@ -135,14 +133,14 @@ class RiskTests:
             The value of each row by which it is ranked, if it is not the score.
         """
         risk = risk or Risk.of("error")
-        drawing = drawn_by(view)
+        drawing = error_bars.drawn_by(view)
         units = None
         if drawing is not None:
             sample = drawing.sample
             events = sample.top_scored if risk.name in ("error", "cost") else sample.scored
             units = _Units.of(sample, view, events, events.score if value is None else value)
         scale = view.score_sum.sum() if risk.name == "precision" else view.n
-        return cls(risk, *ranked(view), float(scale), units)
+        return cls(risk, *step_views.ranked(view), float(scale), units)
 
     @property
     def size(self) -> int:
@@ -168,7 +166,7 @@ class RiskTests:
         """p-value of a risk above a target in [0, 1], of the rows from a step on."""
         cells = self._cells(self.size - 1 - step)
         if self._exact:
-            return float(at_most(self.risk.loss @ cells, self.risk.counts @ cells, target))
+            return float(p_values.at_most(self.risk.loss @ cells, self.risk.counts @ cells, target))
         if self.units is None:
             gain = target * self.risk.counts - self.risk.loss
             return _by_betting(gain, cells, 1 - target)
@@ -182,7 +180,7 @@ class RiskTests:
         gain = math.log1p(_BETS[-1] * target / (1 - target))
         return most * (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
 
-    @claim(
+    @errors.claim(
         "threshold-risk",
         says="With 95 % confidence at most x of the predictions from the threshold on are wrong.",
         chosen="the lowest threshold, of up to 100 (of all for the false-positive rate), or the highest of all for recall",

@@ -169,9 +169,7 @@ class Sample:
             "seed": seed,
             "resamples": resamples,
         }
-        changes: dict[str, Any] = {
-            name: value for name, value in settings.items() if value is not None
-        }
+        changes: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
         given = data if isinstance(data, Sample) else None
         rows = data.data if isinstance(data, Sample) else dataset_of(data)
         if clusters is not None or weights is not None:

@@ -11,15 +11,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import spherical_jn, stdtrit
 
-from calviz.core import entry_specs
+from calviz.core import entry_specs, words
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, effective_number, quotient
 from calviz.core.entry_specs import Redrawn, Reweighting, makes_steps, reweighted_by
 from calviz.core.errors import claim
 from calviz.core.events import BinaryEvents
-from calviz.core.words import counted
-from calviz.sample import draws
+from calviz.sample import draws, error_bars
 from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights, once_per_view
-from calviz.sample.error_bars import drawn_by
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
 
@@ -411,7 +409,7 @@ def estimate_of_rows(view: Steps) -> AreaEstimate:
     """Estimate the variance of the AUROC of rows with hits and misses, not clustered."""
     placed = Placements.of(view)
     assert placed is not None
-    own = drawn_by(view)
+    own = error_bars.drawn_by(view)
     if own is None:
         return AreaEstimate(placed.variance, (float(placed.hits.sum()), float(placed.misses.sum())))
     hit, weights = own.sample.scored.hit, own.rows.weights
@@ -518,7 +516,7 @@ def _rough(events: float, one: str, many: str, enough: int = FEW_EVENTS) -> str 
     count = math.ceil(events - 1e-9)
     if not 0 < count < enough:
         return None
-    return f"with only {counted(count, one, many)}, its interval is rough."
+    return f"with only {words.counted(count, one, many)}, its interval is rough."
 
 
 # ---- Kernel smoothing

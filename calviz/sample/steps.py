@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 from scipy.special import binom, pdtr
 
 from calviz.core.blocks import FloatArray, IntArray, map_threads
@@ -153,7 +154,7 @@ class Steps:
         whole = self.of_sample
         return Steps(score / count, count, hits, square / count, self.params, whole, weight)
 
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Steps:
+    def bootstrap(self, rng: Generator, resamples: int) -> Steps:
         """Rows drawn with replacement: multinomial over the (step, hit) cells."""
         base = self.merged()
 
@@ -166,7 +167,7 @@ class Steps:
         count, hits = kept_draw(self, f"bootstrap {resamples}", rng, draw)
         return Steps(base.score, count, hits, base.merged_square, base.params, self.of_sample)
 
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Steps:
+    def under_calibration(self, rng: Generator, resamples: int) -> Steps:
         """Hits redrawn from the scores: binomial per step."""
         base = self.merged()
         hits = kept_draw(
@@ -384,7 +385,7 @@ TABLE_TRIALS, TABLE_ROWS = 64, 32
 NORMAL_VARIANCE = 25.0
 
 
-def multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:
+def multinomial(rng: Generator, cells: FloatArray, resamples: int) -> IntArray:
     """Rows per cell of samples drawn with replacement.
 
     Parameters
@@ -420,9 +421,7 @@ def multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> 
     return out
 
 
-def _poisson_and_rest(
-    rng: np.random.Generator, cells: FloatArray, n: int, resamples: int
-) -> IntArray:
+def _poisson_and_rest(rng: Generator, cells: FloatArray, n: int, resamples: int) -> IntArray:
     """Rows per cell from independent Poisson numbers, which are multinomial given their total; shape (resamples, C).
 
     They are drawn for slightly fewer than n rows, and drawn again if their total exceeds n; the few rows that are missing
@@ -470,9 +469,7 @@ def _poisson_table(mean: FloatArray) -> FloatArray:
     return np.asarray(upto[(upto < 1).any(axis=1)])
 
 
-def binomial(
-    rng: np.random.Generator, count: FloatArray, p: FloatArray, resamples: int
-) -> FloatArray:
+def binomial(rng: Generator, count: FloatArray, p: FloatArray, resamples: int) -> FloatArray:
     """Hits per step: binomial, for many rows nearly so (a rounded normal with the same mean, variance and skewness).
 
     Parameters
@@ -535,7 +532,7 @@ class _RoundedNormal:
         self._spread = np.sqrt(variance - 1 / 12 - skew_ratio**2 / 18).astype(np.float32)
         self._skew = (skew_ratio / 6).astype(np.float32)
 
-    def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+    def draw(self, rng: Generator, resamples: int) -> FloatArray:
         """Draw the integers, shape (resamples, C)."""
         z = rng.standard_normal((resamples, self.size), dtype=np.float32)
         rows = z * self._skew
@@ -545,9 +542,7 @@ class _RoundedNormal:
         return np.asarray(np.rint(rows, out=rows))
 
 
-def _count_above(
-    rng: np.random.Generator, upto: FloatArray, shape: tuple[int, ...]
-) -> npt.NDArray[np.uint8]:
+def _count_above(rng: Generator, upto: FloatArray, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     """Draw numbers by inversion: how many of the values ``upto[k]`` a uniform number reaches."""
     uniform = rng.random(shape, dtype=np.float32)
     out = np.zeros(shape, dtype=np.uint8)

@@ -9,26 +9,15 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators, quotient, runs
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents, assign, check_bins, equal_width_edges
 from calviz.core.predictions import Predictions
-from calviz.sample.draws import (
-    LABEL_COST,
-    ROW_COST,
-    Redraws,
-    RowTable,
-    RowTables,
-    RowWeights,
-    affordable,
-    in_parts,
-    redrawn_labels,
-    redraws,
-    resample_cells,
-    table_of_rows,
-)
+from calviz.sample import draws
+from calviz.sample.draws import Redraws, RowTable, RowTables, RowWeights, in_parts, table_of_rows
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
 #: Rows summed at a time.
@@ -61,11 +50,11 @@ class TrueClassErrors:
     params: Mapping[str, Any] = field(default_factory=dict)
     bins_kept: bool = True
 
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+    def bootstrap(self, rng: Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
         return self.joined(self.source.bootstrap(rng, resamples))
 
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+    def under_calibration(self, rng: Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities: classes, rows and hits change with them.
 
         Conditioning on the true class gives large values even for a calibrated model, which is why these metrics
@@ -92,18 +81,18 @@ class ClassRows:
     bins: int
     weights: FloatArray | None
 
-    def bootstrap(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def bootstrap(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class on rows drawn with replacement, shape (r, K) each."""
-        resamples = affordable(resamples, (ROW_COST + 5) * self.score.size, size=self._size)
+        resamples = draws.affordable(
+            resamples, (draws.ROW_COST + 5) * self.score.size, size=self._size
+        )
         return map(self.weighted_errors, self.draws.weights(rng, resamples))
 
-    def calibrated(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def calibrated(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class for labels drawn from the probabilities, shape (r, K) each."""
-        resamples = affordable(resamples, (LABEL_COST + 20) * self.score.size, size=self._size)
+        resamples = draws.affordable(
+            resamples, (draws.LABEL_COST + 20) * self.score.size, size=self._size
+        )
         return self.of_labels(self.draws.labels(rng, resamples))
 
     def of_labels(self, blocks: Iterable[IntArray]) -> Iterator[tuple[FloatArray, ...]]:
@@ -206,8 +195,8 @@ def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
     if sample.data.clusters is not None:
         raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
 
-    def draw(rng: np.random.Generator, _: Any, size: int) -> TrueClassErrors:
-        labels = redrawn_labels(full_predictions(sample).probs, rng, size)
+    def draw(rng: Generator, _: Any, size: int) -> TrueClassErrors:
+        labels = draws.redrawn_labels(full_predictions(sample).probs, rng, size)
         return view.joined(view.source.of_labels([labels]))
 
     return draw
@@ -235,7 +224,7 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     events, cells = sample.top_scored, data.cells is not None
     edges = equal_width_edges(bins, events.edge_type)
     source = (ClassRowsOfCells if cells else ClassRows)(
-        Redraws(data) if cells else sample.view(redraws),
+        Redraws(data) if cells else sample.view(draws.redraws),
         events.score,
         events.hit,
         labels,
@@ -267,9 +256,7 @@ NARROW = 1 << 12
 class ClassRowsOfCells(ClassRows):
     """Cells of a profile, which stand for rows, with their confidence, hits, true class and bin."""
 
-    def bootstrap(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def bootstrap(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class on rows drawn with replacement, shape (r, K) each."""
         shape, counts = (self.n_classes, self.bins, 2), self.weights
         assert counts is not None
@@ -282,13 +269,11 @@ class ClassRowsOfCells(ClassRows):
             ]
         )
         for part in in_parts(resamples, place.size):
-            drawn = resample_cells(rng, sums, part.stop - part.start)
+            drawn = draws.resample_cells(rng, sums, part.stop - part.start)
             rows, total = (np.moveaxis(v.reshape(-1, *shape), 0, -1) for v in drawn)
             yield self.errors_of(total.sum(axis=2) - rows[:, :, 1], rows.sum(axis=(1, 2)))
 
-    def calibrated(
-        self, rng: np.random.Generator, resamples: int
-    ) -> Iterable[tuple[FloatArray, ...]]:
+    def calibrated(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class for labels drawn from the probabilities, shape (r, K) each; raises NotAvailable with more than two classes."""
         data, counts = self.draws.data, self.weights
         if not isinstance(data, Predictions):

@@ -7,18 +7,13 @@ from functools import partial
 
 import pandas as pd
 
+from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import (
     BASIS_WORDS,
-    BEST_IN_WORDS,
-    NOISELESS_WORDS,
     TIED_WORDS,
     Comparison,
     ComparisonColumn,
     ModelComparison,
-    Remark,
-    caution,
-    gain_words,
-    headline,
     marks_words,
     ranked_by,
     refit_words,
@@ -26,52 +21,32 @@ from calviz.comparison.comparison_results import (
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
+from calviz.core import errors, events
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
-from calviz.core.errors import CalvizError
-from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
-from calviz.figures.corp import PARTS, MiscalibrationPlane
+from calviz.figures import corp, metric_over_time
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
 from calviz.figures.learning_curve import LearningCurves, ModelDifferences
-from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine
 from calviz.figures.reliability import Reliability
-from calviz.report.content import (
-    Block,
-    Chart,
-    Facts,
-    Formats,
-    Heading,
-    Lead,
-    Note,
-    Subject,
-    TableBlock,
-    Text,
-    caption,
-    chart,
-    metric_columns,
-    section,
-)
+from calviz.report import content
+from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
 from calviz.report.sections.diagrams import BIN_COLUMNS
 from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
 
 
-@section(
-    "comparison",
-    "Recalibration",
-    70,
-    "Methods side by side, where they were compared",
-    brief=True,
-    shows_result="comparison",
-)
+@section("comparison", "Recalibration", 70, brief=True, shows_result="comparison")
 def make_comparison(subject: Subject) -> Iterator[Block]:
-    """Yield the table of methods, the ties with the best, and the diagrams before and after the best."""
+    """Methods side by side, where they were compared.
+
+    Yield the table of methods, the ties with the best, and the diagrams before and after the best.
+    """
     comparison = subject.comparison
     if comparison is None:
         return
     if comparison.in_sample:
-        yield Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
-    yield Facts(
+        yield content.Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
+    yield content.Facts(
         (
             *((("Slice", where_words(subject.sample.where)),) if subject.sample.where else ()),
             ("Fitted on", f"{comparison.fit.rows:,} rows ({shorten(comparison.fit.how, 80)})"),
@@ -79,18 +54,18 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
                 "Judged on",
                 f"{comparison.evaluation.rows:,} rows ({shorten(comparison.evaluation.how, 80)})",
             ),
-            ("Reduction", shorten(Reduction.of(comparison.reduction).label, 100)),
+            ("Reduction", shorten(events.Reduction.of(comparison.reduction).label, 100)),
             ("Bins", comparison.bins_words),
             ("Seed", str(comparison.seed)),
         )
     )
-    if comparison.advice is not None:
-        yield Lead(f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons))
+    if (advice := comparison.advice) is not None:
+        yield content.Lead(f"{advice.headline}.", below=" ".join(advice.reasons))
     keys = METRICS.in_table("methods")
     columns = [column for column in comparison.columns(keys) if column.best]
     yield _method_table(comparison, columns)
     yield Note(
-        f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {gain_words()}."
+        f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {comparison_results.gain_words()}."
         + (f" {MARKS_WORDS}" if comparison.criterion else "")
         + (f" What is not told apart: {refit_words(comparison.refits)}." if comparison.tied else "")
     )
@@ -109,15 +84,15 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         if key in keys and len(names) > 1
     ]
     if tied:
-        yield Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
-        yield Facts(tuple(tied))
+        yield content.Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
+        yield content.Facts(tuple(tied))
     if warnings:
-        yield Heading("Warnings of the fits")
-        yield Facts(tuple(warnings))
+        yield content.Heading("Warnings of the fits")
+        yield content.Facts(tuple(warnings))
     yield from _diagrams(subject, comparison)
 
 
-def _note(remark: Remark, names: str) -> Note | None:
+def _note(remark: comparison_results.Remark, names: str) -> Note | None:
     """A remark about values or differences in small print; None for one about single methods or models."""
     if remark.metric is not None:
         return Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
@@ -126,7 +101,7 @@ def _note(remark: Remark, names: str) -> Note | None:
 
 def _method_table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     methods = comparison.ready
-    columns, marks = metric_columns(metrics, [m.key for m in methods])
+    columns, marks = content.metric_columns(metrics, [m.key for m in methods])
     columns = {"method": [m.label for m in methods], **columns}
     columns["predictions changed"] = [whole(m.predictions_changed) for m in methods]
     digits = decimals_for(*(m.calibration_gain for m in methods), least=4, most=6)
@@ -156,7 +131,7 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
     best, why = comparison[pictured[0]], pictured[1]
     if best.calibrated is None:
         return
-    yield Heading(f"Before and after {best.label}, which {why}")
+    yield content.Heading(f"Before and after {best.label}, which {why}")
     for name, method in (("before", before), ("after", best)):
         if method.calibrated is not None:
             yield chart(
@@ -174,24 +149,19 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
         )
 
 
-@section(
-    "models",
-    "Models side by side",
-    95,
-    "Which model, on the same rows",
-    shared=True,
-    brief=True,
-    shows_result="models",
-)
+@section("models", "Models side by side", 95, shared=True, brief=True, shows_result="models")
 def make_models(subject: Subject) -> Iterator[Block]:
-    """Yield the best model, how rows were matched, the metrics, and the paired differences from the best."""
+    """Which model, on the same rows.
+
+    Yield the best model, how rows were matched, the metrics, and the paired differences from the best.
+    """
     comparison = subject.models
     if comparison is None:
         return
     keys = ranked_by(comparison)
     if keys:
-        yield Text(headline(comparison, keys[0]))
-        warning = caution(comparison, keys[0])
+        yield Text(comparison_results.headline(comparison, keys[0]))
+        warning = comparison_results.caution(comparison, keys[0])
         if warning:
             yield Text(warning)
     for note in comparison.alignment.notes:
@@ -200,7 +170,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     yield _model_table(comparison, columns)
     if keys:
         yield Note(
-            f"{marks_words()} Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
+            f"{marks_words()} Best in: {comparison_results.BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
             f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
         )
     for remark in comparison.remarks(columns):
@@ -209,17 +179,19 @@ def make_models(subject: Subject) -> Iterator[Block]:
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
-        yield Note(f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {NOISELESS_WORDS}")
+        yield Note(
+            f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {comparison_results.NOISELESS_WORDS}"
+        )
     for key in drawn:
         yield _differences(comparison, key, best)
     yield _plane(comparison)
 
 
-def _plane(comparison: ModelComparison) -> Chart:
-    figure = MiscalibrationPlane.compute(comparison)
-    formats: Formats = {
+def _plane(comparison: ModelComparison) -> content.Chart:
+    figure = corp.MiscalibrationPlane.compute(comparison)
+    formats: content.Formats = {
         "model": ("model", lambda name: shorten(name, 60)),
-        **{part: (part, partial(decimal, decimals=4)) for part in (*PARTS, "score")},
+        **{part: (part, partial(decimal, decimals=4)) for part in (*corp.PARTS, "score")},
     }
     return chart(
         figure, key="models-plane", title="Miscalibration against discrimination", formats=formats
@@ -228,7 +200,7 @@ def _plane(comparison: ModelComparison) -> Chart:
 
 def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     models = [m for m in comparison if m.ok]
-    columns, marks = metric_columns(metrics, [m.name for m in models])
+    columns, marks = content.metric_columns(metrics, [m.name for m in models])
     columns = {"model": [shorten(m.name, 60) for m in models], **columns}
     lead = next(iter(ranked_by(comparison)), None)
     if lead is not None:
@@ -247,7 +219,7 @@ def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn
     )
 
 
-def _differences(comparison: ModelComparison, metric: str, reference: str) -> Chart:
+def _differences(comparison: ModelComparison, metric: str, reference: str) -> content.Chart:
     figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
     scale, unit = scale_of(metric, difference=True)
 
@@ -268,15 +240,12 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> Ch
     )
 
 
-@section(
-    "learning-curve",
-    "Labels needed",
-    72,
-    "How many labels recalibration needs",
-    shows_result="learning",
-)
+@section("learning-curve", "Labels needed", 72, shows_result="learning")
 def make_learning_curve(subject: Subject) -> Iterator[Block]:
-    """Yield the answer, the number of labels each method needs, and the curves."""
+    """How many labels recalibration needs.
+
+    Yield the answer, the number of labels each method needs, and the curves.
+    """
     curve = subject.learning
     if curve is None or not curve.methods:
         return
@@ -294,7 +263,7 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
     yield Note(f"{rows} Binned metrics: {curve.bins_words}.")
 
 
-def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
+def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> content.Chart:
     written, label = partial(value_text, figure.metric), METRICS[figure.metric].label
     return chart(
         figure,
@@ -311,17 +280,23 @@ def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
     )
 
 
-@section("folds", "Folds", 57, "Each fold of a cross-validation by itself")
+@section("folds", "Folds", 57)
 def make_folds(subject: Subject) -> Iterator[Block]:
-    """Yield the metrics over the folds, and the curve of each; nothing without a column of folds."""
+    """Each fold of a cross-validation by itself.
+
+    Yield the metrics over the folds, and the curve of each; nothing without a column of folds.
+    """
     columns = fold_columns(subject.sample.data)
     if columns:
         yield from _by_level(subject, folds, columns, "folds")
 
 
-@section("sites", "Sites", 59, "Each site by itself, and what a new site is expected to show")
+@section("sites", "Sites", 59)
 def make_sites(subject: Subject) -> Iterator[Block]:
-    """Yield the random effects, and the curve of each site; nothing unless a column of sites is named."""
+    """Each site by itself, and what a new site is expected to show.
+
+    Yield the random effects, and the curve of each site; nothing unless a column of sites is named.
+    """
     if subject.sites is not None:
         yield from _by_level(subject, partial(sites, by=subject.sites), subject.sites, "sites")
 
@@ -334,7 +309,7 @@ def _by_level(
 ) -> Iterator[Block]:
     try:
         result = subject.sample.once(make)
-    except CalvizError as error:
+    except errors.CalvizError as error:
         yield Note(str(error))
         return
     summary = result.summary()
@@ -343,7 +318,7 @@ def _by_level(
     numbers = result.frame()
     yield TableBlock(key, summary.title, texts, numbers, tuple(summary.header)[1:])
     yield chart(
-        CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
+        metric_over_time.CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
         key=f"{key}-curves",
         title=f"Reliability by {summary.title.rpartition(' by ')[2]}",
         caption=caption(subject),
@@ -357,19 +332,22 @@ def _by_level(
         yield Note(note)
 
 
-@section("over-time", "Over time", 66, "Periods, changes, and recalibration on the past")
+@section("over-time", "Over time", 66)
 def make_over_time(subject: Subject) -> Iterator[Block]:
-    """Yield the MCS of each period, and recalibration on the past; nothing without times."""
+    """Periods, changes, and recalibration on the past.
+
+    Yield the MCS of each period, and recalibration on the past; nothing without times.
+    """
     sample = subject.sample
     if sample.data.times is None:
         return
     try:
         method = cheap_method(sample.data)
         result = sample.once(over_time, metric="mcs", method=method)
-    except CalvizError as error:
+    except errors.CalvizError as error:
         yield Note(str(error))
         return
-    figure = OverTimeLine.compute(result)
+    figure = metric_over_time.OverTimeLine.compute(result)
     if result.watch is not None:
         yield Text(result.watch.sentence())
     if result.watch is None or result.watch.change is None:

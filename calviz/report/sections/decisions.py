@@ -7,36 +7,12 @@ from collections.abc import Iterator
 import pandas as pd
 
 from calviz.comparison.prediction_sets import sets_of
-from calviz.core.errors import InputError, NotAvailable
-from calviz.core.words import (
-    counted,
-    decimal,
-    decimals_for,
-    p_number,
-    percent,
-    points,
-    share_intervals,
-    shorten,
-    whole,
-)
+from calviz.core import errors, words
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.roc import OutcomeHistogram, Roc
-from calviz.report.content import (
-    Block,
-    Cards,
-    Formats,
-    Heading,
-    Note,
-    Subject,
-    TableBlock,
-    Text,
-    caption,
-    chart,
-    formatted,
-    section,
-    spread,
-)
+from calviz.report import content
+from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
 from calviz.sample import cutoff_and_grades
 from calviz.sample.cutoff_and_grades import COUNTS_AS, at_cutoff, decidable, grade_columns, grades
 from calviz.sample.sample import Sample
@@ -50,12 +26,15 @@ CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
 
-@section("decisions", "Decisions", 58, "ROC, net benefit, and scores by outcome")
+@section("decisions", "Decisions", 58)
 def make_decisions(subject: Subject) -> Iterator[Block]:
-    """Yield the curves, and the results of decisions at some cutoffs; nothing if no single class is decided on."""
+    """ROC, net benefit, and scores by outcome.
+
+    Yield the curves, and the results of decisions at some cutoffs; nothing if no single class is decided on.
+    """
     try:
         sample = decidable(subject.sample)
-    except NotAvailable:
+    except errors.NotAvailable:
         # With many classes, none is judged alone: nothing is missing from such a report.
         if subject.sample.data.n_classes != 2 and subject.sample.reduction.kind != "class":
             return
@@ -63,15 +42,15 @@ def make_decisions(subject: Subject) -> Iterator[Block]:
     yield from _trade_offs(subject, sample)
     yield from _net_benefit(subject, sample)
     yield _at_cutoffs(sample, subject.cutoff)
-    intervals = share_intervals(sample.view(at_cutoff, cutoff=CUTOFFS[0]).alike)
+    intervals = words.share_intervals(sample.view(at_cutoff, cutoff=CUTOFFS[0]).alike)
     yield Note(
         f"Shares in % with 95 % intervals: {intervals}; PPV and NPV: positive and negative predictive value. A cutoff of t "
         "means that a false negative is as bad as (1 - t) / t false positives; net benefit weighs them accordingly."
     )
-    yield Heading("What validations report")
+    yield content.Heading("What validations report")
     # The areas are given above.
     keys = [key for key in VALIDATION_METRICS if key not in ("auroc", "auprc")]
-    yield Cards(tuple(evaluate(sample, keys, ci=True)), sample.data.rows)
+    yield content.Cards(tuple(evaluate(sample, keys, ci=True)), sample.data.rows)
     yield from _scores_by_outcome(subject, sample)
 
 
@@ -91,10 +70,10 @@ def _trade_offs(subject: Subject, sample: Sample) -> Iterator[Block]:
             title=title,
             caption=caption(subject, roc.reading()),
             formats={
-                "cutoff": ("cutoff", decimal),
-                **{name: (heading, percent) for name, heading in share.items()},
+                "cutoff": ("cutoff", words.decimal),
+                **{name: (heading, words.percent) for name, heading in share.items()},
             },
-            rows=spread(roc.cutoff.size, ROWS)[1:],
+            rows=content.spread(roc.cutoff.size, ROWS)[1:],
             panel=panel,
             at=cells,
         )
@@ -110,15 +89,15 @@ def _net_benefit(subject: Subject, sample: Sample) -> Iterator[Block]:
         title="Net benefit",
         caption=caption(subject, benefit.reading()),
         formats={
-            "cutoff": ("cutoff", lambda v: decimal(v, 2)),
-            "net_benefit": ("net benefit", decimal),
-            "net_benefit_low": ("95 % CI from", decimal),
-            "net_benefit_high": ("to", decimal),
-            "act_on_all": ("acting on everybody", decimal),
-            "standardised": ("standardised", decimal),
-            "avoided": ("actions avoided per 100", lambda v: decimal(v, 1)),
+            "cutoff": ("cutoff", lambda v: words.decimal(v, 2)),
+            "net_benefit": ("net benefit", words.decimal),
+            "net_benefit_low": ("95 % CI from", words.decimal),
+            "net_benefit_high": ("to", words.decimal),
+            "act_on_all": ("acting on everybody", words.decimal),
+            "standardised": ("standardised", words.decimal),
+            "avoided": ("actions avoided per 100", lambda v: words.decimal(v, 1)),
         },
-        rows=spread(benefit.cutoff.size, ROWS),
+        rows=content.spread(benefit.cutoff.size, ROWS),
         at=subject.cutoff,
     )
 
@@ -133,10 +112,10 @@ def _scores_by_outcome(subject: Subject, sample: Sample) -> Iterator[Block]:
         title="Scores by outcome",
         caption=caption(subject),
         formats={
-            "low": ("above", lambda v: decimal(v, 2)),
-            "high": ("up to", lambda v: decimal(v, 2)),
-            "hits": ("hits", whole),
-            "misses": ("no hits", whole),
+            "low": ("above", lambda v: words.decimal(v, 2)),
+            "high": ("up to", lambda v: words.decimal(v, 2)),
+            "hits": ("hits", words.whole),
+            "misses": ("no hits", words.whole),
         },
     )
 
@@ -152,13 +131,13 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
         # Only what fits on a page; the numbers include all counts.
         text = {
             "cutoff": f"{cutoff:.3g}",
-            "net benefit": decimal(net),
-            "acted on": whole(float(c.tp + c.fp)),
+            "net benefit": words.decimal(net),
+            "acted on": words.whole(float(c.tp + c.fp)),
         }
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}
-            ends = "" if low != low else f" ({points(low)} to {points(high)})"
-            text[_SHORT.get(name, name)] = "–" if value != value else f"{points(value)}{ends}"
+            ends = "" if low != low else f" ({words.points(low)} to {words.points(high)})"
+            text[_SHORT.get(name, name)] = "–" if value != value else f"{words.points(value)}{ends}"
         numbers.append(row | {"net benefit": net})
         shown.append(text)
     frame = pd.DataFrame(shown)
@@ -171,9 +150,12 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
 MOST_COLUMNS = 3
 
 
-@section("grades", "Rating grades", 56, "Tests per grade, with traffic lights")
+@section("grades", "Rating grades", 56)
 def make_grades(subject: Subject) -> Iterator[Block]:
-    """Yield one table per column of grades; nothing without such a column."""
+    """Tests per grade, with traffic lights.
+
+    Yield one table per column of grades; nothing without such a column.
+    """
     data = subject.sample.data
     columns = grade_columns(data) if subject.grades is None else (subject.grades,)
     requested = subject.preset == "credit" or subject.grades is not None
@@ -184,7 +166,7 @@ def make_grades(subject: Subject) -> Iterator[Block]:
     for column in columns[:MOST_COLUMNS]:
         result = sample.view(grades, column=column)
         if len(columns) > 1:
-            yield Heading(shorten(column, 80))
+            yield content.Heading(words.shorten(column, 80))
         equal_rows = equal_rows and result.alike
         yield Text(result.reading())
         frame = pd.DataFrame(dict(result.columns()))
@@ -192,69 +174,71 @@ def make_grades(subject: Subject) -> Iterator[Block]:
         def share(value: float) -> str:
             if value != value:  # nan for a grade that is not tested
                 return "n/a"
-            return percent(value, max(1, decimals_for(100 * value, most=3)))
+            return words.percent(value, max(1, words.decimals_for(100 * value, most=3)))
 
-        formats: Formats = {
-            "grade": ("grade", lambda v: shorten(str(v), 60)),
-            "rows": ("rows", whole),
-            "counts_as": ("counts as", lambda v: "n/a" if v != v else whole(round(v))),
-            "hits": ("hits", whole),
+        formats: content.Formats = {
+            "grade": ("grade", lambda v: words.shorten(str(v), 60)),
+            "rows": ("rows", words.whole),
+            "counts_as": ("counts as", lambda v: "n/a" if v != v else words.whole(round(v))),
+            "hits": ("hits", words.whole),
             "mean_score": ("mean score", share),
             "observed": ("observed", share),
             "low": ("95 % CI from", share),
             "high": ("to", share),
-            "p_jeffreys": ("p (Jeffreys)", p_number),
-            "p_binomial": ("p (binomial)", p_number),
-            "p_adjusted": ("p (adjusted)", p_number),
+            "p_jeffreys": ("p (Jeffreys)", words.p_number),
+            "p_binomial": ("p (binomial)", words.p_number),
+            "p_adjusted": ("p (adjusted)", words.p_number),
             "light": ("light", str),
         }
         if result.alike:
             del formats["counts_as"]
-        shown = formatted(frame, formats)
+        shown = content.formatted(frame, formats)
         right = [h for name, (h, _) in formats.items() if name not in ("grade", "light")]
         key = "grades" if len(columns) == 1 else f"grades-{columns.index(column) + 1}"
-        yield TableBlock(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
+        yield TableBlock(key, f"Grades by {words.shorten(column, 60)}", shown, frame, right)
     if not equal_rows:
         yield Note(f"Counts as: {COUNTS_AS[0].lower()}{COUNTS_AS[1:]}")
     yield Note(cutoff_and_grades.tests_words(data))
 
 
-@section(
-    "prediction-sets", "Prediction sets", 61, "The classes that are plausible, at 90 % coverage"
-)
+@section("prediction-sets", "Prediction sets", 61)
 def make_prediction_sets(subject: Subject) -> Iterator[Block]:
-    """Yield coverage and mean size, for all rows and by true class."""
+    """The classes that are plausible, at 90 % coverage.
+
+    Yield coverage and mean size, for all rows and by true class.
+    """
     try:
         sets = sets_of(subject.sample, subject.whole)
-    except InputError as error:  # too few rows
-        raise NotAvailable(f"no prediction sets: {error}") from None
+    except errors.InputError as error:  # too few rows
+        raise errors.NotAvailable(f"no prediction sets: {error}") from None
     yield Text(sets.reading())
     subsets = (sets.overall, *sets.classes)
     shown = pd.DataFrame(
         {
-            "true class": [shorten(s.name, 60) for s in subsets],
-            "rows": [whole(s.rows) for s in subsets],
-            "coverage": [percent(s.coverage) for s in subsets],
-            "95 % CI, all classes together, from": [percent(s.together.low) for s in subsets],
-            "to": [percent(s.together.high) for s in subsets],
+            "true class": [words.shorten(s.name, 60) for s in subsets],
+            "rows": [words.whole(s.rows) for s in subsets],
+            "coverage": [words.percent(s.coverage) for s in subsets],
+            "95 % CI, all classes together, from": [words.percent(s.together.low) for s in subsets],
+            "to": [words.percent(s.together.high) for s in subsets],
             "mean size": [s.size_words[0] for s in subsets],
             "95 % CI of the size": [s.size_words[1] for s in subsets],
         }
     )
     right = [name for name in shown.columns if name != "true class"]
     yield TableBlock("prediction-sets", "Prediction sets by true class", shown, sets.frame(), right)
-    fit = f"{sets.fit.how} ({counted(sets.fit.rows, 'row')})"
+    fit = f"{sets.fit.how} ({words.counted(sets.fit.rows, 'row')})"
     yield Note(
         f"Split-conformal ({sets.method.upper()}): {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}. The "
         "share holds for new rows like these whatever the probabilities are worth; better probabilities make the sets smaller."
     )
 
 
-@section(
-    "risk-coverage", "Risk and coverage", 60, "Accuracy when doubtful predictions are referred"
-)
+@section("risk-coverage", "Risk and coverage", 60)
 def make_risk_coverage(subject: Subject) -> Iterator[Block]:
-    """Yield the accuracy of the predictions that are kept."""
+    """Accuracy when doubtful predictions are referred.
+
+    Yield the accuracy of the predictions that are kept.
+    """
     top = subject.sample.top_label
     figure = top.view(RiskCoverage.compute, ranking="confidence", **top.redrawing)
     yield Text(figure.describe().split("ranked by confidence. ", 1)[-1])
@@ -264,13 +248,13 @@ def make_risk_coverage(subject: Subject) -> Iterator[Block]:
         title="Accuracy of the predictions that are kept",
         caption=caption(subject, "Ranked by confidence"),
         formats={
-            "coverage": ("kept", percent),
-            "referred": ("referred", percent),
-            "accuracy": ("accuracy", percent),
-            "risk": ("risk", percent),
-            "risk_low": ("95 % CI of the risk from", percent),
-            "risk_high": ("to", percent),
-            "perfect_risk": ("perfect ranking", percent),
+            "coverage": ("kept", words.percent),
+            "referred": ("referred", words.percent),
+            "accuracy": ("accuracy", words.percent),
+            "risk": ("risk", words.percent),
+            "risk_low": ("95 % CI of the risk from", words.percent),
+            "risk_high": ("to", words.percent),
+            "perfect_risk": ("perfect ranking", words.percent),
         },
-        rows=spread(figure.coverage.size, ROWS),
+        rows=content.spread(figure.coverage.size, ROWS),
     )

@@ -6,49 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core.errors import NotAvailable
-from calviz.core.words import (
-    counted,
-    decimal,
-    level_text,
-    p_number,
-    percent,
-    points,
-    points_decimals,
-    score_and_hit,
-    share_cell,
-    shorten,
-    signed_points,
-    two_shares,
-    whole,
-)
+from calviz.core import errors, words
+from calviz.core.words import counted, decimal, points, share_cell, shorten, signed_points, whole
+from calviz.figures import calibration_map, corp
 from calviz.figures.bin_sensitivity import BinSensitivity
-from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline
-from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.report.content import (
-    Block,
-    Formats,
-    Note,
-    Subject,
-    TableBlock,
-    Text,
-    caption,
-    chart,
-    formatted,
-    section,
-    spread,
-)
+from calviz.report import content
+from calviz.report.content import Block, Note, Subject, Text, caption, chart, section, spread
 from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.slices import Slices, usual_slices
 
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
-BIN_COLUMNS: Formats = {
+BIN_COLUMNS: content.Formats = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
     "rows": ("rows", whole),
@@ -63,22 +37,16 @@ BIN_COLUMNS: Formats = {
 }
 
 
-@section(
-    "reliability",
-    "Reliability",
-    30,
-    "The diagram, its bins, and the ECE by number of bins",
-    brief=True,
-)
+@section("reliability", "Reliability", 30, brief=True)
 def make_reliability(subject: Subject) -> Iterator[Block]:
-    """Yield the diagram with its bins, and the ECE by number of bins."""
+    """The diagram, its bins, and the ECE by number of bins."""
     yield from make_diagram(subject)
     strip = subject.sample.once(BinSensitivity.compute)
-    formats: Formats = {"bins": ("bins", whole)}
-    for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
-        formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
+    formats: content.Formats = {"bins": ("bins", whole)}
+    for key, how in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
+        formats[f"ece_{key}"] = (f"ECE, {how} (points)", lambda v: points(v, 2))
         if strip.floor:
-            formats[f"floor_high_{key}"] = (f"noise 95 %, {words} (points)", lambda v: points(v, 2))
+            formats[f"floor_high_{key}"] = (f"noise 95 %, {how} (points)", lambda v: points(v, 2))
     yield chart(
         strip,
         key="ece-by-bins",
@@ -89,9 +57,9 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     )
 
 
-@section("diagram", "Reliability diagram", 29, "The reliability diagram alone", on_request=True)
+@section("diagram", "Reliability diagram", 29, on_request=True)
 def make_diagram(subject: Subject) -> Iterator[Block]:
-    """Yield the diagram with its bins."""
+    """The reliability diagram alone."""
     diagram = subject.sample.once(Reliability.compute, curves=())
     yield Text(_reliability_words(diagram))
     yield chart(
@@ -104,16 +72,16 @@ def make_diagram(subject: Subject) -> Iterator[Block]:
 
 
 def _reliability_words(diagram: Reliability) -> str:
-    score, hit = score_and_hit(diagram.reduction)
-    mean, observed = two_shares(diagram.overall_score, diagram.overall_observed)
-    decimals = points_decimals(diagram.ece)
+    score, hit = words.score_and_hit(diagram.reduction)
+    mean, observed = words.two_shares(diagram.overall_score, diagram.overall_observed)
+    decimals = words.points_decimals(diagram.ece)
     text = (
         f"The {score} is {mean}, the {hit} {observed}; the "
         f"expected calibration error is {points(diagram.ece, decimals)} points"
     )
     if diagram.ece_interval is not None:
         ends = " to ".join(points(v, decimals) for v in diagram.ece_interval)
-        text += f" ({level_text(diagram.level)} CI {ends})"
+        text += f" ({words.level_text(diagram.level)} CI {ends})"
     text += "."
     if diagram.band is not None:
         low, high = diagram.band
@@ -129,15 +97,10 @@ def _reliability_words(diagram: Reliability) -> str:
 CURVE_ROWS = 21
 
 
-@section(
-    "calibration-curve",
-    "Calibration curve",
-    35,
-    "Observed frequency as a smooth function of the score",
-)
+@section("calibration-curve", "Calibration curve", 35)
 def make_calibration_curve(subject: Subject) -> Iterator[Block]:
-    """Yield the spline with its confidence band."""
-    figure = subject.sample.view(CalibrationCurve.compute)
+    """Observed frequency as a smooth function of the score."""
+    figure = subject.sample.view(calibration_map.CalibrationCurve.compute)
     yield Text(figure.describe().split(": ", 1)[-1])
     yield chart(
         figure,
@@ -159,7 +122,7 @@ _CLASS_KEYS: dict[Mode, str] = {
     "one-vs-rest": "classes-one-vs-rest",
     "true-class": "classes",
 }
-_CLASS_COLUMNS: Formats = {
+_CLASS_COLUMNS: content.Formats = {
     "class": ("class", lambda name: shorten(name, 60)),
     "rows": ("rows", whole),
     "value": ("error (points)", signed_points),
@@ -171,17 +134,20 @@ _CLASS_COLUMNS: Formats = {
 }
 
 
-@section("classwise", "Classes", 50, "The error of each class against its noise")
+@section("classwise", "Classes", 50)
 def make_classwise(subject: Subject) -> Iterator[Block]:
-    """Yield the error of each class by predicted class, one-vs-rest, and by true class."""
+    """The error of each class against its noise.
+
+    Yield the error of each class by predicted class, one-vs-rest, and by true class.
+    """
     views, reason, top = {}, "", subject.sample.top_label
     for mode in _CLASS_KEYS:
         try:
             views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
-        except NotAvailable as error:
+        except errors.NotAvailable as error:
             reason = str(error)
     if not views:
-        raise NotAvailable(reason)
+        raise errors.NotAvailable(reason)
     yield Text(headline(views.values())[0])
     for mode, bars in views.items():
         yield Text(bars.shares())
@@ -203,11 +169,12 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
 CUMULATIVE_ROWS = 40
 
 
-@section(
-    "cumulative", "Cumulative & KS", 40, "The bin-free panels, the KS error, and the isotonic curve"
-)
+@section("cumulative", "Cumulative & KS", 40)
 def make_cumulative(subject: Subject) -> Iterator[Block]:
-    """Yield the four panels of Gupta et al., the isotonic curve, and the decision loss."""
+    """The bin-free panels, the KS error, and the isotonic curve.
+
+    Yield the four panels of Gupta et al., the isotonic curve, and the decision loss.
+    """
     figure = subject.sample.view(Cumulative.compute, estimate="smooth", seed=subject.sample.seed)
     yield Text(figure.reading(subject.verdict))
     yield chart(
@@ -235,7 +202,7 @@ def make_cumulative(subject: Subject) -> Iterator[Block]:
 
 def _isotonic(subject: Subject) -> Iterator[Block]:
     """Yield the probability of a hit as an isotonic curve, with both bands."""
-    figure = subject.sample.view(CorpDiagram.compute, seed=subject.sample.seed)
+    figure = subject.sample.view(corp.CorpDiagram.compute, seed=subject.sample.seed)
     yield chart(
         figure,
         key="corp",
@@ -264,16 +231,16 @@ def _decisions(subject: Subject) -> Iterator[Block]:
         caption=caption(subject),
         formats={
             "cutoff": ("cutoff", decimal),
-            "loss": ("loss, of the stake", lambda v: percent(v, 2)),
-            "calibrated_mean": ("mean if calibrated", lambda v: percent(v, 2)),
-            "calibrated_high": ("at most if calibrated", lambda v: percent(v, 2)),
+            "loss": ("loss, of the stake", lambda v: words.percent(v, 2)),
+            "calibrated_mean": ("mean if calibrated", lambda v: words.percent(v, 2)),
+            "calibrated_high": ("at most if calibrated", lambda v: words.percent(v, 2)),
         },
         rows=spread(figure.cutoff.size, CUMULATIVE_ROWS),
     )
     yield Note(figure.reading())
 
 
-_SLICE_COLUMNS: Formats = {
+_SLICE_COLUMNS: content.Formats = {
     "slice": ("slice", lambda name: shorten(name, 80)),
     "rows": ("rows", whole),
     "score": ("mean score", share_cell),
@@ -281,8 +248,8 @@ _SLICE_COLUMNS: Formats = {
     "gap": ("gap (points)", signed_points),
     "low": ("95 % CI from", signed_points),
     "high": ("to", signed_points),
-    "p_value": ("p-value", p_number),
-    "adjusted_p_value": ("adjusted", p_number),
+    "p_value": ("p-value", words.p_number),
+    "adjusted_p_value": ("adjusted", words.p_number),
     "off": ("off", lambda off: "yes" if off else ""),
     "ece": ("ECE (points)", points),
     "ece_noise": ("noise (points)", points),
@@ -294,9 +261,12 @@ _DRAWN_OF_SLICES = {key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap",
 _FEATURES = 3
 
 
-@section("slices", "Slices", 55, "For whom it is wrong, group by group", shows_result="slices")
+@section("slices", "Slices", 55, shows_result="slices")
 def make_slices(subject: Subject) -> Iterator[Block]:
-    """Yield the slices with the strongest evidence of an error, and the table of all."""
+    """For whom it is wrong, group by group.
+
+    Yield the slices with the strongest evidence of an error, and the table of all.
+    """
     slices = subject.slices or usual_slices(subject.sample)
     if slices is None:
         return
@@ -327,27 +297,23 @@ def make_slices(subject: Subject) -> Iterator[Block]:
     yield Note(_slicing_words(slices))
 
 
-def _all_slices(slices: Slices) -> TableBlock:
+def _all_slices(slices: Slices) -> content.TableBlock:
     frame = slices.frame()
-    shown = formatted(frame, _SLICE_COLUMNS)
-    right = [
-        heading for name, (heading, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")
-    ]
+    shown = content.formatted(frame, _SLICE_COLUMNS)
+    right = [h for name, (h, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
     bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
-    return TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
+    return content.TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
 def _slicing_words(slices: Slices) -> str:
-    against = (
-        "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
-    )
+    what = "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
     pairs = ", and pairs of them" if any(len(s.where) > 1 for s in slices.slices) else ""
     numbers = any(cut.kept is None for cut in slices.cuts.values())
     cut = ", numbers and dates cut at their deciles" if numbers else ""
     text = (
         f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}{cut}, each tested against "
-        f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
+        f"{what}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
         f"Hochberg, at most {100 * slices.rate:g} % false discoveries)."
     )
     if slices.small:

@@ -15,56 +15,18 @@ import pandas as pd
 
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
-from calviz.core import __version__
-from calviz.core.entry_specs import (
-    DIRECTION_WORDS,
-    METRICS,
-    RECALIBRATORS,
-    MetricResult,
-    cheap_method,
-)
+from calviz.core import __version__, entry_specs, events, words
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult, cheap_method
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
-from calviz.core.events import DEFAULT_BINS, Reduction
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import (
-    counted,
-    listed,
-    percent,
-    points_cell,
-    range_end,
-    share_intervals,
-    shorten,
-    signed_points,
-    whole,
-)
+from calviz.core.words import counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
-from calviz.report.content import (
-    NUMBER_COLUMNS,
-    Block,
-    Cards,
-    Facts,
-    Findings,
-    Heading,
-    Lead,
-    Note,
-    Origin,
-    Subject,
-    TableBlock,
-    Term,
-    Terms,
-    Text,
-    caption,
-    chart,
-    families,
-    metric_numbers,
-    section,
-    written_columns,
-)
+from calviz.report import content
+from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.sample import Sample, predicted_classes, rows_where, where_words
 from calviz.verdicts import analysis
-from calviz.verdicts.analysis import conventions
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.joint_tests import MIN_ROWS
 
@@ -77,35 +39,36 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
 }
 
 
-@section(
-    "verdict", "Verdict", 10, "One sentence, and five metrics with their error bars", brief=True
-)
+@section("verdict", "Verdict", 10, brief=True)
 def make_verdict(subject: Subject) -> Iterator[Block]:
-    """Yield the verdict and the headline metrics."""
+    """One sentence, and five metrics with their error bars."""
     verdict = subject.verdict
     tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
-    yield Lead(verdict.sentence, tone, subject.sample.words)
+    yield content.Lead(verdict.sentence, tone, subject.sample.words)
     if verdict.other_view:
         yield Text(verdict.other_view)
-    yield Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
+    yield content.Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
     yield Note(
         "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of rows. "
         f"Points are percentage points. {alone(verdict)}"
     )
 
 
-@section("explained", "In plain words", 15, "Five sentences without a symbol, and a picture")
+@section("explained", "In plain words", 15)
 def make_explained(subject: Subject) -> Iterator[Block]:
-    """Yield the meaning of the verdict, what to do, and what is promised for a hundred rows."""
+    """Five sentences without a symbol, and a picture.
+
+    Yield the meaning of the verdict, what to do, and what is promised for a hundred rows.
+    """
     yield Text(" ".join(analysis.explain(subject.sample)))
     if subject.verdict.rows > 1:
         figure = HundredSquares.compute(subject.verdict)
         share = partial(percent, decimals=figure.decimals)
-        yield chart(
+        yield content.chart(
             figure,
             key="of-a-hundred",
             title="Of a hundred rows",
-            caption=caption(subject, "Of a hundred rows"),
+            caption=content.caption(subject, "Of a hundred rows"),
             formats={
                 "rows_of": ("Which rows", str),
                 "rows": ("Rows", whole),
@@ -116,12 +79,12 @@ def make_explained(subject: Subject) -> Iterator[Block]:
         )
 
 
-@section("findings", "Findings", 20, "What the checks noticed, with codes", brief=True)
+@section("findings", "Findings", 20, brief=True)
 def make_findings(subject: Subject) -> Iterator[Block]:
-    """Yield the findings from reading the file and from the checks, worst first."""
+    """What the checks noticed, with codes."""
     notices = subject.origin.notices if subject.origin else ()
     findings = worst_first((*notices, *subject.headline.findings))
-    yield Findings(findings) if findings else Text("No check has anything to report.")
+    yield content.Findings(findings) if findings else Text("No check has anything to report.")
 
 
 # ---- What a correction would bring
@@ -153,8 +116,8 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     """Say which rows a recalibrator was fitted and judged on."""
     fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
     label = RECALIBRATORS[method].label
-    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return " ".join([words, *done.warnings])
+    rows = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
+    return " ".join([rows, *done.warnings])
 
 
 def no_fix_words(sample: Sample, verdict: Verdict) -> str:
@@ -169,20 +132,21 @@ def no_fix_words(sample: Sample, verdict: Verdict) -> str:
     return f"No need of a correction is shown: no miscalibration was found {rows}."
 
 
-@section(
-    "fix", "What a correction would bring", 22, "The ECE after a recalibrator with few parameters"
-)
+@section("fix", "What a correction would bring", 22)
 def make_fix(subject: Subject) -> Iterator[Block]:
-    """Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE."""
+    """The ECE after a recalibrator with few parameters.
+
+    Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE.
+    """
     sample = subject.sample
     if subject.comparison is not None and subject.comparison.advice is not None:
         comparison, advice = subject.comparison, subject.comparison.advice
         change = advice_words(comparison, advice, sample.ece_key)
         rows = f"Maps are {comparison.rows_words()}."
-        yield Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
+        yield content.Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
-    if words := no_fix_words(sample, subject.verdict):
-        yield Text(words)
+    if why := no_fix_words(sample, subject.verdict):
+        yield Text(why)
         return
     if sample.data.rows < MIN_ROWS:
         raise NotAvailable(f"fewer than {MIN_ROWS} rows do not tell what a correction would bring.")
@@ -203,18 +167,19 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    yield Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
+    yield content.Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
 
 
 #: Rows in the table of the worst.
 WORST_ROWS = 5
 
 
-@section(
-    "worst-rows", "Worst rows", 35, "Wrong predictions, the most confident first", on_request=True
-)
+@section("worst-rows", "Worst rows", 35, on_request=True)
 def make_worst_rows(subject: Subject) -> Iterator[Block]:
-    """Yield the most confident wrong predictions; nothing for a profile, which holds no rows."""
+    """Wrong predictions, the most confident first.
+
+    Yield the most confident wrong predictions; nothing for a profile, which holds no rows.
+    """
     data, scored = subject.sample.data, subject.sample.top_scored
     if data.cells is not None:
         return
@@ -254,16 +219,22 @@ def _rows_of_file(whole: Dataset, sample: Sample) -> npt.NDArray[np.bool_]:
     return kept if where is None else kept & where
 
 
-@section("metrics", "All metrics", 80, "Every number, with interval and noise floor")
+@section("metrics", "All metrics", 80)
 def make_metrics(subject: Subject) -> Iterator[Block]:
-    """Yield one table of all metrics by family and, below it, why some have no value."""
+    """Every number, with interval and noise floor.
+
+    Yield one table of all metrics by family and, below it, why some have no value.
+    """
     evaluation = subject.evaluation
     results = {
-        r.key: r for family in families() for r in evaluation if METRICS[r.key].family == family
+        r.key: r
+        for family in content.families()
+        for r in evaluation
+        if METRICS[r.key].family == family
     }
     available = {key: r for key, r in results.items() if r.available}
-    shown = written_columns(available, subject.verdict)
-    right = [c for c in shown.columns if c in NUMBER_COLUMNS]
+    shown = content.written_columns(available, subject.verdict)
+    right = [c for c in shown.columns if c in content.NUMBER_COLUMNS]
     bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}
     for row, key in enumerate(available):
@@ -273,7 +244,7 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         "metrics",
         "All metrics",
         shown,
-        metric_numbers(results),
+        content.metric_numbers(results),
         right,
         groups=groups,
         bullets=bullets,
@@ -297,26 +268,19 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         yield Facts(reasons)
 
 
-@section(
-    "definitions",
-    "What the numbers mean",
-    100,
-    "Meaning, formula and source of each metric",
-    shared=True,
-    brief=True,
-)
+@section("definitions", "What the numbers mean", 100, shared=True, brief=True)
 def make_definitions(subject: Subject) -> Iterator[Block]:
-    """Yield one entry per metric, in the order of the table."""
-    ordered = [m for family in families() for m in METRICS if m.family == family]
+    """Meaning, formula and source of each metric."""
+    ordered = [m for family in content.families() for m in METRICS if m.family == family]
     yield Note("Score: the probability that the model gives; hit: whether its event happened.")
-    yield Terms(
+    yield content.Terms(
         tuple(
-            Term(
+            content.Term(
                 m.label,
                 m.summary.replace("``", ""),
                 m.formula,
                 m.reference,
-                f"better: {DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",
+                f"better: {entry_specs.DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",
             )
             for m in ordered
         )
@@ -326,17 +290,20 @@ def make_definitions(subject: Subject) -> Iterator[Block]:
 _POINTS = partial(points_cell, decimals=2)
 
 
-@section("conventions", "What other libraries call ECE", 75, "The same data's ECE by library")
+@section("conventions", "What other libraries call ECE", 75)
 def make_conventions(subject: Subject) -> Iterator[Block]:
-    """Yield one row per library: its value, the difference from calviz's, and the reason."""
-    values = conventions(subject.sample)
+    """The same data's ECE by library.
+
+    Yield one row per library: its value, the difference from calviz's, and the reason.
+    """
+    values = analysis.conventions(subject.sample)
     dots = EceByLibrary.of(values)
     yield Text(dots.describe())
-    yield chart(
+    yield content.chart(
         dots,
         key="conventions-drawn",
         title="ECE by library",
-        caption=caption(subject),
+        caption=content.caption(subject),
         formats={
             "library": ("library", str),
             "call": ("function", str),
@@ -350,7 +317,7 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
             "library": [f"{v.convention.library} {v.convention.version}" for v in available],
             "function": [v.convention.call for v in available],
             "ECE (points)": [points_cell(v.value, 2) for v in available],
-            "minus calviz's": [signed_points(v.value - values.ece, 2) for v in available],
+            "minus calviz's": [words.signed_points(v.value - values.ece, 2) for v in available],
             "why": [v.convention.why for v in available],
         }
     )
@@ -375,9 +342,9 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
 
 
-@section("provenance", "Data and provenance", 90, "File, digest, settings and versions", brief=True)
+@section("provenance", "Data and provenance", 90, brief=True)
 def make_provenance(subject: Subject) -> Iterator[Block]:
-    """Yield the file, the rows, the settings and the versions."""
+    """File, digest, settings and versions."""
     yield Heading("Data")
     yield Facts(tuple(_data(subject)))
     yield Heading("Settings")
@@ -402,17 +369,17 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Split", shorten(sample.split, 60) if sample.split is not None else "all rows"
     if sample.where:
         yield "Slice", where_words(sample.where)
-    names = f" ({listed(data.class_names, most=10)})" if data.class_names else ""
+    names = f" ({words.listed(data.class_names, most=10)})" if data.class_names else ""
     yield "Classes", f"{data.n_classes:,}{names}" if data.n_classes else "not in the file"
     yield "Scores", data.kind
 
 
-def _options(origin: Origin) -> Iterator[str]:
+def _options(origin: content.Origin) -> Iterator[str]:
     for field in fields(origin.options):
         value = getattr(origin.options, field.name)
         if value != field.default:
-            words = ", ".join(value) if isinstance(value, tuple) else str(value)
-            yield f"{field.name.replace('_', ' ')}: {shorten(words, 200) or 'none'}"
+            written = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield f"{field.name.replace('_', ' ')}: {shorten(written, 200) or 'none'}"
 
 
 def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -423,7 +390,7 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Seed", str(sample.seed)
     yield "Resamples", f"{sample.resamples:,} for each interval and each noise floor"
     # As in the finding about the worst bin: counts of weighted or clustered rows are scaled to their effective number.
-    of_bins = share_intervals(sample.data.alike)
+    of_bins = words.share_intervals(sample.data.alike)
     yield (
         "Intervals",
         f"{100 * LEVEL:g} %, bootstrap, by the method that suits each metric; for bins, {of_bins}",
@@ -438,11 +405,11 @@ def _changed(subject: Subject) -> Iterator[str]:
         yield f"split {shorten(sample.split, 60)}"
     if sample.where:
         yield f"slice {where_words(sample.where)}"
-    if sample.reduction != Reduction.default(sample.data):
+    if sample.reduction != events.Reduction.default(sample.data):
         yield f"reduction {shorten(sample.reduction.key, 60)}"
     if sample.scheme != "equal-width":
         yield f"scheme {sample.scheme}"
-    if sample.scheme != "sturges" and sample.bins != DEFAULT_BINS:
+    if sample.scheme != "sturges" and sample.bins != events.DEFAULT_BINS:
         yield counted(sample.bins_used, "bin")
     if sample.seed:
         yield f"seed {sample.seed}"
