@@ -55,10 +55,15 @@ def sign_of(judged: Verdict | None) -> str:
     return _SIGNS.get(judged.direction, "") if judged else ""
 
 
-#: The tab that shows more about the subject of a check.
-_TABS = {"bins": "reliability", "classes": "classwise", "slices": "slices", "times": "over_time"}
-#: The view of *Classes* in which a class of a finding is seen.
-_VIEWS = {"CAL020": "by predicted class", "CAL023": "one-vs-rest", "CAL013": "by true class"}
+#: The tab that shows more about the subject of a check, and the view of *Classes* that does.
+_TABS = {
+    "bins": ("reliability", {}),
+    "predicted-class": ("classwise", {"classes_by": "by predicted class"}),
+    "one-vs-rest": ("classwise", {"classes_by": "one-vs-rest"}),
+    "true-class": ("classwise", {"classes_by": "by true class"}),
+    "slices": ("slices", {}),
+    "times": ("over_time", {}),
+}
 
 
 def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
@@ -85,9 +90,9 @@ def _listed(shown: Sequence[Finding], codes: bool) -> None:
         short = finding.short and md(keep_units_together(full_sentence(finding.short)), 1_000)
         words, link = st.columns([3, 1], gap="small", vertical_alignment="center")
         words.markdown(f"{icon} {short or message}", help=message if short else None)
-        if tab := _TABS.get(CHECKS[finding.code].about):
+        if (about := CHECKS[finding.code].about) in _TABS:
+            tab, view = _TABS[about]
             with link:
-                view = {"classes_by": _VIEWS[finding.code]} if finding.code in _VIEWS else {}
                 navigation.draw_link(tab, navigation.PAGES_BY_KEY[tab].title, settings=view)
 
 

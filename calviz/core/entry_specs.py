@@ -886,7 +886,7 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
 
 # ---- Checks
 
-About = Literal["scores", "bins", "classes", "slices", "times"]
+About = Literal["scores", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"]
 #: What a check finds: severity, message and short form, which with its key make a `Finding`.
 Told = tuple[Severity, str] | tuple[Severity, str, str] | tuple[Severity, str, str, str]
 
@@ -905,7 +905,7 @@ class Check:
         ``run(sample)`` yields what it finds.
     reference : str
         The publication that it comes from, if any.
-    about : {"scores", "bins", "classes", "slices", "times"}
+    about : {"scores", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"}
         What its findings are about, which determines where more about them is shown.
     clusters, weights : bool
         Whether it is valid for clustered rows, and for weighted rows: a test for independent rows is not, and is

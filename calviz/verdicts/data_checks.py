@@ -430,7 +430,7 @@ def classes_unseen(sample: Sample) -> str:
 # ---- Checks
 
 
-@check("CAL023", "Classes too high or too low against the rest", cells=True, about="classes")
+@check("CAL023", "Classes too high or too low against the rest", cells=True, about="one-vs-rest")
 @claim("classes")
 def against_the_rest(sample: Sample) -> Iterator[Told]:
     """Compare the mean probability of every class with its frequency."""
@@ -456,7 +456,7 @@ def _furthest_off(
     return ranges, off, k, outside_range(float(ranges.value[k]), low, high)
 
 
-@check("CAL013", "True classes outside the range of a calibrated model", about="classes")
+@check("CAL013", "True classes outside the range of a calibrated model", about="true-class")
 @claim("classes")
 def class_confidence(sample: Sample) -> Iterator[Told]:
     """Compare the MCS of every true class with the range of a calibrated model, which is not centred at 0."""
@@ -481,7 +481,7 @@ def class_confidence(sample: Sample) -> Iterator[Told]:
     "CAL020",
     "Predicted classes that are over- or underconfident",
     reference="Gupta & Ramdas 2022",
-    about="classes",
+    about="predicted-class",
     before="CAL012",
 )
 @claim("classes")
