@@ -88,6 +88,8 @@ def costs(chosen: Settings) -> None:
     say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
+        at_most = "**From which confidence on are at most 5 % wrong?**"
+        navigation.draw_link("risk_coverage", at_most, icon=":material/arrow_forward:")
 
     def titled(draw: Callable[..., None], title: str = COSTS) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
@@ -23,7 +24,7 @@ from calviz.core.words import (
     keep_units_together,
     shorten,
 )
-from calviz.sample.sample import Where, rows_where
+from calviz.sample.sample import Where, rows_where, usual_scheme
 from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
 
 _PICK = "calviz.pick"
@@ -154,7 +155,7 @@ def ask_how_to_read() -> None:
 
 # ---- Settings
 
-_DEFAULT = "calviz.default_reduction"
+_DEFAULT = "calviz.default"
 _REDUCTION_HELP: Mapping[ReductionKind, str] = {
     "top-label": "the largest probability, and whether its class is the true one",
     "top-r": "the r-th largest probability, and whether its class is the true one",
@@ -182,12 +183,19 @@ def draw_settings_choice() -> session.Settings:
             help = "The rows that all pages measure."
             split = _choose("Evaluation split", "split", splits, requests, default=usual, help=help)
             split = None if split == session.ALL_ROWS else split
-    _follow_default(Reduction.default(data).kind)
+    _follow_default("reduction", Reduction.default(data).kind, requests)
     with _chip("view", "View", requests.view(data)):
         reduction = _reduction(data, requests)
         prevalence = _prevalence(data, requests)
-    with _chip("bins", "Bins", requests.bins()):
-        scheme, bins = _bins(requests)
+    scheme: Scheme = "equal-width"
+    judged = model, split, reduction, DEFAULT_BINS, scheme, (), prevalence
+    chosen = session.Settings(entry, *judged)
+    with suppress(CalvizError):  # no rows, which the page says
+        scheme = usual_scheme(chosen.sample)
+    _follow_default("scheme", scheme, requests)
+    with _chip("bins", "Bins", requests.bins(scheme)):
+        scheme, bins = _bins(requests, scheme)
+        navigation.draw_link("metrics", "Norm: L1 is the ECE, L2 the RMSCE, max the MCE")
     where: Where = ()
     cuts = _edges(data, requests)
     if sliceable_columns(data):
@@ -195,7 +203,7 @@ def draw_settings_choice() -> session.Settings:
             data = cut_columns(data, edges_of(open_files.split_parts(cuts)))
         with _chip("rows", "Rows", requests.rows(data)):
             where = _slice(data, requests)
-    chosen = session.Settings(entry, model, split, reduction, bins, scheme, where, prevalence, cuts)
+    chosen = replace(chosen, bins=bins, scheme=scheme, where=where, cuts=cuts)
     session.set_current(chosen)
     requests.write()
     return chosen
@@ -254,8 +262,8 @@ class _Requests(dict[str, str]):
         at = f" at {rate:g} %" if rate and data.kind != "confidence" and data.n_classes == 2 else ""
         return f"class {named}" if named else kind + at
 
-    def bins(self) -> str:
-        scheme = self.text("scheme", "equal-width")
+    def bins(self, usual: Scheme) -> str:
+        scheme = self.text("scheme", usual)
         if scheme == "sturges":
             return "Sturges"
         if scheme in _CUBE_ROOTS:
@@ -401,12 +409,12 @@ def _rate(text: str) -> float | None:
     return None
 
 
-def _follow_default(default: ReductionKind) -> None:
-    """Switch to the default reduction of this data set if that of the previous one was not changed."""
-    before = st.session_state.get(_DEFAULT, default)
-    st.session_state[_DEFAULT] = default
-    if before != default and st.session_state.get("reduction") == before:
-        st.session_state["reduction"] = default
+def _follow_default(key: str, default: str, requests: _Requests) -> None:
+    """Switch a setting to its default for these rows if that of the previous ones was not changed."""
+    before = st.session_state.get(f"{_DEFAULT}.{key}", default)
+    st.session_state[f"{_DEFAULT}.{key}"] = default
+    if before != default and st.session_state.get(key) == before:
+        requests.setdefault(key, default)
 
 
 #: Choices of as many bins as the cube root of the number of rows.
@@ -416,16 +424,19 @@ _CUBE_ROOTS: dict[str, Scheme] = {
 }
 
 
-def _bins(requests: _Requests) -> tuple[Scheme, BinNumber]:
+def _bins(requests: _Requests, usual: Scheme) -> tuple[Scheme, BinNumber]:
     chosen = _choose(
         "Bins",
         "scheme",
         (*session.SCHEMES, *_CUBE_ROOTS),
         requests,
+        default=usual,
         help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: equally many rows in each bin; "
         "sturges: equal width, with a number of bins that follows from the number of rows; cube root: as many bins as the cube root "
         "of the number of rows, as scikit-learn 1.10 offers.",
     )
+    if usual != "equal-width":
+        st.caption("Equal mass at first, as one equal-width bin would hold over 90 % of the rows.")
     if chosen in _CUBE_ROOTS:
         return _CUBE_ROOTS[chosen], CUBE_ROOT
     scheme: Scheme = chosen  # type: ignore[assignment]

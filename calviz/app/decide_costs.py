@@ -50,7 +50,7 @@ def trust_columns(chosen: Settings) -> list[str]:
 
 
 def _more(choice: ReferralChoice) -> str:
-    return "not shown" if choice.more_rows is None else f"after {choice.more_words} more rows"
+    return "none" if choice.more_rows is None else f"needs {choice.more_words} more rows"
 
 
 def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
@@ -62,7 +62,8 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         format_func=lambda name: shorten(name, 40),
         key="calviz.risk.by",
     )
-    risk = right.slider("Errors allowed, %", 1, 50, 5, key="calviz.risk.by.errors")
+    label = f"Errors allowed among the kept of each {md(shorten(column, 30))}, %"
+    risk = right.slider(label, 1, 50, 5, key="calviz.risk.by.errors")
     try:
         levels = session.trust_levels(chosen, column, risk / 100)
     except CalvizError as error:

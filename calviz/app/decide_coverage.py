@@ -21,7 +21,7 @@ from calviz.app.tables_and_cards import download_button
 from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core.blocks import IntArray
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.core.words import (
@@ -115,6 +115,8 @@ def _slider(
     first = "share" if "keep" in st.query_params else "error"
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         by = session.choose_one("Choose by", _BY, default=first, key="by")
+        if by == "threshold":
+            return _by_threshold(figure)
         with st.container(width=420):
             if by == "error":
                 allowed = st.slider(
@@ -135,8 +137,6 @@ def _slider(
                     at, words = promised.threshold, promised.reading()
                     return lambda curve: replace(curve.at_threshold(at), sentence=words)
                 return lambda curve: curve.at_risk(allowed / 100)
-            if by == "threshold":
-                return _by_threshold(figure)
             percent = st.slider(
                 "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
             )
@@ -153,11 +153,13 @@ def _promised(settings: Settings, risk: float) -> ThresholdChoice | None:
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+    values, most = figure.threshold_of(figure.steps.score), 1.0
+    label, first = f"Keep where the {figure.ranking} is at least", 0.8
     if figure.ranking == "entropy":
-        most = round(math.log(max(2, figure.n_classes)), 2)
-        at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)
-    else:
-        at = st.slider(f"Keep where the {figure.ranking} is at least", 0.0, 1.0, 0.8, 0.005)
+        most = math.log(max(2, figure.n_classes))
+        label, first = "Keep where the entropy is at most", most / 2
+    key, limits = f"{figure.ranking}-limit", Interval(0.0, most)
+    at = screen.choose_threshold(label, first, limits, values.tolist(), key)
     return lambda curve: curve.at_threshold(at)
 
 

@@ -13,13 +13,14 @@ import streamlit as st
 from calviz.app import before_after, pinning, screen, selection, tables_and_cards
 from calviz.app.selection import SliceRule
 from calviz.app.session import NOT_RECALIBRATED, Settings, choose_one, md, model_name, name_after
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
 from calviz.core.words import (
     capitalised,
     counted,
     decimal,
+    decimals_for,
     keep_units_together,
     p_number,
     percent,
@@ -55,8 +56,8 @@ _SHOWN: dict[Shown, str] = {
     "standardised": "standardised",
     "avoided": "actions avoided",
 }
-#: The widget of the cutoff, its smallest value and step, and the key of an invalid cutoff in a link.
-CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
+#: The widget of the cutoff, its smallest value, and the key of an invalid cutoff in a link.
+CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.000001, "calviz.decisions.bad_link"
 #: Widths in pixels: of a square figure on a page of usual width, and of the confusion matrix beside the table of shares.
 _SQUARE, _NARROW = 344, 300
 
@@ -67,19 +68,10 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     before, data = deciding_samples.before, deciding_samples.before.data
     name = data.class_names[before.reduction.class_index(data)]
     _say_bad_link()
-    cutoff = st.slider(
-        f"Act where the probability of '{md(shorten(name, 40))}' is at least",
-        LEAST,
-        1 - LEAST,
-        CUTOFF,
-        LEAST,
-        format="%g",
-        key=CUTOFF_KEY,
-        bind="query-params",
-        on_change=lambda: st.session_state.pop(_BAD_LINK, None),
-        width=620,
-        persist_state="session",
-    )
+    roc = _roc(before)
+    label = f"Act where the probability of '{md(shorten(name, 40))}' is at least"
+    scores, limits = roc.cutoff[:0:-1].tolist(), Interval(LEAST, 1 - LEAST)
+    cutoff = screen.choose_threshold(label, CUTOFF, limits, scores, CUTOFF_KEY)
     pinned = _pinned(settings)
     samples = {"now" if deciding_samples.after is None else "as it is": deciding_samples.before}
     if deciding_samples.after is not None:
@@ -97,7 +89,6 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     if ties and data.n_classes == 2 and before.reduction.class_index(data) == 1:
         other = md(shorten(data.class_names[0], 40))
         st.caption(f"{counted(ties, 'row')} at 0.5: acted on, but predicted '{other}' in Classes.")
-    roc = _roc(deciding_samples.before)
     beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
     desk = screen.page_width() is None
     with st.container(horizontal=desk, gap="medium"):
@@ -136,11 +127,13 @@ def _say_bad_link() -> None:
     in_link = st.query_params.get(CUTOFF_KEY)
     if CUTOFF_KEY not in st.session_state and in_link is not None and not _usable(in_link):
         st.session_state[_BAD_LINK] = in_link
+    if st.session_state.get(CUTOFF_KEY, CUTOFF) != CUTOFF:
+        st.session_state.pop(_BAD_LINK, None)
     if _BAD_LINK in st.session_state:
         bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
         st.warning(
-            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
-            "drag the cutoff to the one that was meant.",
+            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:f} to {1 - LEAST:f}, so {CUTOFF:g} is shown; "
+            "type the one that was meant.",
             icon=":material/link_off:",
         )
 
@@ -191,8 +184,8 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         rows = c.whole
         confusion[f"positives{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
         confusion[f"negatives{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
-        net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
-        shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
+        net = decimal(float(net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])), _digits(c))
+        shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), net]
         ends = [(low, high) for _, low, high in c.shares().values()]
         ranges = ["–" if low != low else percent_range(low, high) for low, high in ends]
         shares[f"95 % interval{head}"] = [*ranges, _interval(sample, c)]
@@ -222,7 +215,12 @@ def _interval(sample: Sample, c: CutoffCounts) -> str:
     cutoff = c.params["cutoff"]
     measured = evaluate(sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=cutoff)
     interval = measured["net_benefit"].interval
-    return "" if interval is None else f"{decimal(interval.low)} to {decimal(interval.high)}"
+    return "" if interval is None else " to ".join(decimal(end, _digits(c)) for end in interval)
+
+
+def _digits(c: CutoffCounts) -> int:
+    """Decimals of a net benefit, which is at most the share of positives."""
+    return decimals_for(float((c.tp + c.fn) / c.n), figures=3, least=3)
 
 
 def _net_benefit(
@@ -320,6 +318,9 @@ def _two_classes(sample: Sample, name: str) -> Sample:
 GRADES_KEY = "grades"
 #: A coloured mark beside the word, of a character that every font has.
 _MARK = "●"
+#: Columns of shares and of p-values, by their heads.
+_SHARES = {"mean score": "mean_score", "observed": "observed", "from": "low", "to": "high"}
+_TESTS = {"p (Jeffreys)": "p_jeffreys", "p (binomial)": "p_binomial", "p (adjusted)": "p_adjusted"}
 _COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828", "none": "#6b6b6b"}
 _IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80", "none": "#a0a0a0"}
 
@@ -371,7 +372,7 @@ def _grades_table(tested: Grades) -> None:
         coloured,
         alt="Tests per grade",
         **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
-        column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)
+        column_config=dict.fromkeys(_SHARES, share)
         | dict.fromkeys(("rows", "hits"), st.column_config.NumberColumn(format="localized"))
         | {"counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)},
     )
@@ -385,13 +386,8 @@ def _grades_frame(tested: Grades) -> pd.DataFrame:
             "grade": [shorten(name, 60) for name in c["grade"]],
             "rows": c["rows"],
             "hits": c["hits"],
-            "mean score": percent_numbers(c["mean_score"], 2),
-            "observed": percent_numbers(c["observed"], 2),
-            "from": percent_numbers(c["low"], 2),
-            "to": percent_numbers(c["high"], 2),
-            "p (Jeffreys)": [p_number(p) for p in c["p_jeffreys"].tolist()],
-            "p (binomial)": [p_number(p) for p in c["p_binomial"].tolist()],
-            "p (adjusted)": [p_number(p) for p in c["p_adjusted"].tolist()],
+            **{name: percent_numbers(c[key], 2) for name, key in _SHARES.items()},
+            **{name: [*map(p_number, c[key].tolist())] for name, key in _TESTS.items()},
             "light": [f"{_MARK} {light}" for light in c["light"]],
         }
     )

@@ -15,7 +15,7 @@ from calviz.app.jobs import Job, LongWork
 from calviz.app.selection import Labelled, Predicted, predicted_classes_of
 from calviz.app.session import Settings, look_at_class, md
 from calviz.core.blocks import FloatArray
-from calviz.core.errors import NotAvailable
+from calviz.core.errors import NotAvailable, picked
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for, percent, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
@@ -157,24 +157,14 @@ def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.Data
     if true_class is None:
         assert one_vs_rest is not None
         only_view = one_vs_rest.frame("class").set_index("class_index")
-        ends = ["value", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
+        ends = ["value", *_ENDS]
         return only_view[["class", "rows", *ends]].rename(
             columns={c: f"one_vs_rest_{c}" for c in ends}
         )
     frame = true_class.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
     facts = session.class_rows(settings)
-    table = pd.DataFrame(
-        {
-            "class": [row.name for row in facts],
-            "rows": [row.rows for row in facts],
-            "accuracy": [row.accuracy for row in facts],
-            "confidence": [row.confidence for row in facts],
-            "ece": [row.ece for row in facts],
-            "ks": [row.ks for row in facts],
-        }
-    )
-    columns = ["mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
-    table = table.join(frame[columns])
+    table = pd.DataFrame([picked(row, "name rows accuracy confidence ece ks") for row in facts])
+    table = table.rename(columns={"name": "class"}).join(frame[["mcs", *_ENDS]])
     for prefix, other in (
         ("predicted_", class_errors.views.get("predicted-class")),
         ("one_vs_rest_", one_vs_rest),
@@ -372,15 +362,13 @@ _COLUMNS = {
         "outside by", width=70, help="How far the error lies outside that range, in points."
     ),
     "rows": NumberColumn(width=54, format="localized", help="Rows whose true label is the class."),
-    "accuracy": NumberColumn(
-        width=76,
-        format="%.2f %%",
-        help="On the rows that are predicted as the class; by true class, on those that have it.",
-    ),
-    "confidence": NumberColumn(
-        width=78,
-        format="%.2f %%",
-        help="On the rows that are predicted as the class; by true class, on those that have it.",
+    **dict.fromkeys(
+        ("accuracy", "confidence"),
+        NumberColumn(
+            width=78,
+            format="%.2f %%",
+            help="On the rows that are predicted as the class; by true class, on those that have it.",
+        ),
     ),
     "ece": NumberColumn("ECE", width=50, format="%.1f", help="On these rows, in points."),
     "ks": NumberColumn("KS", width=50, format="%.1f", help="On these rows, in points."),
@@ -414,11 +402,7 @@ def _links_for_class(settings: Settings, index: int, name: str) -> None:
     ):
         with st.container(horizontal=True):
             for key in ("reliability", "cumulative", "metrics"):
-                st.page_link(
-                    navigation.link(key),
-                    label=f"{name} on {navigation.PAGES_BY_KEY[key].title}",
-                    icon=":material/arrow_forward:",
-                )
+                navigation.draw_link(key, f"{name} on {navigation.PAGES_BY_KEY[key].title}")
         return
     st.button(
         f"Look at {name} against the rest",

@@ -323,11 +323,15 @@ def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
         f"range of a calibrated model. {settings.bins_words}."
     )
     theme = screen.theme()
+    every = [
+        figure_after(outcome, m.key, "reliability", settings) for m in outcome.comparison if m.ok
+    ]
+    beside = [figure.overlay("", "before") for figure in every]
     _panels(
         outcome,
         "reliability",
         settings,
-        lambda figure, height: figure.plot_small(theme=theme, height=height),
+        lambda figure, height: figure.plot_small(theme=theme, height=height, beside=beside),
         # With as many decimals as a column of points.
         lambda figure: f"  \nECE {decimal(100 * figure.ece, 2)} points",
     )

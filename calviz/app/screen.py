@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
+import numpy as np
 import streamlit as st
 
 from calviz.app import open_files, session
 from calviz.app.session import md
-from calviz.core.entry_specs import Theme
+from calviz.core.entry_specs import Interval, Theme
 from calviz.core.words import shorten
 from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
@@ -62,6 +63,32 @@ def rare_choices(**options: Any) -> Any:
     if page_width() is not None:
         return st.popover("Choices", icon=":material/tune:")
     return st.container(horizontal=True, **options)
+
+
+#: Most steps of a slider of thresholds.
+_STEPS = 200
+
+
+def choose_threshold(
+    label: str, first: float, limits: Interval, values: Sequence[float], key: str
+) -> float:
+    """Draw a number to type, and a slider whose steps are among the values, which are in order."""
+    slider, (least, most) = f"calviz.slider.{key}", limits
+    bind: Literal["query-params"] = "query-params"
+    with st.container(horizontal=True, gap="medium", width=620):
+        chosen: float = st.number_input(
+            label, least, most, first, 0.001, "%.6g", key=key, bind=bind, persist_state="session"
+        )
+        near = np.clip(values[:: len(values) // _STEPS + 1], least, most).round(6)
+        options = sorted({chosen, *near.tolist()})
+        st.session_state[slider] = chosen
+        st.select_slider(
+            "By steps that follow the scores",
+            options,
+            key=slider,
+            on_change=lambda: st.session_state.update({key: st.session_state[slider]}),
+        )
+    return chosen
 
 
 def host() -> str | None:
@@ -144,7 +171,8 @@ def draw_diagram(
 
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
-    drawing = plotted(figure, selected=selected, marks=marks(), beside=beside)
+    whole = bool(st.session_state.get(_WHOLE))
+    drawing = plotted(figure, selected=selected, marks=marks(), beside=beside, whole=whole)
     if page_width() is None:
         # The square of the diagram is as large as the height allows.
         drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())
@@ -192,7 +220,7 @@ def marks() -> Marks:
 
 #: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`bar.draw_shortcuts`).
 PAGE_FONT = '"Source Sans"'
-_CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
+_CAPTION, _FORMAT, _MARKS, _PRINT, _WHOLE = "caption", "picture", "marks", "print", "whole"
 
 
 def draw_picture_choices() -> None:
@@ -209,6 +237,9 @@ def draw_picture_choices() -> None:
         default="points",
         key=_MARKS,
         help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
+    )
+    st.toggle(
+        "Reliability diagrams from 0 to 1, also of rare events", key=_WHOLE, bind="query-params"
     )
     st.toggle(
         "As a paper prints them",

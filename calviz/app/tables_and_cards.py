@@ -453,12 +453,8 @@ def draw_export(content_in: Callable[[str], str], name: str) -> None:
     name : str
         As in `download_button`.
     """
-    form = choose_one(
-        "Format",
-        {name: name for name in EXPORT_FORMATS},
-        default="CSV",
-        key=f"calviz.{name}.format",
-    )
+    forms = {form: form for form in EXPORT_FORMATS}
+    form = choose_one("Format", forms, default="CSV", key=f"calviz.{name}.format")
     suffix, mime = EXPORT_FORMATS[form]
     content, file = content_in(form), f"{current().file_stem}-{name}.{suffix}"
     offer_file(f"Download as {form}", content, file, mime, key=f"calviz.{name}.download")

@@ -291,6 +291,8 @@ class MetricFacts(Generic[V]):
     one_bin : bool
         Whether the value is the gap of one bin, and judged like that bin: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
+    at_least : str
+        The key of a signed metric whose absolute value this one never falls below: its interval reaches as far as that of the other.
     bound : callable, optional
         ``bound(sample, view)`` returns how far the metric of a profile may be from that of its rows
         (`calviz.sample.cell_bounds`), where the sums do not determine it exactly; without it no bound is known.
@@ -320,6 +322,7 @@ class MetricFacts(Generic[V]):
     rare_losses: RowLoss | None = None
     widening: float = 1.04
     one_bin: bool = False
+    at_least: str = ""
     bound: Callable[[Any, V], float] | None = None
 
     def __call__(self, value: Callable[[V], FloatArray]) -> Callable[[V], FloatArray]:

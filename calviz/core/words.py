@@ -407,6 +407,17 @@ def range_ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str
     return texts
 
 
+def between(low: float, high: float) -> str:
+    """Say where a bin lies; of a last bin that takes more than half of all scores, as with equal mass, where it begins.
+
+    >>> between(0.8, 13 / 15), between(0.027, 1)
+    ('between 0.80 and 0.87', 'above 0.027')
+    """
+    if high == 1 and low < 0.5:
+        return f"above {decimal(low)}"
+    return f"between {' and '.join(range_ends(low, high, tolerance=0.06))}"
+
+
 def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
     """Return a copy of a reduction with the name of its class shortened.
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Interval, figure
+from calviz.core.entry_specs import Interval, MetricResult, figure
 from calviz.core.errors import OptionError, check_choice, check_level, claim, picked
 from calviz.core.words import SINGLE_ROW, decimal, level_text, plotly_text, points, points_text
 from calviz.figures import marks
-from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
+from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, pointwise
 from calviz.figures.marks import BUCKETS, Drawing, Overlay, Page, Sheet, Trace, area, drawn, line
 from calviz.figures.reliability import fractiles, isotonic_curve, smoothed_gap
 from calviz.sample.error_bars import Redrawing, resampled
@@ -82,6 +82,7 @@ class Cumulative(ScoreFigure):
     probability: FloatArray
     bound: float | None
     maximum: int
+    _measured: Callable[[], MetricResult]
 
     @classmethod
     @shows_options
@@ -141,6 +142,7 @@ class Cumulative(ScoreFigure):
             probability=fitted[kept],
             bound=bound,
             maximum=int(np.argmax(np.abs(gap[kept]))),
+            _measured=partial(measured_at, sample, "ks", level),
         )
 
     @cached_property
@@ -209,7 +211,7 @@ class Cumulative(ScoreFigure):
     @cached_property
     def interval(self) -> Interval | None:
         """Bootstrap interval of the KS error, the same as in an evaluation."""
-        return metric_interval("ks", self.steps, _largest, self.level, self.redrawing)
+        return self._measured().interval
 
     def columns(self) -> Mapping[str, Any]:
         """One row per kept step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Literal, Self, TypeVar, Unpack
@@ -12,13 +12,14 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import METRICS, Interval
+from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.errors import DataFrame, OptionError, check_level, data_frame, known_names, visible
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
-from calviz.sample.error_bars import Redrawing, interval, resampled, widened
+from calviz.sample.error_bars import widened
+from calviz.sample.metric_results import Resampling, measured_with_error_bars
 from calviz.sample.sample import EventOptions, Sample, shows_options
 
 V = TypeVar("V", bound=Any)
@@ -188,6 +189,10 @@ class Figure(ABC):
         """
         raise NotImplementedError
 
+    def printed(self) -> Self:
+        """The figure without what print leaves out (`calviz.figures.style.printed`)."""
+        return self
+
     def sheet(self, **page: Unpack[Page]) -> Sheet:
         """What the figure is drawn on; see `plot`."""
         return Sheet.of(self.caption, **page)
@@ -212,35 +217,10 @@ def pointwise(
     return widened(low, high, level, view, centre=drawn.mean(axis=0), bounds=bounds)
 
 
-def metric_interval(
-    key: str, view: V, value: Callable[[V], FloatArray], level: float, redrawing: Redrawing
-) -> Interval | None:
-    """Interval of a metric, the same as in an evaluation; None for a single row.
-
-    Parameters
-    ----------
-    key : str
-    view : View
-        What the metric is computed from.
-    value : callable
-        The metric as a function of the view, or of its resamples.
-    level : float
-    redrawing : Redrawing
-    """
-    if view.n < 2:
-        return None
-    metric, calibrated = METRICS[key], None
-    if metric.interval != "percentile":
-        calibrated = value(resampled(view, "under_calibration", **redrawing))
-    return interval(
-        value(resampled(view, "bootstrap", **redrawing)),
-        level,
-        view=view,
-        value=float(value(view)),
-        method=metric.interval,
-        calibrated=calibrated,
-        bounds=metric.bounds,
-    )
+def measured_at(sample: Sample, key: str, level: float) -> MetricResult:
+    """A metric with its interval at a level, the same as in an evaluation."""
+    how = Resampling(True, False, level, "own", **sample.redrawing)
+    return measured_with_error_bars(sample, [METRICS[key]], {}, how)[key]
 
 
 def named(name: str, split: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -477,6 +478,8 @@ def with_legend_for(drawn: Drawing, width: int) -> Drawing:
 
 #: Room on each side of a score's axis, so that no point on an edge is cut.
 EDGE = 0.015
+#: The axes end where the scores do if that is at most here.
+_ZOOMED = 0.4
 #: Margins of the square (above, for the button that saves it), and diameter of a circle for all rows, in pixels.
 _MARGINS, _CIRCLE = (54, 8, 28, 46), 26
 
@@ -504,6 +507,22 @@ def diagonal(p: Palette) -> Trace:
     return line(ends, ends, p.ink, width=1, dash="4px,3px")
 
 
+def end_of(*values: FloatArray) -> float:
+    """Where the axes of score and frequency end: at 1, or beyond all values, shape (n,) each, if that is at most 0.4."""
+    most = float(np.nanmax(np.concatenate(values)))
+    if not 0 < most <= _ZOOMED:
+        return 1.0
+    size = 10.0 ** math.floor(math.log10(most))
+    return next(size * end for end in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if most <= size * end)
+
+
+def unit_axis(end: float) -> Trace:
+    """Range and ticks of an axis from 0 to `end`, with room for the points on the edges."""
+    form = ".1f" if end == 1 else ".3~g"
+    ends = [-EDGE * end, (1 + EDGE) * end]
+    return {"range": ends, "tick0": 0, "dtick": end / 5, "tickformat": form}
+
+
 def square_axes(sheet: Sheet, x: str, y: str, **unit: Any) -> dict[str, Any]:
     """Describe the axes of a panel that is square at any width; `unit` holds the ticks and the range of both."""
     unit |= {"tickmode": "linear", "constrain": "domain"}
@@ -513,17 +532,17 @@ def square_axes(sheet: Sheet, x: str, y: str, **unit: Any) -> dict[str, Any]:
     }
 
 
-def square(traces: Iterable[Trace], sheet: Sheet, height: int, x: str, y: str) -> Picture:
+def square(traces: Iterable[Trace], sheet: Sheet, height: int, end: float, *titles: str) -> Picture:
     """Lay out a square panel; `height` is in pixels and includes the axes."""
     # Few ticks on a small square, so that tick labels do not touch the titles.
-    step = 0.25 if height >= _MANY_TICKS else 0.5
-    unit: Trace = {"range": [-EDGE, 1 + EDGE], "dtick": step, "tickformat": ".2~f"}
+    step = (0.25 if end == 1 else end / 5) * (1 if height >= _MANY_TICKS else 2)
+    unit = unit_axis(end) | {"dtick": step, "tickformat": ".3~f"}
     return sheet.picture(
         traces,
         inner=height - _MARGINS[2] - _MARGINS[3],
         margins=_MARGINS,
         entries=False,
-        **square_axes(sheet, x, y, **unit, size=12, standoff=6),
+        **square_axes(sheet, *titles, **unit, size=12, standoff=6),
     )
 
 

@@ -36,7 +36,7 @@ from calviz.sample.steps import Steps
 
 #: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
 Shown = Literal["net-benefit", "standardised", "avoided"]
-#: Cutoffs of the curve.
+#: Cutoffs of the curve, as shares of its axis.
 CUTOFFS = np.arange(1, 100) / 100
 
 
@@ -115,7 +115,9 @@ class NetBenefit(ScoreFigure):
         sample = Sample.of(data, **options)
         view = sample.view(steps)
         # Round the cutoffs to the precision of the scores, so that a single-precision score of 0.3 reaches 0.3.
-        at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
+        most = view.score[[np.searchsorted(np.cumsum(view.count), 0.999 * view.n)]]
+        cutoffs = CUTOFFS * marks.end_of(most)
+        at = cutoffs.astype(sample.scored.score.dtype).astype(np.float64)
         quantities = _all(view, at)
         bands: dict[Shown, tuple[FloatArray, FloatArray]] = {}
         useful = np.zeros(at.size, dtype=np.bool_)
@@ -130,11 +132,11 @@ class NetBenefit(ScoreFigure):
                     low, high = np.nanquantile(values, tails, axis=0)
                     bands[shown] = widened(low, high, level, view, centre=quantities[shown])
         share = float(view.n_hits / view.n)
-        whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
+        whole = net_benefit_of(share, 1 - share, 1, cutoffs)
         return cls(
             **cls._fields(sample, level=level),
             share=share,
-            cutoff=CUTOFFS,
+            cutoff=cutoffs,
             values=quantities,
             everybody={
                 "net-benefit": whole,
@@ -145,6 +147,11 @@ class NetBenefit(ScoreFigure):
             useful=useful,
             few_clusters=has_few_clusters(view),
         )
+
+    @property
+    def _end(self) -> float:
+        """Where the axis of the cutoffs ends: at 1, or a little beyond 99.9 % of the scores if that is at most 0.4."""
+        return float(self.cutoff[-1] / CUTOFFS[-1])
 
     def columns(self) -> Mapping[str, Any]:
         """One row per cutoff."""
@@ -171,7 +178,8 @@ class NetBenefit(ScoreFigure):
             )
         at = np.flatnonzero(useful)
         low, high = self.cutoff[at[0]], self.cutoff[at[-1]]
-        where = f"between {decimal(float(low), 2)} and {decimal(float(high), 2)}"
+        digits = 2 if self._end == 1 else 4
+        where = f"between {decimal(float(low), digits)} and {decimal(float(high), digits)}"
         if at[-1] - at[0] + 1 > at.size:
             where = f"at {at.size} of {useful.size} cutoffs {where}"
         return f"Deciding by the scores is better than acting on everybody or on nobody {where}."
@@ -218,7 +226,7 @@ class NetBenefit(ScoreFigure):
             margins=_MARGINS,
             above=20,
             annotations=marked,
-            xaxis=sheet.axis("Cutoff: act from this score on", range=[0, 1], nticks=11),
+            xaxis=sheet.axis("Cutoff: act from this score on", range=[0, self._end], nticks=11),
             yaxis=sheet.axis(_TITLES[shown], range=[low, high], nticks=7),
         )
         return drawn(picture)
@@ -351,7 +359,7 @@ def _traces(
     p = sheet.palette
 
     def curve(one: NetBenefit, colour: str, name: str, **attributes: Any) -> Trace:
-        hover = f"cutoff %{{x:.2f}}: %{{y:.3~f}}<extra>{name}</extra>"
+        hover = f"cutoff %{{x:.2~g}}: %{{y:.3~f}}<extra>{name}</extra>"
         return line(one.cutoff, one.values[shown], colour, name=name, hover=hover, **attributes)
 
     if shown in f.bands:
@@ -378,7 +386,7 @@ def _up(f: NetBenefit, shown: Shown, others: Sequence[NetBenefit]) -> tuple[floa
     every = [one.values[shown] for one in (f, *others)]
     tops = [*every, f.everybody[shown], *f.bands.get(shown, ())[1:]]
     high = max([float(np.nanmax(v)) for v in tops if np.isfinite(v).any()], default=1.0)
-    high = max(high, 1.0 if shown == "avoided" else 0.02)
+    high = max(high, 1.0 if shown == "avoided" else min(0.02, f.share or 0.02))
     lowest = min([float(np.nanmin(v)) for v in every if np.isfinite(v).any()], default=0.0)
     return max(min(lowest, 0.0) - 0.03 * high, -0.25 * high), 1.06 * high
 

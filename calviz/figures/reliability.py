@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
@@ -15,12 +15,12 @@ from scipy.optimize import isotonic_regression
 from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import between, isotonic_fits
-from calviz.core.entry_specs import Interval, Theme, figure
+from calviz.core.entry_specs import Interval, MetricResult, Theme, figure
 from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame, picked
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
-from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
+from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, pointwise
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample import step_views
@@ -129,8 +129,9 @@ class Reliability(ScoreFigure):
     redrawing: Redrawing
     named: bool
     curves: Mapping[CurveKind, Curve]
-    _score: FloatArray
     _selected: IntArray | None
+    _score: FloatArray
+    _measured: Callable[[], MetricResult]
 
     def overlay(self, name: str, role: Role) -> ReliabilityOverlay:
         """The points of this diagram, to draw in another one."""
@@ -207,8 +208,9 @@ class Reliability(ScoreFigure):
             named=not (band and isinstance(data, Sample) and bins_off(sums))
             or sample.once(collect_evidence).beyond_noise,
             curves=make_curves(sample, curves),
-            _score=sample.scored.score,
             _selected=selected,
+            _score=sample.scored.score,
+            _measured=partial(measured_at, sample, "ece", level),
         )
 
     @property
@@ -246,9 +248,8 @@ class Reliability(ScoreFigure):
 
     @cached_property
     def ece_interval(self) -> Interval | None:
-        """Bootstrap interval of the ECE, at `level`; None if resampling changes nothing."""
-        sums = self.sums
-        return metric_interval("ece", sums, lambda s: s.mean_gap, self.level, self.redrawing)
+        """The interval of the metric, at `level`; None if resampling changes nothing."""
+        return self._measured().interval
 
     @property
     def bins_words(self) -> str:
@@ -267,12 +268,8 @@ class Reliability(ScoreFigure):
         last = edges.size - 2
         if not 0 <= bin <= last:
             raise OptionError(f"there are bins 0 to {last}, not {bin}.")
-        inside = np.ones(self._score.shape, dtype=np.bool_)
-        if bin > 0:
-            inside &= self._score > edges[bin]
-        if bin < last:
-            inside &= self._score <= edges[bin + 1]
-        rows = np.flatnonzero(inside)
+        inside = (self._score > edges[bin]) | (bin == 0)
+        rows = np.flatnonzero(inside & ((self._score <= edges[bin + 1]) | (bin == last)))
         return rows if self._selected is None else self._selected[rows]
 
     def columns(self) -> Mapping[str, Any]:
@@ -300,9 +297,12 @@ class Reliability(ScoreFigure):
         selected: int | tuple[int, int] | None = None,
         marks: Marks = "points",
         beside: Sequence[ReliabilityOverlay] = (),
+        whole: bool = False,
         **page: Unpack[Page],
     ) -> Drawing:
         """Draw the figure.
+
+        The axes end a little beyond the last bin if that is below 0.4, as for rare events; a line above the square says so.
 
         If the width of the page is known, the height is chosen so that the square fills it. Without it the drawing adapts to any
         width, with more space around the square.
@@ -316,6 +316,8 @@ class Reliability(ScoreFigure):
             in figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
         beside : sequence of ReliabilityOverlay
             Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
+        whole : bool
+            Axes from 0 to 1, wherever the bins are.
         **page
             See `Figure.plot`.
 
@@ -330,11 +332,17 @@ class Reliability(ScoreFigure):
             If `marks` is unknown.
         """
         check_choice("marks", marks, get_args(Marks))
-        return drawn(Diagram(self, self.sheet(**page), marks, beside).picture(selected))
+        return drawn(Diagram(self, self.sheet(**page), marks, beside, whole).picture(selected))
 
-    def plot_small(self, *, theme: Theme = "light", height: int = 330) -> Drawing:
-        """Draw only the square, with a height in pixels, to be shown beside others on the same scale."""
-        return drawn(Diagram(self, self.sheet(theme=theme)).small(height))
+    def plot_small(
+        self,
+        *,
+        theme: Theme = "light",
+        height: int = 330,
+        beside: Sequence[ReliabilityOverlay] = (),
+    ) -> Drawing:
+        """Draw only the square, with a height in pixels, to be shown beside others, on the scale of all."""
+        return drawn(Diagram(self, self.sheet(theme=theme), beside=beside).small(height))
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the ECE with its interval: one line each."""
@@ -347,6 +355,10 @@ class Reliability(ScoreFigure):
             low, high = (decimal(v, decimals) for v in self.ece_interval)
             error += f" ({level_text(self.level)} CI {low} to {high})"
         return *head, error
+
+    def printed(self) -> Self:
+        """Without the band, which print leaves out: its words do not speak of it either."""
+        return replace(self, band=None)
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows (alternative text)."""
@@ -389,20 +401,18 @@ class Reliability(ScoreFigure):
         off = self.worst
         worst = int(np.argmax(gaps)) if off is None else off
         gap = float(self.gap[worst])
-        between = " and ".join(
-            words.range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
-        )
+        where = words.between(float(self.low[worst]), float(self.high[worst]))
         rows = self.sums.row_words(int(self.bin[worst]))
         if off is None:
             way = "high" if gap > 0 else "low"
             within = ", within its interval (95 % for all bins together)," if self.named else ""
             return (
-                f"The largest gap{within} is between {between}, where the scores are "
+                f"The largest gap{within} is {where}, where the scores are "
                 f"{points(abs(gap))} points too {way} ({rows})."
             )
         return (
-            f"The largest gap to expect, of the bins outside their interval (95 % for all bins together), is between {between}, where the "
-            f"scores are {words.expected_gap(float(self.expected_gap[off]))} ({rows})."
+            f"Of the bins outside their interval (95 % for all bins together), that {where} is furthest off: on new rows, its "
+            f"scores are {words.expected_gap(float(self.expected_gap[off]))} ({points(abs(gap))} on these {rows})."
         )
 
 

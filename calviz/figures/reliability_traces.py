@@ -27,7 +27,6 @@ from calviz.core.words import (
     with_short_class,
 )
 from calviz.figures.marks import (
-    EDGE,
     LINE,
     UNFADED,
     Picture,
@@ -35,8 +34,10 @@ from calviz.figures.marks import (
     Trace,
     caption_label,
     diagonal,
+    end_of,
     frame,
     hatched,
+    heading,
     label,
     legend,
     line,
@@ -44,6 +45,7 @@ from calviz.figures.marks import (
     outline,
     square,
     square_axes,
+    unit_axis,
     vertical_shape,
     whiskers,
     wrapped,
@@ -71,7 +73,7 @@ _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
 #: Width and height of the label of the worst bin with its distance from the corner, in pixels.
-_LABEL = 130, 48
+_LABEL = 200, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
@@ -85,12 +87,25 @@ class Diagram:
     sheet: Sheet
     marks: Marks = "points"
     beside: Sequence[ReliabilityOverlay] = ()
+    whole: bool = False
+
+    @cached_property
+    def end(self) -> float:
+        """Where the axes end: beyond all points, and beyond the intervals of all bins but those of few rows."""
+        f = self.figure
+        sure = f.interval[1][f.count >= FEW_ROWS]
+        beside = [v for other in self.beside for v in (other.mean_score, other.observed)]
+        return 1.0 if self.whole else end_of(f.mean_score, f.observed, sure, *beside)
 
     def picture(self, selected: int | tuple[int, int] | None) -> Picture:
         """Lay out the square over the histogram."""
         p, lines = self.sheet.palette, wrapped(self.sheet.caption)
         room = LINE * len(lines)
-        above = caption_label(lines, p, above=6, over=("x domain", "y domain"))
+        over = "x domain", "y domain"
+        above = list(caption_label(lines, p, above=6, over=over))
+        if self.end < 1:
+            axes = f"Both axes from 0 to {self.end:.3g}"
+            above.append(heading(axes, p, over, 2, font={"size": 11, "color": p.muted}))
         return {
             "data": self._traces(),
             "layout": layout(
@@ -110,17 +125,17 @@ class Diagram:
         """Lay out only the square, for panels side by side."""
         score = plotly_text(score_and_hit(self.figure.reduction)[0].capitalize(), 34)
         marks = [*self._band(), diagonal(self.sheet.palette), *self._stems(), *self._points()]
-        return square(marks, self.sheet, height, score, "Observed")
+        return square(marks, self.sheet, height, self.end, score, "Observed")
 
     @cached_property
     def _left(self) -> FloatArray:
         """Left ends of the bins, clipped to the axis, shape (M,)."""
-        return np.clip(self.figure.low, 0, 1)
+        return np.clip(self.figure.low, 0, self.end)
 
     @cached_property
     def _right(self) -> FloatArray:
         """Right ends of the bins, clipped to the axis, shape (M,)."""
-        return np.clip(self.figure.high, 0, 1)
+        return np.clip(self.figure.high, 0, self.end)
 
     @property
     def _dense(self) -> bool:
@@ -269,7 +284,8 @@ class Diagram:
         for which, solid in ((~few, True), (few, False)):
             if not which.any():
                 continue
-            (low, high), observed = (end[which] for end in f.interval), f.observed[which]
+            low, high = (np.minimum(end[which], self.end) for end in f.interval)
+            observed = f.observed[which]
             colour = p.ink if bars else p.blue
             colour = colour if solid else p.tint(colour, 0.6)
             whisker = p.glaze(colour, 0.6) if self._dense else colour
@@ -468,8 +484,8 @@ class Diagram:
         left, right = float(self._left[most]), float(self._right[most])
         middle = (left + right) / 2
         x, anchor = (middle, "center")
-        if middle > 0.85 or middle < 0.15:
-            x, anchor = (right, "right") if middle > 0.5 else (left, "left")
+        if not 0.15 <= middle / self.end <= 0.85:
+            x, anchor = (right, "right") if middle > self.end / 2 else (left, "left")
         return label(
             counted(int(f.count[most]), "row"),
             self.sheet.palette,
@@ -495,7 +511,7 @@ class Diagram:
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
         yield label(
             f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>"
-            f"to expect; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}",
+            f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}",
             p,
             xref="x",
             yref="y",
@@ -503,8 +519,8 @@ class Diagram:
             y=(score + float(f.observed[at])) / 2,
             axref="x",
             ayref="y",
-            ax=x,
-            ay=y,
+            ax=x * self.end,
+            ay=y * self.end,
             xanchor=anchor[0],
             yanchor=anchor[1],
             align=anchor[0],
@@ -516,11 +532,11 @@ class Diagram:
         """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
         f = self.figure
         across, up = _LABEL[0] / self._side, _LABEL[1] / self._side
-        drawn = np.stack([f.mean_score, f.observed, *f.interval])
+        drawn = np.stack([f.mean_score, f.observed, *f.interval]) / self.end
         if left:
-            hidden = (f.mean_score < across) & (np.nanmax(drawn, axis=0) > 1 - up)
+            hidden = (drawn[0] < across) & (np.nanmax(drawn, axis=0) > 1 - up)
         else:
-            hidden = (f.mean_score > 1 - across) & (np.nanmin(drawn, axis=0) < up)
+            hidden = (drawn[0] > 1 - across) & (np.nanmin(drawn, axis=0) < up)
         return int(np.count_nonzero(hidden))
 
     def _frame(self) -> dict[str, Any]:
@@ -544,7 +560,7 @@ class Diagram:
                 xref="x",
                 yref=domain,
                 x0=max(0.0, float(edges[first])),
-                x1=min(1.0, float(edges[last + 1])),
+                x1=min(self.end, float(edges[last + 1])),
                 y0=0,
                 y1=1,
                 fillcolor=p.glaze(p.ink, 0.05),
@@ -554,9 +570,7 @@ class Diagram:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
         reduction = with_short_class(self.figure.reduction, _AXIS_NAME)
         titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
-        # Room for the points on the edges.
-        unit: Trace = {"range": [-EDGE, 1 + EDGE], "tick0": 0, "dtick": 0.2, "tickformat": ".1f"}
-        axes = square_axes(self.sheet, *titles, **unit)
+        axes = square_axes(self.sheet, *titles, **unit_axis(self.end))
         axes["xaxis"] |= {"anchor": "y2"}
         # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
         axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}

@@ -24,7 +24,7 @@ from calviz.core.words import (
     two_shares,
 )
 from calviz.figures import marks
-from calviz.figures.figure import Data, SampleFigure, end_columns, metric_interval, pointwise
+from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
 from calviz.sample import step_views
 from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled
@@ -203,9 +203,11 @@ class RiskCoverage(SampleFigure):
             redraws = resampled(view, "bootstrap", **sample.redrawing)
             limits = pointwise(errors_along(redraws, kept) / kept, level, view, bounds=(0, 1))
         sums = sample.view(top_label_sums)
-        whole = metric_interval(
-            "accuracy", sums, lambda s: s.hit_sum.sum(axis=-1) / s.n, level, sample.redrawing
-        )
+        whole = None
+        if n > 1:
+            drawn = resampled(sums, "bootstrap", **sample.redrawing)
+            right = float(sums.hit_sum.sum() / sums.n)
+            whole = interval(drawn.hit_sum.sum(axis=-1) / drawn.n, level, view=sums, value=right)
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(

@@ -15,14 +15,12 @@ from calviz.core.errors import check_choice, picked
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, level_text, percent, plotly_text, with_short_class
 from calviz.figures import marks
-from calviz.figures.figure import Data, ResampledFigure, SampleFigure, named
+from calviz.figures.figure import Data, ResampledFigure, SampleFigure, measured_at, named
 from calviz.figures.marks import LINE, Drawing, Overlay, Page, Picture, Sheet, Trace, diagonal, line
 from calviz.sample import step_views
 from calviz.sample.binning import BinSums
 from calviz.sample.cutoff_and_grades import CutoffCounts
-from calviz.sample.error_bars import interval, resampled
 from calviz.sample.sample import Sample, bin_sums
-from calviz.sample.step_views import average_precision, chance_of_order, has_both_kinds
 
 RocPanel = Literal["roc", "precision-recall"]
 #: Maximum number of points drawn per curve.
@@ -78,18 +76,7 @@ class Roc(ResampledFigure):
         )
         some = np.unique(np.searchsorted(along, np.linspace(0, along[-1], POINTS)))
         tp, fp = (np.append(0.0, v[np.minimum(some, v.size - 1)]) for v in (tp, fp))
-        areas: list[tuple[float, Interval | None]] = []
-        closed = sample.data.clusters is None and has_both_kinds(view)
-        for area in (chance_of_order, lambda v: average_precision(v, of="hits")):
-            value, ends = float(area(view)), None
-            if view.n > 1 and math.isfinite(value):
-                if area is chance_of_order and closed:
-                    ends = Interval(*step_views.interval_of_area(view, level))
-                else:
-                    redraws = resampled(view, "bootstrap", **sample.redrawing)
-                    values = np.concatenate([area(part) for part in redraws.parts()])
-                    ends = interval(values, level, view=view, value=value, bounds=(0, 1))
-            areas.append((value, ends))
+        auroc, auprc = (measured_at(sample, key, level) for key in ("auroc", "auprc"))
         return cls(
             **fields,
             share=float(hits / view.n),
@@ -97,10 +84,10 @@ class Roc(ResampledFigure):
             sensitivity=quotient(tp, hits),
             false_alarms=quotient(fp, misses),
             precision=quotient(tp, tp + fp),
-            auroc=areas[0][0],
-            auprc=areas[1][0],
-            auroc_interval=areas[0][1],
-            auprc_interval=areas[1][1],
+            auroc=auroc.value,
+            auprc=auprc.value,
+            auroc_interval=auroc.interval,
+            auprc_interval=auprc.interval,
         )
 
     def columns(self) -> Mapping[str, Any]:
@@ -160,7 +147,8 @@ class Roc(ResampledFigure):
         titles = ("Sensitivity (recall)", "Precision")
         if roc:
             titles = ("False positive rate (1 − specificity)", "Sensitivity")
-        picture = marks.square(_traces(self, sheet, roc, at, beside), sheet, _HEIGHT, *titles)
+        traces = _traces(self, sheet, roc, at, beside)
+        picture = marks.square(traces, sheet, _HEIGHT, 1.0, *titles)
         layout = picture["layout"]
         above = _ABOVE + LINE * len(beside)
         layout["margin"]["t"] += above

@@ -40,6 +40,7 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
     label="ECE",
     formula=_ECE,
     reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
+    at_least="mcs",
     bound=cell_bounds.of_error,
 )
 def ece(sums: BinSums) -> FloatArray:
@@ -117,6 +118,7 @@ def mce(sums: BinSums) -> FloatArray:
     label="ECE (equal mass)",
     formula=_ECE,
     reference="Nixon et al. 2019; Kumar et al. 2019",
+    at_least="mcs",
     bound=cell_bounds.of_error,
 )
 def ece_equal_mass(sums: BinSums) -> FloatArray:
@@ -136,6 +138,7 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     formula=_ECE,
     reference="Zhang et al. 2020, section 5.1; Sturges 1926",
     view=partial(bin_sums, bins=1, scheme="sturges"),
+    at_least="mcs",
     bound=cell_bounds.of_error,
 )
 def ece_sturges(sums: BinSums) -> FloatArray:

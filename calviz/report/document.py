@@ -569,7 +569,7 @@ class Panel:
 
 def caption_of(panels: Sequence[Panel]) -> str:
     """Compose one caption that describes the panels, one sentence per figure."""
-    sentences = [words.full_sentence(panel.figure.describe()) for panel in panels]
+    sentences = [words.full_sentence(p.figure.printed().describe()) for p in panels]
     if len(sentences) > 1:
         sentences = [f"({letter}) {text}" for letter, text in zip(LETTERS, sentences, strict=False)]
     return words.shorten(" ".join(sentences), 5_000)
@@ -623,7 +623,7 @@ def to_sheet(
             for panel in panels
         ],
     }
-    alt = " ".join(panel.figure.describe() for panel in panels)
+    alt = " ".join(panel.figure.printed().describe() for panel in panels)
     return _page(
         "figure_sheet.html",
         "sheet.js",

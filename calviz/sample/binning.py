@@ -159,6 +159,10 @@ class BinSums:
         share = quotient(self.hit_sum, self.count, otherwise=0.0)
         return share * self.effective, self.effective
 
+    def share_interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Exact interval of the share of hits per bin, shape (M,) each; every bin has rows."""
+        return clopper_pearson(*self.trials, level=level)
+
     @property
     def mean_gap(self) -> FloatArray:
         """Absolute gap, averaged over the bins by their rows, shape (...): the ECE over these bins."""

@@ -18,9 +18,11 @@ from calviz.core.blocks import FloatArray, checkpoint, map_threads, one_blas_thr
 from calviz.core.entry_specs import METRICS, Draw, Interval, IntervalMethod, Metric, MetricResult
 from calviz.core.errors import NotAvailable, check_level, visible
 from calviz.sample import cell_bounds, draws, error_bars
-from calviz.sample.sample import Sample, metric_options
+from calviz.sample.sample import Sample, event_sums, metric_options
 from calviz.sample.steps import Steps
 
+#: Fewer hits, or misses, than this are too few to resample.
+FEW = 10
 #: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
 #: Error bars by kind, as fields of a `MetricResult`; a kind without fields cannot be drawn, and a missing one has not been drawn.
@@ -182,12 +184,32 @@ def measured_with_error_bars(
         for key, drawn in bars.items()
     }
     results = {k: _with_interval_note(replace(v, **wanted[k]), sample) for k, v in values.items()}
+    for key, result in results.items():
+        interval = result.interval
+        if (least := METRICS[key].at_least) and interval and resampling.interval == "own":
+            other = measured_with_error_bars(sample, [METRICS[least]], {}, resampling)[least]
+            high = max(interval.high, largest_mean_gap(sample, other.interval, resampling.level))
+            results[key] = replace(result, interval=interval._replace(high=high))
     if sample.data.alike:
         return results
     return {
         key: _with_note(result, sample, resampling, drawn="interval" in wanted[key])
         for key, result in results.items()
     }
+
+
+def largest_mean_gap(sample: Sample, interval: Interval | None, level: float) -> float:
+    """Upper bound of |mean score - share of hits|, from its interval.
+
+    If (nearly) all rows are hits, or none, resampling is unreliable: an exact interval for the share of hits then bounds it.
+    """
+    ends = [0.0] if interval is None else [abs(end) for end in interval]
+    whole = sample.view(event_sums)
+    hits, n = (float(v.sum()) for v in whole.trials)
+    if interval is None or min(hits, n - hits) < FEW:
+        score = float(whole.score_sum.sum()) / float(whole.n)
+        ends += [abs(score - float(share[0])) for share in whole.share_interval(level)]
+    return max(ends)
 
 
 def _place_by_memory(metric: Metric) -> tuple[bool, bool]:

@@ -11,6 +11,7 @@ from calviz.core.entry_specs import METRICS, Interval, MetricResult, NoiseFloor,
 from calviz.core.errors import DataFrame, Finding, OptionError, claim, data_frame
 from calviz.core.words import (
     SLIGHT,
+    between,
     capitalised,
     counted,
     decimal,
@@ -87,8 +88,8 @@ class BinGap:
 
     @property
     def where(self) -> str:
-        """The edges in words ("0.8 and 0.9")."""
-        return " and ".join(range_ends(self.low, self.high, tolerance=0.06))
+        """The edges in words ("between 0.8 and 0.9")."""
+        return between(self.low, self.high)
 
 
 @dataclass(frozen=True)

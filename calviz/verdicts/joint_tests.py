@@ -16,7 +16,7 @@ from calviz.core.blocks import FloatArray, IntArray, effective_number, map_threa
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, Told, check, takes_weights
 from calviz.core.errors import NotAvailable, claim
 from calviz.core.events import Reduction, assign
-from calviz.core.p_values import clopper_pearson, westfall_young
+from calviz.core.p_values import westfall_young
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.words import counted, decimal, listed, shorten
@@ -26,7 +26,7 @@ from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
 from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
-from calviz.sample.metric_results import Resampling, measured_with_error_bars
+from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.step_views import Placements, step_of_rows, steps
 from calviz.sample.steps import Steps
@@ -34,8 +34,6 @@ from calviz.verdicts.evaluation import BinGap, CalibrationTest, JudgedNumbers
 
 #: With fewer rows there is no statement on calibration: any estimate is mostly noise.
 MIN_ROWS = 30
-#: With fewer hits or misses than this, resampling rows is unreliable.
-FEW = 10
 #: If the mean error has one direction, the other is reported too if its side of the ECE is at least this share of the ECE.
 LESSER_SHARE = 0.25
 #: With two classes, the verdict is about their other view if its error is larger by this factor.
@@ -161,7 +159,10 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         interval=mcs.interval,
         ece=ece.value,
         noise_floor=ece.noise_floor,
-        ece_below=_below(whole, ece.interval, mcs.interval),
+        # An ECE is never below |MCS|.
+        ece_below=ece.interval.high
+        if ece.interval
+        else largest_mean_gap(sample, mcs.interval, LEVEL),
         direction="off" if beyond else "none",
         sides=(high, low),
         tests=tests.tests if tests else (),
@@ -196,22 +197,6 @@ def _lesser(sums: BinSums) -> float:
     weighted = sums.weight * sums.gap
     up = float(np.maximum(weighted, 0).sum())
     return min(up, up - float(weighted.sum()))
-
-
-def _below(whole: BinSums, ece_interval: Interval | None, mcs_interval: Interval | None) -> float:
-    """Upper bound of the true ECE at 95 % confidence: the upper end of its interval, and at least that of |MCS|.
-
-    An ECE is never below |MCS|, so that a smaller bound would contradict the interval of the MCS. If (nearly) all rows are
-    hits, or none, resampling is unreliable: an exact interval for the share of hits then bounds |MCS|.
-    """
-    ends = [] if mcs_interval is None else [abs(end) for end in mcs_interval]
-    if ece_interval is not None:
-        ends.append(ece_interval.high)
-    hits, n = (float(v.sum()) for v in whole.trials)
-    if ece_interval is None or min(hits, n - hits) < FEW:
-        score = float(whole.score_sum.sum()) / float(whole.n)
-        ends += [abs(score - float(share)) for share in clopper_pearson(hits, n)]
-    return max(ends)
 
 
 def _gaps_of(sums: BinSums, positions: Sequence[int]) -> list[BinGap]:

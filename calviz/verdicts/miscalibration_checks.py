@@ -73,7 +73,7 @@ def _numbers(evidence: Evidence) -> str:
         f"{score} {percent(evidence.score, decimals)} against {hit} {percent(evidence.observed, decimals)} "
         f"({p['mcs']}); ECE {points(evidence.ece, written)} points where a calibrated "
         f"model would show {points(evidence.noise_floor.mean, written)} on average "
-        f"({p['ece']}, adjusted for {tests})"
+        f"({p['ece']}; both adjusted for {tests})"
     )
 
 
@@ -167,11 +167,11 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     written = gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",
-        f"Most clearly off between {worst.where} ({worst.row_words}): {score} "
+        f"Most clearly off {worst.where} ({worst.row_words}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
         f"{points(ends[1], written)}).",
-        f"Most clearly off between {worst.where}: {words.expected_gap(worst.expected_gap)}",
+        f"Most clearly off {worst.where}: {words.expected_gap(worst.expected_gap)}",
     )
 
 

@@ -149,7 +149,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         if worst is not None:
             same = (worst.gap > 0) == (evidence.mcs > 0)
             how = ", most clearly" if same else f", but {words.expected_gap(worst.expected_gap)}"
-            tail = f"{how} between {worst.where}"
+            tail = f"{how} {worst.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):
@@ -167,9 +167,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         head = f"{_other(evidence, sample)}{how} off on average{_interval(evidence, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
-        f"{words.expected_gap(worst.expected_gap)} between {worst.where}"
-        if worst
-        else f"{way} in places"
+        f"{words.expected_gap(worst.expected_gap)} {worst.where}" if worst else f"{way} in places"
         for worst, shown, way in (
             (evidence.too_high, evidence.sides[0], "too high"),
             (evidence.too_low, evidence.sides[1], "too low"),

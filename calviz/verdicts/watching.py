@@ -174,14 +174,14 @@ class WatchState(Displayed):
         """Say what was found."""
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
-        chance = f"Calibrated scores ever alarm with a chance of at most {100 / self.limit:g} %"
+        chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most"
         if self.change is None:
             return f"{self._alarm}: {self._remedy}. ({chance}.)"
         days, name, before, after = self.change[1], *self.change[3:6]
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
             f"{self._alarm} (95 % confidence: {' to '.join(days)}): {name} {then} before, {since} since. On the rows since, "
-            f"{self.change.now._remedy}. ({chance}, and scores that are off alike all the time change with one of {100 * CHANGED:g} %.)"
+            f"{self.change.now._remedy}. ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
         )
 
     @property

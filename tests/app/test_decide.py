@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from calviz.app import open_files
 from tests.app.pages import GOOD, open_page, plain, press, quiet, text_of, unfold, upload
+from tests.inputs.reliability import rare, rare_file
 
 # ---- Costs of decisions, and grades
 
@@ -15,10 +16,10 @@ from tests.app.pages import GOOD, open_page, plain, press, quiet, text_of, unfol
 @pytest.mark.slow
 def test_the_cutoff_decides_what_is_shown():
     app = quiet(open_page("data=breast_cancer&cutoff=0.300", "decisions"))
-    assert app.slider(key="cutoff").value == 0.3
+    assert app.number_input(key="cutoff").value == 0.3
     assert "a false negative is as bad as 2.33 false positives" in text_of(app)
     before = [d.value for d in app.dataframe]
-    app.slider(key="cutoff").set_value(0.8).run()
+    app.number_input(key="cutoff").set_value(0.8).run()
     assert "a false positive is as bad as 4 false negatives" in text_of(quiet(app))
     after = [d.value for d in app.dataframe]
     assert not all(one.equals(other) for one, other in zip(before, after, strict=True))
@@ -36,7 +37,7 @@ def test_where_the_predicted_class_is_another_than_the_decision_at_one_half_it_i
     assert words in text_of(app)
     # By the cutoff all 20 are false positives, by their predicted class they are right.
     assert app.dataframe[0].value["negatives"].tolist() == ["20", "20"]
-    app.slider(key="cutoff").set_value(0.499).run()
+    app.number_input(key="cutoff").set_value(0.499).run()
     assert "in Classes" not in text_of(quiet(app))
 
 
@@ -66,10 +67,40 @@ def test_a_column_of_grades_has_its_tests():
 @pytest.mark.slow
 def test_a_link_with_a_cutoff_that_cannot_be_is_said_until_another_is_chosen():
     app = quiet(open_page("data=breast_cancer&cutoff=1.5", "decisions"))
-    assert "The link asks for a cutoff of '1&#46;5': it must be a number from 0.001" in _warned(app)
-    assert app.slider(key="cutoff").value == 0.5
-    app.slider(key="cutoff").set_value(0.2).run()
+    assert "The link asks for a cutoff of '1&#46;5': it must be a number from 0.000001" in _warned(
+        app
+    )
+    assert app.number_input(key="cutoff").value == 0.5
+    app.number_input(key="cutoff").set_value(0.2).run()
     assert not _warned(quiet(app))
+
+
+@pytest.mark.slow
+def test_steps_of_the_cutoff_follow_the_scores_and_any_can_be_typed():
+    p = rare(3_000).probs[:, 1]
+    app = quiet(upload(open_page(), "fraud.csv", rare_file()).open("decisions"))
+    slider = lambda: app.select_slider(key="calviz.slider.cutoff")  # noqa: E731
+    steps = np.array(slider().options, float)
+    # They are among the scores, but for that of 0.5, and along the ROC curve: many where frauds are.
+    assert sorted(steps)[-2] <= p.max() + 1e-6
+    assert steps.size > 100
+    assert 0.1 < np.mean(steps > np.quantile(p, 0.9)) < 0.7
+    assert np.mean(steps <= np.median(p)) > 0.2
+    assert slider().value == app.number_input(key="cutoff").value == 0.5
+    app.number_input(key="cutoff").set_value(0.0123).run()
+    assert slider().value == 0.0123
+    acted = int(np.sum(p >= 0.0123))
+    assert sum(int(v.replace(",", "")) for v in app.dataframe[0].value.iloc[0, 1:]) == acted
+    step = slider().options[30]
+    slider().set_value(step).run()
+    assert quiet(app).number_input(key="cutoff").value == float(step)
+
+
+@pytest.mark.slow
+def test_the_tab_with_the_threshold_for_an_error_rate_is_one_click_away():
+    app = quiet(open_page("data=breast_cancer", "decisions"))
+    (link,) = [b for b in app.get("page_link") if "at most 5 % wrong" in b.proto.label]
+    assert link.proto.page == "risk_coverage"
 
 
 def _warned(app):
@@ -228,7 +259,7 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"after about [\d,]+ more rows", table.loc["chess", "from"])
+    assert re.fullmatch(r"needs about [\d,]+ more rows", table.loc["chess", "from"])
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
 

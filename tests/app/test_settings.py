@@ -25,6 +25,7 @@ from calviz.core.errors import InputError
 from calviz.data.reading import load_sample
 from calviz.sample.sample import Sample
 from tests.app.pages import (
+    GOOD,
     chips,
     drop,
     first_table,
@@ -36,6 +37,7 @@ from tests.app.pages import (
     unfold,
     upload,
 )
+from tests.inputs.reliability import rare_file
 
 # ---- The settings of the bar and of a link: split, reduction, slice, bins
 
@@ -418,3 +420,26 @@ def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
     split = app.selectbox(key="split")
     assert split.options[split.proto.default] == split.value == "calibration"
     assert app.number_input(key="bins").proto.default == 9
+
+
+@pytest.mark.slow
+def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
+    app = quiet(upload(open_page(), "fraud.csv", rare_file()).open("overview"))
+    assert "Bins 15, equal mass" in text_of(app)
+    assert "ECE (equal mass), points" in [m.label for m in app.metric]
+    assert "scheme" not in app.query_params
+    app.selectbox(key="scheme").set_value("equal-width").run()
+    assert "Bins 15\n" in text_of(quiet(app)) + "\n"
+    assert app.query_params["scheme"] in ("equal-width", ["equal-width"])
+    assert "ECE, points" in [m.label for m in app.metric]
+    # What was not chosen does not stay for the next file.
+    other = quiet(upload(open_page(), "fraud.csv", rare_file()))
+    other = quiet(upload(other, "good.csv", GOOD))
+    assert other.selectbox(key="scheme").value == "equal-width"
+
+
+@pytest.mark.slow
+def test_the_norm_is_found_beside_the_bins():
+    app = quiet(open_page("data=breast_cancer"))
+    (link,) = [b for b in app.get("page_link") if b.proto.label.startswith("Norm:")]
+    assert link.proto.page == "metrics"

@@ -14,6 +14,20 @@ def binary(n: int, seed: int = 0, slope: float = 1.0) -> calviz.Predictions:
     return calviz.Predictions(probs=1 / (1 + np.exp(-slope * logit)), labels=labels, name="binary")
 
 
+def rare(n: int = 20_000, seed: int = 0) -> calviz.Predictions:
+    """Calibrated forecasts of events of about 0.4 %."""
+    rng = np.random.default_rng(seed)
+    p = 0.004 * np.exp(rng.normal(-0.5, 1, n))
+    return calviz.Predictions(probs=p.round(7), labels=rng.random(n) < p, name="rare")
+
+
+def rare_file(n: int = 3_000) -> bytes:
+    """The same as CSV."""
+    data = rare(n)
+    rows = zip(data.labels, data.probs[:, 1], strict=True)
+    return "\n".join(["fraud,score", *(f"{hit},{p:.7f}" for hit, p in rows)]).encode()
+
+
 def multiclass(n: int = 600, k: int = 4, seed: int = 1) -> calviz.Predictions:
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.5), size=n)

@@ -33,7 +33,7 @@ BIN_COLUMNS: content.Formats = {
     "band_low": ("calibrated from", decimal),
     "band_high": ("to ", decimal),
     "gap": ("gap (points)", signed_points),
-    "expected_gap": ("to expect (points)", signed_points),
+    "expected_gap": ("on new rows (points)", signed_points),
 }
 
 

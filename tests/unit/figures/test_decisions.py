@@ -279,3 +279,18 @@ def test_a_calibrated_model_is_within_noise_and_another_is_not():
         assert figure.beyond_noise is beyond
         assert ("more than" if beyond else "within") in figure.describe()
         assert figure.frame().shape == (201, 4)
+
+
+def test_cutoffs_of_rare_events_lie_among_their_scores():
+    rng = np.random.default_rng(1)
+    p = 0.01 * np.exp(rng.normal(-0.5, 1, 20_000))
+    data = calviz.Predictions(probs=p, labels=(rng.random(p.size) < p).astype(int))
+    f = NetBenefit.compute(data, reduction="positive", resamples=200)
+    assert f.cutoff.size == 99
+    assert np.quantile(p, 0.99) < f.cutoff[-1] < 0.4
+    assert f.useful.any()
+    t = float(f.cutoff[9])
+    tp, fp = np.sum(data.labels[p >= t]), np.sum(data.labels[p >= t] == 0)
+    assert f.values["net-benefit"][9] == pytest.approx((tp - fp * t / (1 - t)) / p.size)
+    assert f.plot().layout.xaxis.range[1] == pytest.approx(f.cutoff[-1] / 0.99)
+    assert f.plot().layout.yaxis.range[1] < 0.012

@@ -18,6 +18,7 @@ from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay, kernel_curve
 from calviz.figures.roc import Roc
 from calviz.figures.slice_gaps import SliceGaps
+from calviz.report.document import Panel, caption_of
 from calviz.sample.sample import Sample
 from calviz.sample.slices import slices
 from calviz.sample.step_views import steps
@@ -244,11 +245,16 @@ def test_description_says_the_numbers():
     assert "calibration error is 20.0 points" in text
     # What is to be expected there is less than the 40 points for which the bin was chosen.
     size = re.search(
-        r"between 0.8 and 0.9, where the scores are about ([\d.]+) points too high", text
+        r"between 0.8 and 0.9 is furthest off: on new rows, its scores are about ([\d.]+) points too high",
+        text,
     )
     assert size is not None
     assert 30 < float(size[1]) < 40
     assert "1 bin lies outside the 95 % range that a calibrated model would show" in text
+    # Print leaves the range out, and its caption too.
+    figure = Reliability.compute(p, reduction="positive", bins=10)
+    assert "outside the 95 % range" not in caption_of([Panel(figure)])
+    assert "furthest off" in caption_of([Panel(figure)])
 
 
 def test_a_picture_of_a_million_rows_is_light():

@@ -9,10 +9,10 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.core.events import Reduction
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.style import PALETTES
 from tests.inputs.figure_parts import contrast, parts, texts
-from tests.inputs.reliability import binary, drawn, multiclass
+from tests.inputs.reliability import binary, drawn, multiclass, rare
 
 
 def of_type(picture, kind, yaxis="y"):
@@ -133,8 +133,8 @@ def test_the_worst_bin_is_named_in_the_picture_only_beyond_noise():
     data = calviz.Predictions(probs=score, labels=hits.astype(int))
     off = Reliability.compute(data, reduction="positive", bins=10)
     (named,) = [a["text"] for a in drawn(off)["layout"]["annotations"] if a.get("showarrow")]
-    assert named == "<b>about 19.5 points</b> too low<br>to expect; 20.0 on these 400 rows"
-    assert "about 19.5 points too low (400 rows)" in off.describe()
+    assert named == "<b>about 19.5 points</b> too low<br>on new rows; 20.0 on these 400 rows"
+    assert "about 19.5 points too low (20.0 on these 400 rows)" in off.describe()
     fair = Reliability.compute(binary(400), reduction="positive")
     assert not [a for a in drawn(fair)["layout"]["annotations"] if a.get("showarrow")]
 
@@ -264,3 +264,47 @@ def test_the_label_of_the_worst_bin_covers_no_points():
     assert "too low" in text
     # The mirror image, too high: the lower right corner is full.
     assert _label_and_points(1 - np.asarray(low)[::-1])[0] == ("left", "top")
+
+
+# ---- Rare events
+
+
+@pytest.mark.parametrize("marks", ["points", "bars"])
+def test_the_axes_end_where_rare_events_do_and_it_is_said(marks):
+    figure = Reliability.compute(rare(), reduction="positive", scheme="equal-mass")
+    picture = drawn(figure, marks=marks)
+    layout = picture["layout"]
+    end = layout["xaxis"]["range"][1] / 1.015
+    shown = max(figure.mean_score.max(), figure.interval[1].max())
+    assert shown <= end <= 1.6 * shown < 0.1
+    assert layout["yaxis"]["range"] == layout["xaxis"]["range"]
+    notes = [a["text"] for a in layout["annotations"]]
+    assert f"Both axes from 0 to {end:.3g}" in notes
+    # The last bin of equal mass goes on to 1.
+    assert figure.high[-1] == 1
+    for bar in of_type(picture, "bar"):
+        assert (values(bar["x"]) + values(bar["width"]) / 2).max() <= end + 1e-9
+    whole = drawn(figure, marks=marks, whole=True)["layout"]
+    assert whole["xaxis"]["range"] == [-0.015, 1.015]
+    assert not [a for a in whole["annotations"] if "Both axes" in a["text"]]
+
+
+def test_no_point_lies_beyond_the_axes():
+    # 30 rows of 20,000 are forecast at 0.3: all other rows lie in the first of ten bins.
+    data = rare()
+    probs = np.minimum(data.probs[:, 1], 0.09)
+    probs[:30] = 0.3
+    data = calviz.Predictions(probs=probs, labels=data.labels)
+    figure = Reliability.compute(data, reduction="positive", bins=10)
+    x = drawn(figure)["layout"]["xaxis"]["range"][1]
+    assert 0.3 < x < 0.45
+    other = ReliabilityOverlay("Before", "before", *np.full((2, 1), 0.6), np.array([50.0]))
+    assert drawn(figure, beside=[other])["layout"]["xaxis"]["range"][1] == 1.015
+    small = figure.plot_small(), figure.plot_small(beside=[other])
+    assert [round(s.layout.xaxis.range[1], 3) for s in small] == [round(x, 3), 1.015]
+
+
+def test_a_usual_diagram_keeps_its_axes():
+    layout = drawn(Reliability.compute(binary(500)))["layout"]
+    assert layout["xaxis"]["range"] == [-0.015, 1.015]
+    assert not [a for a in layout["annotations"] if "Both axes" in a["text"]]

@@ -23,6 +23,7 @@ from calviz.core.events import (
 from calviz.metrics.cumulative import ks
 from calviz.sample import binning as sums_per_bin
 from calviz.sample.binning import bin_between, bin_events
+from calviz.sample.sample import Sample, usual_scheme
 from calviz.sample.step_views import (
     gaussian_response,
     grid_size,
@@ -393,3 +394,27 @@ def test_grid_size_spans_the_kernel():
         size = grid_size(width, nodes=8)
         assert 1025 <= size <= (1 << 16) + 1000
         assert width < 2e-4 or width * (size - 1) >= 8
+
+
+# ---- Bins of rare events
+
+
+def of_scores(score):
+    score = np.asarray(score, float)
+    return Sample.of(
+        calviz.Predictions(probs=score, labels=np.arange(score.size) % 2), reduction="positive"
+    )
+
+
+def test_rare_events_are_binned_by_mass_and_nothing_else_is():
+    rng = np.random.default_rng(3)
+    rare = 0.004 * np.exp(rng.normal(0, 1, 20_000))
+    assert usual_scheme(of_scores(rare)) == "equal-mass"
+    # Some scores beyond one half, as of fraud that is surely found, need the whole axis.
+    assert usual_scheme(of_scores(np.append(rare, np.full(30, 0.9)))) == "equal-width"
+    # Two in ten rows beyond the first bin, one score for all rows, two scores, and one row.
+    for score in (np.append(rare, np.full(5_000, 0.2)), np.full(100, 0.01), [0.01]):
+        assert usual_scheme(of_scores(score)) == "equal-width"
+    assert usual_scheme(of_scores(np.append(np.full(950, 0.01), np.full(50, 0.2)))) == "equal-width"
+    # Confidence near 1 is what deep networks have: bins of equal width are the field's convention there.
+    assert usual_scheme(of_scores(1 - rare)) == "equal-width"

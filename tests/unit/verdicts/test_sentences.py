@@ -22,7 +22,7 @@ from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_su
 from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
-from calviz.verdicts.analysis import findings_of
+from calviz.verdicts.analysis import evaluate, findings_of
 from calviz.verdicts.data_checks import classes_off, of_the_top_label, one_vs_rest
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import collect_evidence
@@ -637,3 +637,22 @@ def test_rare_classes_have_the_range_of_a_binomial():
     # Labels of the class above what is expected make the gap negative.
     np.testing.assert_allclose(low, p - binom.isf(tail, n, p) / n, atol=1.1 / n)
     np.testing.assert_allclose(high, p - binom.ppf(tail, n, p) / n, atol=1.1 / n)
+
+
+@pytest.mark.parametrize(
+    ("n", "base", "shift"), [(60, 4.6, 0), (300, -4.6, 0), (300, 0, 0.3), (300, 0, 0)]
+)
+def test_the_error_has_one_upper_bound_wherever_it_is_said(n, base, shift):
+    for seed in range(12):
+        rng = np.random.default_rng([7, n, seed])
+        z = base + rng.normal(0, 1, n)
+        hit = rng.random(n) < 1 / (1 + np.exp(-z - shift))
+        data = calviz.Predictions(probs=1 / (1 + np.exp(-z)), labels=hit.astype(int))
+        sample = Sample(data, "positive", resamples=FEW)
+        e, below = evaluate(sample, ["ece", "mcs"], ci=True), collect_evidence(sample).ece_below
+        if e["ece"].interval is None:
+            continue
+        assert e["ece"].interval.high == below
+        assert Reliability.compute(sample).ece_interval == e["ece"].interval
+        # An error is never below the mean of its gaps.
+        assert below >= max(map(abs, e["mcs"].interval or (0,)))

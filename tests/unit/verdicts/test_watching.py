@@ -571,6 +571,8 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     result = calviz.over_time(data)
     change = result.watch.change
     assert f"and changed about {change.since}: gap" in result.watch.headline
+    ever = "(Scores that stay calibrated ever raise an alarm with probability 5 % at most; an error that stays the same is taken for a change"
+    assert ever in result.watch.sentence().replace("\u00a0", " ")
     (finding,) = [f for f in calviz.evaluate(data).findings if f.code == "CAL028"]
     assert (finding.message, finding.short) == (result.watch.sentence(), result.watch.headline)
     alike = calviz.Predictions(probs=data.probs, labels=hit, times=times[rng.permutation(8_000)])
