@@ -19,7 +19,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import CHECKS, cheap_method
+from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
@@ -80,22 +80,25 @@ def overview(chosen: Settings) -> None:
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
             groups, classes = judged.only_slices_off, judged.only_classes_off
-            changed = analysis.change_found(chosen.sample) is not None
+            changed = bool(judged.changed)
             found = judged.direction not in ("calibrated", "undecided")
             _button("Recalibrate", "recalibrate", primary=found and not (groups or changed))
             if changed:
                 _button("See the change", "over_time", primary=True)
+            elif judged.off_alone:
+                _button("See the rows", "reliability", primary=True, rule=_worst_rows(chosen))
             elif groups:
                 _button("See the groups", "slices", primary=True)
             elif classes:
                 _button("See the classes", "classwise")
             else:
-                _button("See the rows", "reliability", rule=_worst_bin(chosen))
+                _button("See the rows", "reliability", rule=_worst_rows(chosen))
         # What the sentence says is not said again.
         said = {miscalibration}
         if judged.worst is not None and judged.worst.where in judged.sentence:
             said.add(worst_bin)
-        others = [f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said]
+        acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
+        others = [f for f in acted_on if f.short != judged.headline]
         st.subheader("Where to look", anchor=False)
         tables_and_cards.draw_findings(others, codes=False)
         for column in filter(None, (f.model_column for f in others)):
@@ -108,11 +111,13 @@ def overview(chosen: Settings) -> None:
         st.fragment(_say_what_a_cheap_fix_brings, run_every=waits)(chosen, waits is not None)
 
 
-def _worst_bin(chosen: Settings) -> selection.Bins | None:
-    """Return the rule of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
+def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
+    """Return the rule of the slice that alone is off, or of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
     verdict, diagram = session.evaluation(chosen).verdict, session.reliability(chosen)
     if verdict is None or verdict.worst is None or selection.current(chosen) is not None:
         return None
+    if verdict.off_alone:
+        return selection.SliceRule(verdict.off_alone)
     if diagram.worst is None or verdict.reduction != chosen.sample.reduction.key:
         return None
     number = int(diagram.bin[diagram.worst])
@@ -120,7 +125,7 @@ def _worst_bin(chosen: Settings) -> selection.Bins | None:
 
 
 def _button(
-    label: str, page: str, *, primary: bool = False, rule: selection.Bins | None = None
+    label: str, page: str, *, primary: bool = False, rule: selection.SelectionRule | None = None
 ) -> None:
     # A link could not be primary.
     if st.button(label, type="primary" if primary else "secondary"):
@@ -142,20 +147,20 @@ def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
 
 def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.app import before_after
-    from calviz.report.sections.summary import fix_words, no_fix_words
+    from calviz.report.sections.summary import cheap_fix, fix_words, no_fix_words
 
     verdict = session.evaluation(chosen).verdict
-    if verdict is not None and (words := no_fix_words(chosen.sample, verdict)):
+    if verdict is not None and (words := no_fix_words(verdict)):
         st.markdown(words)
         return
-    method = cheap_method(chosen.whole)
+    method, why = cheap_fix(chosen.whole, verdict)
     try:
         result = before_after.recalibrated_diagrams(chosen, method)
     except CalvizError:
         return
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
-    words = md(fix_words(method, before, after))
+    words = md(f"{why}{fix_words(method, before, after)}")
     st.markdown(f"**{words}**" if after.value < before.value else words)
     more = "This is one simple method; a comparison of all may advise another."
     st.caption(md(f"{result.words} {more}", 600))

@@ -27,6 +27,9 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
+        changed = rows_shown.say_changed(chosen, primary=True)
+        if changed:
+            say(f"Recalibrate on the rows since {changed}")
         # On a phone, the button and what it brings would lie below all choices.
         first = recalibrate_results.place_on_a_phone()
         of_methods, of_rows = st.columns(2, gap="medium")
@@ -50,7 +53,7 @@ def methods(chosen: Settings) -> None:
             )
             # A link that was made after a comparison shows a comparison.
             at_once = work.is_first and recalibrate_comparison.starts_at_once(choice)
-            status = work.draw(at_once=at_once)
+            status = work.draw(at_once=at_once, primary=not changed)
             if status.state != "idle":
                 recalibrate_comparison.mark_link()
             rule = recalibrate_comparison.rule_for(choice.fit_rows.data, choice.rows)
@@ -58,19 +61,20 @@ def methods(chosen: Settings) -> None:
                 st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))
         if status.result is not None:
             with first or st.container():
-                _draw_results(status.result, chosen, say)
+                _draw_results(status.result, chosen, None if changed else say)
 
 
 def _draw_results(
-    outcome: ComparisonOutcome, chosen: Settings, say: Callable[[str], object]
+    outcome: ComparisonOutcome, chosen: Settings, say: Callable[[str], object] | None
 ) -> None:
-    """Draw the advice with its downloads, the table of all methods, and their figures; `say` replaces the title."""
+    """Draw the advice with its downloads, the table of all methods, and their figures; `say` replaces the title, if the advice comes first."""
     from calviz.report.sections.summary import advice_words
 
     comparison = outcome.comparison
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            st.subheader("What to take", anchor=False, width="content")
+            title = "What to take" if say else "What to take for all days alike"
+            st.subheader(title, anchor=False, width="content")
             keep_classes = st.toggle(
                 "No predicted class may change", key="keep-classes", bind="query-params"
             )
@@ -78,11 +82,15 @@ def _draw_results(
             decided, *others = (md(keep_units_together(r), 1_000) for r in advice.reasons)
             with st.popover("Details", type="tertiary"):
                 st.markdown("\n".join(f"- {reason}" for reason in others))
-        say(advice.headline.rstrip("."))
+        headline = advice.headline.rstrip(".")
+        if say:
+            say(headline)
         brought = advice_words(comparison, advice, chosen.sample.ece_key)
-        st.markdown(f"{decided} {md(keep_units_together(brought))}")
-        rows_shown.say_changed(chosen)
-        method = recalibrate_comparison.draw_downloads(outcome, advice.method, chosen)
+        first = "" if say else f"{headline}. "
+        st.markdown(f"{first}{decided} {md(keep_units_together(brought))}")
+        method = recalibrate_comparison.draw_downloads(
+            outcome, advice.method, chosen, primary=say is not None
+        )
     recalibrate_results.draw_table(outcome)
     recalibrate_results.draw_selected_rows(outcome, method, chosen)
     navigation.draw_sections(

@@ -347,3 +347,51 @@ def _(rng: np.random.Generator) -> bool | None:
     true = np.minimum(score, off) * (x <= np.quantile(x, 0.1))
     truth = float((true if rows is None else true[rows]).mean())
     return bool(worst.interval.low <= truth <= worst.interval.high)
+
+
+# ---- One slice alone is off, and other columns hold more of its rows
+
+
+def one_region(
+    rng: np.random.Generator, *, n: int = 8_000, off: float = 0.0, all_off: float = 0.0
+) -> Sample:
+    """Scores of seven regions, of which the first, 15 % of the rows, is `off` logits too low; two other columns go with it."""
+    z = rng.normal(-0.2, 1.1, n)
+    region = rng.choice(7, n, p=[0.15, 0.18, 0.17, 0.14, 0.13, 0.12, 0.11])
+    first = region == 0
+    data = Predictions(
+        probs=expit(z - off * first - all_off),
+        labels=(rng.random(n) < expit(z)).astype(int),
+        groups={
+            "region": region,
+            "channel": rng.integers(1, 4, n) * (rng.random(n) > 0.15 + 0.55 * first),
+        },
+        numbers={"age": rng.normal(np.where(first, 58, 42), 9)},
+    )
+    return Sample(data, "positive", resamples=499)
+
+
+IN_ONE = {"1 logit, 8,000 rows": {"off": 1.0}, "1 logit, 20,000 rows": {"off": 1.0, "n": 20_000}}
+ALIKE = {
+    "calibrated, 8,000 rows": {},
+    "0.07 logits everywhere, 8,000 rows": {"all_off": 0.07},
+    "0.15 logits everywhere, 8,000 rows": {"all_off": 0.15},
+}
+for case, how in IN_ONE.items():
+
+    @simulation("one-slice", "said where one slice alone is off", case, at_least=0.9)
+    def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
+        return judged(one_region(rng, **how)).headline.startswith("Off where region = 0: too low; ")
+
+    @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
+    def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
+        return len(usual_slices(one_region(rng, **how)).off) > 1
+
+
+for case, how in ALIKE.items():
+
+    @simulation(
+        "one-slice", "said where all rows are off alike, or none", case, at_most=0.01, files=400
+    )
+    def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
+        return bool(judged(one_region(rng, **how)).off_alone)

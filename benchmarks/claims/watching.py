@@ -293,14 +293,42 @@ of_changes("the confidence set holds the day", _day_held, [*CHANGES][:5], at_lea
 of_changes("both intervals hold the gaps", _gaps_held, [*CHANGES][:3], at_least=0.85)
 of_changes(
     "'from the start' said of calibrated scores until then",
-    lambda state, _: "from the start" in state.headline,
+    lambda state, _: "from the start" in state.sentence(),
     [[*CHANGES][1]],
     at_most=0.05,
 )
 of_changes(
     "'from the start' said of calibrated scores until then",
-    lambda state, _: "from the start" in state.headline,
+    lambda state, _: "from the start" in state.sentence(),
     [[*CHANGES][1]],
     rows=4_000,
+    at_most=0.05,
+)
+
+
+# ---- What is off since the change, and before it
+
+SIDES = {
+    "logits x 1, then 0.3 up": {"shifts": (0.0, 0.3)},
+    "logits x 1, then 0.6 up": {"shifts": (0.0, 0.6)},
+    "logits x 1, 0.6 up from day 320 on": {"shifts": (0.0, 0.6), "at": 320},
+}
+
+
+def of_sides(measures, outcome, **required):
+    for case, how in SIDES.items():
+
+        def one(rng, how=how):
+            change = looked_at(*year(rng, 8_000, **how)).change
+            return None if change is None else outcome(*change.sides)
+
+        simulation("sides-of-a-change", measures, f"{case}, 8,000 rows", files=300, **required)(one)
+
+
+of_sides("the side since is named", lambda since, _: since == "forecast too high", at_least=0.8)
+of_sides("the other side is named", lambda since, _: since == "forecast too low", at_most=0.01)
+of_sides(
+    "before, calibrated scores are said to be off",
+    lambda _, before: "not" not in before,
     at_most=0.05,
 )

@@ -174,14 +174,7 @@ def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, s
 
 
 def _measure(sample: Sample, question: SlicesChoice) -> Slices:
-    return slices(
-        sample,
-        question.columns,
-        pairs=question.pairs,
-        against=question.against,
-        min_rows=question.min_rows,
-        rate=question.rate,
-    )
+    return slices(sample, **vars(question))
 
 
 def pinned_gaps(
@@ -207,7 +200,7 @@ def draw_answer(
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
-        st.markdown(md(capitalised(figure.worst()), 500))
+        st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
     number, worst = over_all
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice.
@@ -336,7 +329,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     shown = tested.slices[:MOST]
     limit = {"wide": 46, "narrow": 28, "usual": 24}.get(screen.width_class(), 22)
-    names = told_apart((s.name for s in shown), limit)
+    names, off = told_apart((s.name for s in shown), limit), {s.where for s in tested.off}
     frame = pd.DataFrame(
         {
             "slice": name,
@@ -345,7 +338,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
             "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
             "p-value": s.p_value,
             "adjusted": s.adjusted,
-            "off": "yes" if s.adjusted <= tested.rate else "",
+            "off": "yes" if s.where in off else "",
             "score": s.score,
             "hits": s.hits,
             "ECE": s.ece,

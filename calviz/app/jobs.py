@@ -393,7 +393,9 @@ class LongWork:
         """Whether nothing has been started in this place yet."""
         return latest(self.place) is None
 
-    def draw(self, *, at_once: bool = False, patience: float = 0.0) -> WorkStatus:
+    def draw(
+        self, *, at_once: bool = False, patience: float = 0.0, primary: bool = True
+    ) -> WorkStatus:
         """Draw the state of the work, with buttons to start and stop it, and return its state and result.
 
         Parameters
@@ -402,6 +404,8 @@ class LongWork:
             Whether the work starts by itself.
         patience : float
             Seconds to wait for work that started by itself before its progress is shown.
+        primary : bool
+            Whether starting it may be the primary action of the page.
         """
         job = find(self.place, self.key)
         if job is None and at_once:
@@ -418,7 +422,7 @@ class LongWork:
         if self.always:
             self._button(
                 possible=self.possible and (is_out_of_date or not running),
-                primary=is_out_of_date or status.result is None,
+                primary=primary and (is_out_of_date or status.result is None),
             )
         if job is None:
             if self.idle:

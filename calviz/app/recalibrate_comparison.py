@@ -422,7 +422,9 @@ class MethodFiles:
     no_snippet: str = ""
 
 
-def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings) -> str:
+def draw_downloads(
+    outcome: ComparisonOutcome, advised: str, settings: Settings, *, primary: bool
+) -> str:
     """Draw the choice of a method and of a format, what builds the files, and the downloads; return the method."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         method = _choose_method(outcome, advised)
@@ -444,8 +446,10 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
             "Prepare the files",
             icon=":material/build:",
             key="calviz.take-home",
-            # Then the file is what to take.
-            type="secondary" if is_built or st.session_state.get("calviz.take-home") else "primary",
+            # Once they are built, the file is what to take.
+            type="primary"
+            if primary and not (is_built or st.session_state.get("calviz.take-home"))
+            else "secondary",
         )
     if is_requested:
         try:
@@ -462,7 +466,7 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
         )
         return method
     stem = f"{settings.file_stem}-{method.replace('+', '-')}"
-    _offer(st.session_state[_BUILT_FILES][1], stem, suffix)
+    _offer(st.session_state[_BUILT_FILES][1], stem, suffix, primary=primary)
     fit = outcome.comparison.fit
     words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
@@ -566,7 +570,7 @@ def read_alike(settings: Settings) -> str:
     return Reading("", options).in_shell()
 
 
-def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
+def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None:
     table = f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})"
     of_map = f"Map as JSON ({file_size(len(files.map or b''))})"
     mime = "application/octet-stream" if suffix != ".csv" else "text/csv"
@@ -578,7 +582,7 @@ def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
     with st.container(horizontal=True, gap="small"):
         for key, label, content, end, mime in offered:
             if content is not None:
-                kind = "primary" if key == "file" else "secondary"
+                kind = "primary" if primary and key == "file" else "secondary"
                 key = f"calviz.take-home.{key}"
                 offer_file(label, content, f"{stem}{end}", mime, type=kind, key=key)
     for reason in dict.fromkeys((files.no_map, files.no_snippet)):

@@ -82,8 +82,8 @@ def say_not_followed(settings: Settings, subject: str) -> None:
         st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
 
 
-def say_changed(settings: Settings) -> None:
-    """Say, with a link to the tab Time, that calibration has changed: these rows do not tell what holds on new ones."""
+def say_changed(settings: Settings, *, primary: bool = False) -> str:
+    """Say, with a link to the tab Time, since when calibration has changed, as these rows do not tell what holds on new ones; "" if it has not."""
     state = settings.sample.once(watched)
     if state is not None and state.change is not None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
@@ -93,8 +93,13 @@ def say_changed(settings: Settings) -> None:
             navigation.draw_link("over_time", "Time", width="content")
             day = state.change.since
             st.button(
-                f"Only the rows since {day}", on_click=session.look_since, args=(settings, day)
+                f"Only the rows since {day}",
+                type="primary" if primary else "secondary",
+                on_click=session.look_since,
+                args=(settings, day),
             )
+        return day
+    return ""
 
 
 def draw_selection_by_model(settings: Settings) -> None:

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
+import numpy as np
+
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, decimal, decimals_for
-from calviz.sample.slices import usual_columns
+from calviz.core.words import NOT_SINCE, counted, decimal, decimals_for, signed_points
+from calviz.sample.sample import Sample, rows_where, where_words
+from calviz.sample.slices import usual_columns, usual_slices
 from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.verdicts.watching import watched
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
 BEST = 5
@@ -138,7 +142,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]
     # What is as good by a proper score may still be miscalibrated, where that is a small part of the score.
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
+    state = Sample.of(data, reduction=comparison.reduction).once(watched)
     rest = [
+        *([f"{state.change.headline}. {NOT_SINCE}"] if state and state.change else []),
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
         RULE.format(method=_label(first), criterion=name),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
@@ -247,6 +253,23 @@ def _measured(comparison: Comparison, name: str, chosen: str, near: list[str]) -
     return f"{text}{f'; also within one standard error of the best: {listed}' if others else ''}."
 
 
+@claim("segments")
+def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> str:
+    """Say how far segments move the mean score of the slice that they move most, of rows in no slice that is off; "" for other methods."""
+    if method != "segments" or before is None or after is None:
+        return ""
+    fine, found = np.ones(before.n, bool), usual_slices(Sample.of(before))
+    for one in found.off if found else ():
+        fine[rows_where(before, one.where)] = False
+    both = (Sample.of(data.take(np.flatnonzero(fine))) for data in (before, after) if fine.any())
+    scores = [{s.where: s.score for s in some.slices} for some in map(usual_slices, both) if some]
+    if not scores or not scores[0]:
+        return ""
+    moved = {where: scores[1][where] - score for where, score in scores[0].items()}
+    where = max(moved, key=lambda where: abs(moved[where]))
+    return f"It moves rows of slices that were not off, too, most where {where_words(where)}: by {signed_points(moved[where])} points on average."
+
+
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
     """Return what wins on data with similar numbers of classes and calibration rows, and what Zhang et al. (2020, appendix G) recommend.
 
@@ -298,17 +321,13 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
     recommended = comparison.methods.get(str(rule.method))
     if rule.method is None or (recommended is not None and recommended.ok):
         return ""
-    if recommended is None:
-        return _not_compared(rule.method, comparison, data)
-    return f"It has no result here: {recommended.reason}"
-
-
-def _not_compared(method: str, comparison: Comparison, data: Dataset) -> str:
-    """Say what to do if the recommended method was not compared."""
-    why = suggest(data, comparison.fit.rows).left_out.get(method)
+    if recommended is not None:
+        return f"It has no result here: {recommended.reason}"
+    head = f"{_label(rule.method)} ('{rule.method}') was not compared"
+    why = suggest(data, comparison.fit.rows).left_out.get(rule.method)
     if why is not None:
-        return f"{_label(method)} ('{method}') was not compared, and need not be: {why}"
-    return f"{_label(method)} ('{method}') was not compared: add it to the methods and compare again before you choose."
+        return f"{head}, and need not be: {why}"
+    return f"{head}: add it to the methods and compare again before you choose."
 
 
 def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
@@ -318,6 +337,8 @@ def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
             f"It changes the predicted class of {result.predictions_changed:,} of "
             f"{comparison.evaluation.rows:,} rows."
         )
+    before = comparison[UNCALIBRATED].calibrated
+    sentences += filter(None, [moved_words(result.key, before, result.calibrated)])
     sentences.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
     return sentences
 

@@ -391,7 +391,9 @@ class _Judging:
         for data in (judged_rows, self.data.take(used).that_count()):
             sample = Sample(data, self.reduction, resamples=VERDICT_RESAMPLES, seed=seed)
             verdict = judged(sample)
-            if verdict.direction not in ("calibrated", "undecided"):
+            # A change alone is mended by no map of all these rows.
+            parts_off = verdict.classes_off or verdict.slices_off or verdict.in_reverse
+            if verdict.beyond_noise or parts_off:
                 return verdict.sentence
             if judged_rows.n == used.size:
                 break

@@ -15,7 +15,6 @@ from calviz.core.events import Reduction
 from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
-    condition,
     counted,
     level_text,
     percent,
@@ -124,15 +123,7 @@ class SliceGaps(Figure):
         r = self.result
         if not r.off:
             return self.answer().rstrip(".")
-        verb = "are" if len(r.off) > 1 else "is"
-        # An interval, or that a value is missing, means nothing without its column.
-        cut = {name for name, cut in r.cuts.items() if cut.kept is None}
-        values = [
-            " and ".join(condition(c, v) if c in cut or not v else v for c, v in s.where)
-            for s in r.slices
-        ]
-        most = dict(zip(r.slices, told_apart(values, 30), strict=True))[r.off[0]]
-        return f"{len(r.off):,} of {counted(len(r.slices), 'slice')} {verb} off beyond chance, most surely '{most}'"
+        return r.headline
 
     def sentence(self, one: Slice) -> str:
         """Describe the gap of one slice in words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
+from calviz.core import errors
 from calviz.core.blocks import (
     Factor,
     FloatArray,
@@ -19,7 +21,7 @@ from calviz.core.blocks import (
     quotient,
 )
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame, shortened
+from calviz.core.errors import NotAvailable, OptionError, claim, data_frame, picked, shortened
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
@@ -28,7 +30,7 @@ from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, Where, where_words
+from calviz.sample.sample import Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +100,10 @@ class Slices(Displayed):
     slices : tuple of Slice
     small : int
         Number of slices with too few rows.
+    apart : bool
+        Whether the slice that is most surely off also differs from the rows that are not in it, beyond chance; never for clustered rows.
+    explained : frozenset of (str, str) pairs
+        Conditions of slices that would be off if they did not hold rows of the one that is most surely off.
     skipped : tuple of str
         Columns that were left out, each with its reason.
     cuts : dict of str to Cut
@@ -116,6 +122,8 @@ class Slices(Displayed):
     small: int
     skipped: tuple[str, ...] = ()
     cuts: Mapping[str, Cut] = field(default_factory=dict)
+    apart: bool = False
+    explained: frozenset[Where] = frozenset()
 
     @claim("slices")
     def summary(self) -> Summary:
@@ -136,13 +144,16 @@ class Slices(Displayed):
                 )
                 for s in shown
             ),
-            notes=((f"and {more} more",) if more else ()) + self.skipped,
+            notes=tuple(
+                filter(None, (f"and {more} more" * (more > 0), self.remark, *self.skipped))
+            ),
         )
 
     @property
     def off(self) -> tuple[Slice, ...]:
-        """Slices that are off beyond chance, adjusted for all slices."""
-        return tuple(s for s in self.slices if s.adjusted <= self.rate)
+        """Slices that are off beyond chance, adjusted for all slices, and not only by rows of the one that is most surely off."""
+        beyond = (s for s in self.slices if s.adjusted <= self.rate)
+        return tuple(s for s in beyond if s.where not in self.explained)
 
     @property
     def counted_off(self) -> str:
@@ -157,23 +168,30 @@ class Slices(Displayed):
         worst = self.off[0]
         return shorten(where_words(worst.where), 40), f"too {'high' if worst.gap > 0 else 'low'}"
 
+    @property
+    @claim("slices")
+    def headline(self) -> str:
+        """How many are off, and which one most surely; in which way, if tested against a calibrated model."""
+        way = f": {self.furthest[1]}" * (self.against == "calibrated")
+        return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
+
+    @property
+    @claim("slices")
+    def remark(self) -> str:
+        """Say how many slices would be off but for rows of the one that is most surely off; "" if none would."""
+        if not self.explained:
+            return ""
+        more = counted(len(self.explained), "other slice")
+        return f"Without the rows of {self.furthest[0]}, {more} would not be off."
+
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""
+        off = {s.where for s in self.off}
         return data_frame(
-            {
-                "slice": s.name,
-                "rows": s.rows,
-                "score": s.score,
-                "hits": s.hits,
-                "gap": s.gap,
-                "low": s.interval.low,
-                "high": s.interval.high,
-                "p_value": s.p_value,
-                "adjusted_p_value": s.adjusted,
-                "off": s.adjusted <= self.rate,
-                "ece": s.ece,
-                "ece_noise": s.ece_noise,
-            }
+            {"slice": s.name, **picked(s, "rows score hits gap")}
+            | {"low": s.interval.low, "high": s.interval.high, "p_value": s.p_value}
+            | {"adjusted_p_value": s.adjusted, "off": s.where in off}
+            | {"ece": s.ece, "ece_noise": s.ece_noise}
             for s in self.slices
         )
 
@@ -181,6 +199,8 @@ class Slices(Displayed):
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS
+#: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
+LEFT = 0.75
 
 
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
@@ -267,12 +287,16 @@ def slices(
     OptionError
         For an unknown column or a value out of range.
     """
-    _check(min_rows, rate, level, against)
+    errors.check_whole("min_rows", min_rows, least=2)
+    errors.check_level(rate, "rate")
+    errors.check_level(level)
+    errors.check_choice("against", against, get_args(Against))
     sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
     if edges:
         sample = sample.with_data(cut_columns(sample.data, edges))
-    measured = sample.view(
-        _measured,
+    return sample.view(
+        _found,
+        rate=rate,
         columns=chosen_columns(sample.data, columns),
         pairs=pairs,
         against=against,
@@ -280,17 +304,6 @@ def slices(
         level=level,
         bins=sample.bins_used,
     )
-    return replace(measured, rate=rate)
-
-
-def _check(min_rows: int, rate: float, level: float, against: str) -> None:
-    if min_rows < 2:
-        raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
-    check_level(rate, "rate")
-    check_level(level)
-    if against not in get_args(Against):
-        choices = " or ".join(f"'{name}'" for name in get_args(Against))
-        raise OptionError(f"'against' must be {choices}, got '{against}'.")
 
 
 def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
@@ -353,6 +366,36 @@ def no_group_column(data: Dataset, column: str) -> OptionError:
     names = ", ".join(shortened(name) for name in sliceable_columns(data)[:10])
     known = f"known: {names}" if names else "these rows have none"
     return OptionError(f"there is no group column '{shortened(column)}'; {known}.")
+
+
+@takes_weights
+def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
+    """Measure the slices, and test those that are off again on the rows outside the one that is most surely off, if that differs from the rest.
+
+    It explains those whose p-value there leads to no discovery, and whose gap there is smaller by more than a quarter.
+    """
+    found = replace(sample.view(_measured, **how), rate=rate)
+    if not found.off or found.against == "rest" or sample.data.clusters is not None:
+        return found
+    first, *others = found.off
+    rest = sample.view(_found, **how | {"rate": rate, "against": "rest"})
+    data, events, weights = sample.data, sample.scored, sample.weights
+    if first.where not in {s.where for s in rest.off}:
+        return found
+    outside, terms = ~np.asarray(rows_where(data, first.where)), row_terms(events, weights)
+    gaps, largest = {s.where: s.gap for s in others}, found.off[-1].p_value
+    explained: set[Where] = set()
+    for names in dict.fromkeys(tuple(name for name, _ in where) for where in gaps):
+        factors = {name: data.sliced(name) for name in names}
+        size = math.prod(len(factor.levels) for factor in factors.values())
+        codes = np.where(outside, crossed_codes(factors.values(), data.n), size)
+        sums = sums_of_terms(terms, codes, size + 1)
+        p_values = p_against_calibrated(sums, events, codes, weights)
+        for i in np.flatnonzero(p_values[:size] > largest).tolist():
+            gap = gaps.get(where := where_of(names, factors, i))
+            if gap and sums.gap[i] / gap < LEFT:
+                explained.add(where)
+    return replace(found, apart=True, explained=frozenset(explained))
 
 
 @takes_weights
@@ -682,11 +725,9 @@ def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
 
 def where_of(names: tuple[str, ...], factors: Mapping[str, Factor], number: int) -> Where:
     """The columns and values of a combination."""
-    where = []
-    for name in reversed(names):
-        number, at = divmod(number, len(factors[name].levels))
-        where.append((name, factors[name].levels[at]))
-    return tuple(reversed(where))
+    levels = [factors[name].levels for name in names]
+    at = np.unravel_index(number, [len(some) for some in levels])
+    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
 
 
 def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
@@ -221,8 +220,7 @@ def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
         As in `evaluate`.
     """
     sample = _with_enough_resamples(_sample(data, options))
-    change = change_found(sample)
-    return explained(sample, sample.once(judged), (change and change.short) or "")
+    return explained(sample, sample.once(judged))
 
 
 @shows_options
@@ -265,14 +263,10 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
     if sample.data.cells is not None:
         return tuple(_of_profile(checks, sample))
     own = [check for check in checks if check.takes(sample.data)]
-    return tuple(finding for check in own for finding in check.findings(sample))
-
-
-def change_found(sample: Sample) -> Finding | None:
-    """Return the finding that calibration has changed over time, if there is one."""
-    with suppress(NotAvailable):
-        return next((f for c in CHECKS if c.about == "times" for f in c.findings(sample)), None)
-    return None
+    found = [finding for check in own for finding in check.findings(sample)]
+    # Where one slice alone is off, what else is found follows from it.
+    alone = sample.once(judged).off_alone
+    return tuple(sorted(found, key=lambda f: bool(alone) and CHECKS[f.code].about != "slices"))
 
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:

@@ -197,17 +197,14 @@ def saturated(sample: Sample) -> Iterator[Told]:
         refuted = int(np.count_nonzero(at & wrong))
         if not refuted and rows < SHARE * n:
             continue
-        but = f", and {_refuted(refuted, event, sample)}" if refuted else ""
+        contradicted = f"in {refuted:,} of them the event {event}"
+        if sample.reduction.kind == "top-label":
+            contradicted = f"{refuted:,} of them {'is' if refuted == 1 else 'are'} wrong"
+        but = f", and {contradicted}" if refuted else ""
         yield (
             "warning" if refuted else "info",
             f"{counted(rows, 'score is', 'scores are')} exactly {value} ({percent(rows / n)} of the rows){but}.",
         )
-
-
-def _refuted(rows: int, event: str, sample: Sample) -> str:
-    if sample.reduction.kind == "top-label":
-        return f"{rows:,} of them {'is' if rows == 1 else 'are'} wrong"
-    return f"in {rows:,} of them the event {event}"
 
 
 @check("CAL008", "Probability zero on the true class", clusters=True, weights=True)

@@ -167,7 +167,7 @@ class Verdict(JudgedNumbers):
         The verdict in words (plain text; a class name in it is shortened, not escaped).
     direction : {"over", "under", "mixed", "off", "calibrated", "undecided"}
         In this order: scores too high; too low; both, in different places; off without a clear direction, or only in classes,
-        slices or their order; no miscalibration found; too few rows to tell.
+        slices, some of the time or their order; no miscalibration found; too few rows to tell.
     reduction : str
         The reduction that the sentence and the numbers are about: the requested one or, with two classes, the other one
         if it is worse.
@@ -182,6 +182,10 @@ class Verdict(JudgedNumbers):
         Number of tested slices of the usual group columns, and of those that are off beyond chance.
     off_in : (str, str) or None
         The slice that is most surely off, and in which way, in words.
+    off_alone : tuple of (str, str)
+        The columns and values of that slice, if it differs from the other rows, on which nothing is found; or empty.
+    changed : str
+        Since when calibration has changed, and which sides are off; "" if no change is found.
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool
@@ -199,6 +203,8 @@ class Verdict(JudgedNumbers):
     slices: int = 0
     slices_off: int = 0
     off_in: tuple[str, str] | None = None
+    off_alone: tuple[tuple[str, str], ...] = ()
+    changed: str = ""
     tells_apart: bool = True
     in_reverse: bool = False
     seen_by_other: tuple[str, str] | None = None
@@ -218,12 +224,16 @@ class Verdict(JudgedNumbers):
         rows = counted(self.rows, "row")
         if self.in_reverse:
             return "Upside down: the scores rank in reverse"
+        if self.changed:
+            return self.changed
         if self.rows == 1:
             return "One row cannot tell"
         if self.direction == "undecided":
             return f"{rows} {'are' if self.rows > 1 else 'is'} too few to tell"
         if self.direction == "calibrated":
             return f"No miscalibration found on {rows}"
+        if self.off_alone and self.off_in is not None:
+            return f"Off where {': '.join(self.off_in)}; elsewhere no miscalibration found"
         top = self.reduction == "top-label"
         score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
         means = f"mean score {score}, observed {observed}"
@@ -244,18 +254,14 @@ class Verdict(JudgedNumbers):
 
     @property
     def only_slices_off(self) -> bool:
-        """Whether slices are off, but nothing as a whole."""
-        return bool(self.slices_off) and not (self.classes_off or self.beyond_noise)
+        """Whether slices are off, but nothing as a whole, or nothing on the other rows."""
+        alone = not (self.classes_off or self.beyond_noise)
+        return bool(self.off_alone or (self.slices_off and alone))
 
     @property
     def only_classes_off(self) -> bool:
         """Whether classes are off, but nothing as a whole."""
         return bool(self.classes_off) and not self.beyond_noise
-
-    @property
-    def names_accuracy(self) -> bool:
-        """Whether `observed` is the accuracy of these rows."""
-        return self.reduction == "top-label" and self.rows > 1
 
     @property
     def mcs_decimals(self) -> int:
@@ -468,8 +474,10 @@ class Written:
         self.plus = self.unit == "points" and metric.direction == "zero"
         # Shares get one decimal less than gaps: an accuracy of 97.4 %, a gap of 5.37 points.
         if self.unit == "percent":
-            named = verdict is not None and verdict.names_accuracy and result.key in _OF_THE_VERDICT
-            self.decimals = verdict.share_decimals if verdict is not None and named else 1
+            self.decimals = 1
+            of_accuracy = result.key in _OF_THE_VERDICT
+            if of_accuracy and verdict and verdict.reduction == "top-label" and verdict.rows > 1:
+                self.decimals = verdict.share_decimals
         elif self.unit == "points":
             self.decimals = points_decimals(result.value)
         else:

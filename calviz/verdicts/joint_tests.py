@@ -286,7 +286,8 @@ def joint(sample: Sample) -> Joint:
         for key in keys
     }
     expected = {name: float(column.mean()) for name, column in columns.items()}
-    _all_classes(sample, two, values, columns, expected)
+    if not two:
+        _all_classes(sample, values, columns, expected)
     names = list(columns)
     signed = [name for name in names if name[0] in _SIGNED]
     shift = {name: expected[name] if name in signed else 0.0 for name in names}
@@ -388,14 +389,11 @@ def _nll(part: Steps, least: float) -> FloatArray:
 
 def _all_classes(
     sample: Sample,
-    two: bool,
     values: dict[tuple[str, str], float],
     columns: dict[tuple[str, str], FloatArray],
     expected: dict[tuple[str, str], float],
 ) -> None:
-    """Add NLL and Brier score if there are probabilities of more than two classes."""
-    if two:
-        return
+    """Add NLL and Brier score, if there are probabilities of more than two classes."""
     for number, (key, make) in enumerate(
         (("nll", negative_log_likelihood), ("brier", squared_error)), start=2
     ):

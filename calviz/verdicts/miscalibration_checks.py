@@ -185,7 +185,6 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     if slices is None or not slices.off:
         return
     worst = slices.off[0]
-    place, way = slices.furthest
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = score_and_hit(sample.reduction)
     slight = max(abs(s.gap) for s in slices.off) < SLIGHT
@@ -196,8 +195,8 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {words.listed(columns)} {verb} off beyond "
         f"chance (false discovery rate {100 * slices.rate:g} %), most surely {where_words(worst.where)}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
-        f"{counted(worst.rows, 'row')}, {way}.",
-        f"{slices.counted_off} beyond chance, most surely {place}: {way}",
+        f"{counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
+        slices.headline,
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calviz.app import open_files
-from tests.app.pages import GOOD, open_page, plain, press, quiet, text_of, unfold, upload
+from tests.app.pages import GOOD, PATIENCE, open_page, plain, press, quiet, text_of, unfold, upload
 from tests.inputs.reliability import rare, rare_file
 
 # ---- Costs of decisions, and grades
@@ -348,7 +348,19 @@ def test_what_holds_on_all_rows_is_doubted_where_they_changed_and_one_click_take
     assert app.selectbox(key="calviz.risk.by").value == "kind"
     assert "What these rows show may not hold on new ones." in text_of(app)
     (label,) = [b.label for b in app.button if b.label.startswith("Only the rows since")]
-    app = quiet(press(app, label))
+    # Where a map is fitted, this comes first, and all that is about all days second.
+    app = quiet(app.open("recalibrate"))
+    app.multiselect(key="methods").set_value(["temperature"]).run()
+    for prepared in (False, True):
+        if prepared:
+            app.button(key="calviz.compare").click().run()
+            next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values())).wait(PATIENCE)
+            app = quiet(app.run())
+            assert "What to take for all days alike" in text_of(app)
+            assert "Prepare the files" in [b.label for b in app.button]
+        assert [b.label for b in app.button if b.proto.type == "primary"] == [label]
+        assert f"Recalibrate on the rows since {label[-10:]}" in text_of(app)
+    app = quiet(press(app.open("risk_coverage"), label))
     assert "may not hold on new ones" not in text_of(app)
     assert f"date > {np.datetime64(label[-10:]) - 1}" in text_of(app)
 

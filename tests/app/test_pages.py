@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from benchmarks.claims.slices import one_region
 from calviz.app.navigation import PAGES, ROOMS
 from calviz.data.reading import SAMPLES
-from tests.app.pages import ROOT, open_page, quiet, text_of, unfold_all, upload
+from tests.app.pages import ROOT, open_page, press, quiet, text_of, unfold_all, upload
 from tests.inputs.borderline import FILES
 
 # ---- Every page: it is registered, shows every sample and unusual files, and an error is one sentence
@@ -169,6 +170,21 @@ def test_the_overview_imports_nothing_that_fits_maps():
     assert before == ""
     # Nor do the pages after it wait.
     assert after == ""
+
+
+@pytest.mark.slow
+def test_one_slice_that_alone_is_off_is_the_title_and_a_button_leads_to_its_rows():
+    data = one_region(np.random.default_rng(1), off=1.0).data
+    region, rows = data.groups["region"].values(), data.groups["region"].mask("0").sum()
+    lines = (
+        f"{p:.6f},{y},r{r}" for p, y, r in zip(data.probs[:, 1], data.labels, region, strict=True)
+    )
+    content = "\n".join(["p,y,region", *lines]).encode()
+    app = quiet(upload(open_page(page="data"), "one.csv", content).open("overview"))
+    assert "Off where region = r0: too low; elsewhere no miscalibration found" in text_of(app)
+    assert [b.label for b in app.button if b.proto.type == "primary"] == ["See the rows"]
+    app = quiet(press(app, "See the rows"))
+    assert f"Where region = r0, {rows:,} rows" in text_of(app)
 
 
 # ---- The verdict in plain words

@@ -271,7 +271,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
     if slices is None:
         return
     figure = SliceGaps.compute(slices)
-    yield Text(figure.answer())
+    yield Text(f"{figure.answer()} {slices.remark}".rstrip())
     over_all = multicalibration_words(
         subject.sample, tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     )

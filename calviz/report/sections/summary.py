@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from calviz.comparison.advice import moved_words
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult, cheap_method
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, percent, points_cell, range_end, shorten, whole
+from calviz.core.words import NOT_SINCE, counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
@@ -108,7 +109,9 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
     """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion; "" if there is none."""
     chosen = comparison[advice.method]
     if (change := chosen.differences.get(key)) and change.verdict == "better":
-        return fix_words(chosen.key, comparison["identity"].metrics[key], chosen.metrics[key])
+        before = comparison["identity"]
+        words = fix_words(chosen.key, before.metrics[key], chosen.metrics[key])
+        return f"{words} {moved_words(chosen.key, before.calibrated, chosen.calibrated)}".rstrip()
     return advice.reasons[1] if chosen.key != "identity" else ""
 
 
@@ -117,16 +120,24 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
     label = RECALIBRATORS[method].label
     rows = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return " ".join([rows, *done.warnings])
+    moved = moved_words(method, done.before, done.after)
+    return " ".join(filter(None, (rows, *done.warnings, moved)))
 
 
-def no_fix_words(sample: Sample, verdict: Verdict) -> str:
+def cheap_fix(whole: Dataset, verdict: Verdict | None) -> tuple[str, str]:
+    """Return the recalibrator to try, and why it is not one map for all rows, where one slice alone is off."""
+    if verdict is None or verdict.off_in is None or not verdict.off_alone:
+        return cheap_method(whole), ""
+    return "segments", f"No map of all rows repairs {verdict.off_in[0]} alone. "
+
+
+def no_fix_words(verdict: Verdict) -> str:
     """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
-    if (change := analysis.change_found(sample)) is not None:
-        return f"{change.short}. A map fitted on all these rows would not correct the new ones."
+    if verdict.changed:
+        return NOT_SINCE
     if verdict.only_classes_off:
         return "What is off are classes, not all rows: methods with parameters for each class may correct that."
-    if verdict.direction != "calibrated" and not verdict.only_slices_off:
+    if verdict.off_alone or (verdict.direction != "calibrated" and not verdict.only_slices_off):
         return ""
     rows = "as a whole" if verdict.only_slices_off else "on these rows"
     return f"No need of a correction is shown: no miscalibration was found {rows}."
@@ -145,13 +156,13 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         rows = f"Maps are {comparison.rows_words()}."
         yield content.Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
-    if why := no_fix_words(sample, subject.verdict):
+    if why := no_fix_words(subject.verdict):
         yield Text(why)
         return
     if sample.data.rows < MIN_ROWS:
         raise NotAvailable(f"fewer than {MIN_ROWS} rows do not tell what a correction would bring.")
     whole = sample.data if subject.whole is None else subject.whole
-    method = cheap_method(whole)
+    method, why = cheap_fix(whole, subject.verdict)
     try:
         done = before_and_after(
             whole,
@@ -167,7 +178,8 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    yield content.Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
+    fix = f"{why}{fix_words(method, before, after)}"
+    yield content.Lead(fix, below=fixed_rows_words(method, done))
 
 
 #: Rows in the table of the worst.

@@ -1,6 +1,7 @@
 """Slices and grades."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
-from benchmarks.claims.slices import CALIBRATED
+from benchmarks.claims.slices import CALIBRATED, one_region
+from calviz.comparison.advice import moved_words
 from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
@@ -209,7 +211,7 @@ def test_what_cannot_be_asked_is_one_sentence():
     data = simulated(100)
     with pytest.raises(OptionError, match="no group column 'colour'"):
         slices(data, ["colour"])
-    with pytest.raises(OptionError, match="'min_rows' must be 2 or more"):
+    with pytest.raises(OptionError, match="'min_rows' must be a whole number, 2 or more"):
         slices(data, min_rows=1)
     with pytest.raises(OptionError, match="'rate' must lie between 0 and 1"):
         slices(data, rate=1)
@@ -620,3 +622,61 @@ def test_slices_alone_are_named_where_one_is_off_and_rarely_elsewhere(kind):
     off = "said where one slice is off and the whole is not found, no weights, 0.9 logits, 8,000 rows, 40 slices"
     assert sum(SIMULATIONS[f"slices: {kind}, {held}"].outcomes(20, seed=5)) <= 1
     assert np.mean(SIMULATIONS[f"slices: {kind}, {off}"].outcomes(10, seed=5)) >= too_few(0.9, 10)
+
+
+# ---- Slices that only hold more of the rows of another one
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_slices_that_only_hold_rows_of_another_one_are_not_listed(weighted):
+    sample = one_region(np.random.default_rng(4), off=1.2)
+    if weighted:
+        weights = np.random.default_rng(5).uniform(0.5, 1.5, sample.data.n)
+        sample = sample.with_data(replace(sample.data, weights=weights))
+    tested = usual_slices(sample)
+    assert [s.where for s in tested.off] == [(("region", "0"),)]
+    alone = {s.name for s in tested.slices if s.adjusted <= tested.rate} - {"region = 0"}
+    assert "channel = 0" in alone  # by itself it is off
+    assert tested.remark.startswith(
+        f"Without the rows of region = 0, {len(alone)} other slices would not be off"
+    )
+    assert tested.frame()["off"].sum() == 1
+    # Truly so: no slice of the other rows is off.
+    assert not usual_slices(_outside(sample, (("region", "0"),))).off
+
+
+def _outside(sample, where):
+    rows = np.flatnonzero(~rows_where(sample.data, where))
+    return sample.with_data(sample.data.take(rows))
+
+
+def test_slices_that_are_off_beyond_another_one_are_listed():
+    rng = np.random.default_rng(6)
+    n = 12_000
+    z, a = rng.normal(size=n), rng.integers(0, 5, n)
+    # Half of the rows of b = 0 are of a = 0; they are off as those of all other a are.
+    b = np.where(rng.random(n) < 0.4, a, rng.integers(0, 5, n))
+    data = calviz.Predictions(
+        probs=expit(z - 1.2 * (a == 0) - 0.8 * (b == 0)),
+        labels=rng.random(n) < expit(z),
+        groups={"a": a, "b": b},
+    )
+    assert {s.name for s in usual_slices(Sample(data, "positive")).off} >= {"a = 0", "b = 0"}
+    # Where all rows are off alike, no slice explains another one.
+    for seed in range(5):
+        tested = usual_slices(one_region(np.random.default_rng([8, seed]), all_off=0.3))
+        assert len(tested.off) > 10
+        assert not tested.remark
+
+
+def test_the_largest_move_of_rows_that_were_not_off_is_told():
+    sample = one_region(np.random.default_rng(9), off=1.2)
+    before, region = sample.data, sample.data.groups["region"]
+    moved = before.probs[:, 1] + 0.02 * region.mask("3") + 0.3 * region.mask("0")
+    after = replace(before, probs=np.stack([1 - moved, moved], 1).clip(0, 1))
+    after = replace(after, probs=after.probs / after.probs.sum(1, keepdims=True))
+    words = moved_words("segments", before, after)
+    assert words == (
+        "It moves rows of slices that were not off, too, most where region = 3: by +2.0 points on average."
+    )
+    assert moved_words("platt", before, after) == moved_words("segments", before, None) == ""

@@ -1,6 +1,7 @@
 """Sentences."""
 
 import re
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -11,12 +12,13 @@ from scipy.special import expit, softmax
 from scipy.stats import binom, norm
 
 import calviz
+from benchmarks.claims.slices import one_region
 from calviz.core.errors import NotAvailable
 from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.core.words import outside_range
 from calviz.figures.class_bars import headline
 from calviz.figures.reliability import Reliability
-from calviz.report.sections.summary import no_fix_words
+from calviz.report.sections.summary import cheap_fix, no_fix_words
 from calviz.sample import error_bars as levels
 from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
 from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
@@ -252,7 +254,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     # The title does not say that the scores are off in general.
     assert v.headline == f"Off where {place}; 1 more slice off"
     # What is off in two slices each its own way, no single map corrects.
-    assert no_fix_words(sample, v).endswith("no miscalibration was found as a whole.")
+    assert no_fix_words(v).endswith("no miscalibration was found as a whole.")
     # Told to somebody who does not know what a slice is, with the group that is meant.
     text = explained(sample, v)
     named = re.search(r"region = (\w)", f.message)[1]
@@ -261,6 +263,62 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert text[2].startswith(
         f"Most surely off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
     )
+
+
+def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_finding():
+    sample = one_region(np.random.default_rng(1), off=1.0)
+    v = judged(sample)
+    assert v.direction == "under"  # as a whole
+    assert v.headline == "Off where region = 0: too low; elsewhere no miscalibration found"
+    first, whole = v.sentence.split(" All rows together: ")
+    rows = sample.data.n - np.sum(sample.data.groups["region"].mask("0"))
+    assert first.startswith(
+        "Off where region = 0: too low. No miscalibration found on the other "
+        f"{rows:,} rows: ECE is below "
+    )
+    assert whole.startswith("forecasts too low by ")
+    (f, *_) = findings_of(sample)
+    assert f.short == "1 of 21 slices is off beyond chance, most surely region = 0: too low"
+    more = sum(s.adjusted <= USUAL_RATE for s in usual_slices(sample).slices) - 1
+    assert f"Without the rows of region = 0, {more} other slices would not be off." in f.message
+    # No map of all rows is offered.
+    assert no_fix_words(v) == ""
+    method, why = cheap_fix(sample.data, v)
+    assert (method, why) == ("segments", "No map of all rows repairs region = 0 alone. ")
+    text = explained(sample, v)
+    assert text[1] == "Outside one group its probabilities hold, but 1 of 21 groups of rows is off."
+    assert text[2].startswith("Most surely off are the rows whose region is 0: on these ")
+    assert text[3].startswith("Elsewhere, where it promises")
+    clusters = {"clusters": np.arange(sample.data.n) // 2}
+    assert not judged(sample.with_data(replace(sample.data, **clusters))).off_alone
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [({"off": 1.0}, True), ({"all_off": 0.15}, False), ({"all_off": 0.07}, False)]
+)
+@pytest.mark.slow
+def test_one_slice_is_named_where_it_alone_is_off_and_not_where_all_rows_are_alike(how, said):
+    files = 40
+    found = [judged(one_region(np.random.default_rng([7, i]), **how)) for i in range(files)]
+    alone = sum(bool(v.off_alone) for v in found)
+    assert alone >= 0.8 * files if said else alone <= at_most(0.01, files)
+    # What is off alike everywhere keeps its title.
+    off = [v for v in found if v.beyond_noise]
+    assert said or not any(v.headline.startswith("Off where") for v in off)
+
+
+def test_two_slices_are_not_one():
+    rng = np.random.default_rng(3)
+    z, a, b = rng.normal(size=8_000), rng.integers(0, 6, 8_000), rng.integers(0, 6, 8_000)
+    data = calviz.Predictions(
+        probs=expit(z - 0.9 * (a == 0) - 0.9 * (b == 0)),
+        labels=rng.random(8_000) < expit(z),
+        groups={"a": a, "b": b},
+    )
+    v = judged(Sample(data, "positive"))
+    assert not v.off_alone
+    assert v.slices_off >= 2
+    assert v.headline.startswith("Forecasts ")
 
 
 def test_the_worst_bin_and_mce_are_judged_alike():

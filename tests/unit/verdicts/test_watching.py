@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,9 @@ from benchmarks import record_monitors as monitors
 from benchmarks.claims import every_simulation, too_few, too_many
 from benchmarks.claims.watching import looked_at, year
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.words import NOT_SINCE
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
+from calviz.report.sections.summary import no_fix_words
 from calviz.sample.sample import Sample
 from calviz.verdicts import watching
 from calviz.verdicts.watching import Watch, confidence_sequence
@@ -570,7 +573,9 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     data = calviz.Predictions(probs=score, labels=hit, times=times)
     result = calviz.over_time(data)
     change = result.watch.change
-    assert f"and changed about {change.since}: gap" in result.watch.headline
+    # Both sides are off, by slopes that a mean gap does not show.
+    assert result.watch.headline == f"Changed about {change.since}; off in places before and since"
+    assert f"and changed about {change.since} (95 % confidence" in result.watch.sentence()
     ever = "(Scores that stay calibrated ever raise an alarm with probability 5 % at most; an error that stays the same is taken for a change"
     assert ever in result.watch.sentence().replace("\u00a0", " ")
     (finding,) = [f for f in calviz.evaluate(data).findings if f.code == "CAL028"]
@@ -602,3 +607,36 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     assert run("audit", file, "--markdown", page, "--sections", "over-time").exit_code == 0
     for words in (f"changed about {change.since}", f"on the rows since {change.since} only"):
         assert words in page.read_text().replace("\\", "")
+
+
+def test_title_sentence_and_finding_name_a_change_and_which_side_is_off():
+    score, hit, day = year(np.random.default_rng(2), 8_000, shifts=(0.0, 0.5))
+    times = START + day.astype("timedelta64[D]")
+    data = calviz.Predictions(probs=score, labels=hit, times=times)
+    found = calviz.evaluate(data, ["mcs"], findings=True)
+    verdict, (finding,) = found.verdict, [f for f in found.findings if f.code == "CAL028"]
+    day = watching.watched(Sample.of(data)).change.since
+    assert (
+        verdict.headline
+        == finding.short
+        == (f"Since about {day} forecast too high; before, not told apart from calibrated")
+    )
+    assert verdict.sentence.startswith(f"{verdict.headline}. All rows together: ")
+    assert calviz.explain(data)[2] == f"{verdict.headline}."
+    assert "after the change" in calviz.explain(data)[4]
+    assert no_fix_words(verdict) == NOT_SINCE
+    result = calviz.compare(data, ["temperature"], metrics=["brier"], resamples=100)
+    assert f"{verdict.headline}. {NOT_SINCE}" in result.advice.reasons
+    # One half by itself has not changed, and what is calibrated is said to be.
+    early = calviz.verdict(data.take(np.flatnonzero(times < np.datetime64(day))))
+    assert (early.changed, early.direction) == ("", "calibrated")
+
+
+def test_where_the_mean_cancels_over_time_it_is_not_calibrated():
+    score, hit, day = year(np.random.default_rng(5), 8_000, shifts=(-0.4, 0.4))
+    times = START + day.astype("timedelta64[D]")
+    verdict = calviz.verdict(calviz.Predictions(probs=score, labels=hit, times=times))
+    assert re.fullmatch(
+        r"Since about 2024-0[67]-\d\d forecast too high; before, forecast too low", verdict.headline
+    )
+    assert verdict.direction not in ("calibrated", "undecided")
