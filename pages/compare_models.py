@@ -8,8 +8,7 @@ import streamlit as st
 
 from calviz.app import models_compared, navigation, rows_shown
 from calviz.app.session import Settings, md
-from calviz.comparison.comparison_results import caution, headline
-from calviz.core.entry_specs import METRICS
+from calviz.comparison.comparison_results import answers
 
 
 def compare(chosen: Settings) -> None:
@@ -24,15 +23,10 @@ def compare(chosen: Settings) -> None:
         elif (comparison := models_compared.find_comparison(picked, chosen)) is not None:
             metric = models_compared.choose_metric(comparison)
             if metric is not None:
-                answer, warning = headline(comparison, metric), caution(comparison, metric)
-                if warning and not METRICS[metric].of_calibration:
-                    # What is asked here is which model is calibrated; the better one may be another.
-                    say(warning.rstrip("."))
-                    st.markdown(md(answer, 1_000))
-                else:
-                    say(answer.rstrip("."))
-                    if warning:
-                        st.warning(md(warning, 1_000), icon=":material/warning:")
+                answer, beside = answers(comparison, metric)
+                say(answer.rstrip("."))
+                if beside:
+                    st.markdown(md(beside, 1_000))
             models_compared.draw_notes(comparison)
             models_compared.draw_metrics(comparison)
             if metric is not None:

@@ -12,10 +12,8 @@ import streamlit as st
 
 from calviz.app import navigation, screen
 from calviz.app.session import NOT_RECALIBRATED, Settings, choose_method, md, name_after
-from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.words import counted
 from calviz.figures.reliability import Reliability
 from calviz.report.sections.summary import fixed_rows_words
 from calviz.sample.sample import Sample, rows_where
@@ -135,8 +133,3 @@ def recalibrate(settings: Settings, method: str) -> BeforeAfter:
     data = settings.whole
     within = rows_where(data, settings.where)
     return before_and_after(data, method, eval_split=settings.split, within=within)
-
-
-def rows_words(rows: RowsUsed) -> str:
-    """Return which rows they are, and how many: "split 'test' (4,000 rows)"."""
-    return f"{rows.how} ({counted(rows.rows, 'row')})"

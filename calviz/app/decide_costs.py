@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import decide_coverage, navigation, screen, selection, session, tables_and_cards
-from calviz.app.before_after import rows_words
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
 from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, sets_of
 from calviz.core.errors import CalvizError
@@ -284,7 +283,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         return
     say(sets.headline)
     st.markdown(md(keep_units_together(sets.reading()), 1_000))
-    chosen = f"{sets.what_is_chosen} chosen on {rows_words(sets.fit)}"
+    chosen = f"{sets.what_is_chosen} chosen on {sets.fit.words}"
     st.caption(
         md(f"Split-conformal: {chosen}, and judged on {sets.evaluation.how}.", 1_000),
         help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "

@@ -435,8 +435,8 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
         curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
         judged=(_confidences(judged[0]), _confidences(judged[1])),
         fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
-        fit_words=before_after.rows_words(result.fit),
-        judged_words=before_after.rows_words(result.evaluation),
+        fit_words=result.fit.words,
+        judged_words=result.evaluation.words,
         warnings=result.warnings,
     )
 

@@ -295,7 +295,7 @@ def _recalibrated(
         decidable(_two_classes(Sample(data, reduction=reduction), name))
         for data, name in zip((result.before, result.after), names, strict=True)
     )
-    fit, judged = map(before_after.rows_words, (result.fit, result.evaluation))
+    fit, judged = result.fit.words, result.evaluation.words
     words = f"{label} is fitted on {fit}; both are shown on {judged}."
     return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
 

@@ -20,12 +20,11 @@ from calviz.comparison.comparison_results import (
 from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import InputError, NotAvailable, OptionError, data_frame
+from calviz.core.errors import RESAMPLES, InputError, NotAvailable, OptionError, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile
 from calviz.core.words import counted, listed, shorten
-from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample, Where, dataset_of, rows_where
 from calviz.verdicts.analysis import evaluate
 

@@ -34,6 +34,11 @@ class RowsUsed:
     rows: int
     how: str
 
+    @property
+    def words(self) -> str:
+        """Which rows they are, and how many: "split 'test' (4,000 rows)"."""
+        return f"{self.how} ({counted(self.rows, 'row')})"
+
 
 def rows_words(fit: RowsUsed, judged: RowsUsed, written: Callable[[str], str] = str) -> str:
     """Say which are the fitting rows and the evaluation rows, as the end of a sentence after a name or "Maps are"."""
@@ -684,6 +689,12 @@ def caution(comparison: ModelComparison, metric: str) -> str:
     if of_calibration:
         return f"Calibrated is not accurate: '{short[best]}' is right in {of_best} of the rows, '{short[first]}' in {of_first}."
     return f"'{short[first]}' is better calibrated (ECE {of_first}) than '{short[best]}' ({of_best}), which is best by {METRICS[metric].label}."
+
+
+def answers(comparison: ModelComparison, metric: str) -> tuple[str, str]:
+    """Return headline and caution, first the one that answers which model is calibrated; the second may be ""."""
+    both = headline(comparison, metric), caution(comparison, metric)
+    return both if METRICS[metric].of_calibration or not both[1] else (both[1], both[0])
 
 
 # ---- Differences

@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from calviz.core import entry_specs, probabilities, row_columns
+from calviz.core import entry_specs, probabilities
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.events import MAX_BINS, ROUNDING, CellEvents, ends_of_bins
+from calviz.core.row_columns import FINE_CELLS
 from calviz.sample import losses, step_views
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample
@@ -92,10 +93,10 @@ def cell_table(sample: Sample) -> CellTable:
     score = np.clip(events.score.astype(np.float64), 0, 1)
     # The hits and the misses of a cell are separate events, and so are those of each group.
     # As in a profile, scores on an edge form a cell of their own; a score within rounding of an edge counts as on it.
-    nearest = np.rint(score * row_columns.FINE_CELLS)
-    off = score - (nearest / row_columns.FINE_CELLS).astype(events.edge_type).astype(np.float64)
+    nearest = np.rint(score * FINE_CELLS)
+    off = score - (nearest / FINE_CELLS).astype(events.edge_type).astype(np.float64)
     side = np.where(np.abs(off) <= ROUNDING, 0, np.sign(off))
-    size = 2 * row_columns.FINE_CELLS + 1
+    size = 2 * FINE_CELLS + 1
     cell = np.clip(2 * nearest + side, 0, size - 1).astype(np.intp)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, cell, events.low)

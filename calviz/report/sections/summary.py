@@ -117,9 +117,8 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     """Say which rows a recalibrator was fitted and judged on."""
-    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
-    label = RECALIBRATORS[method].label
-    rows = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
+    label, judged = RECALIBRATORS[method].label, f"{done.evaluation.words}, which no fit has seen"
+    rows = f"{label} is fitted on {done.fit.words}; before and after are of {judged}."
     moved = moved_words(method, done.before, done.after)
     return " ".join(filter(None, (rows, *done.warnings, moved)))
 
