@@ -105,9 +105,14 @@ LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 
 #: The rule, with the method of the one comparison that is made if the verdict finds nothing, and the criterion.
 RULE = (
-    "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise; take "
-    "the simplest method within one standard error of the best {criterion}, of those whose ECE is not told apart from the best."
+    "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise (where the "
+    "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
+    "those whose ECE is not told apart from the best."
 )
+
+
+#: What is added where the verdict finds nothing of all rows.
+IN_PLACES = " in places"
 
 
 @claim(
@@ -149,8 +154,11 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         RULE.format(method=_label(first), criterion=name),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
     ]
+    if _found(comparison).endswith(IN_PLACES):
+        # Most maps move all rows alike, which were not found to be off.
+        even = [key for key in even if _better(comparison, key)]
     proven = not comparison.found and first in candidates and _better(comparison, first)
-    if not near or not (comparison.found or proven):
+    if not even or not (comparison.found or proven):
         return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
     chosen = min(even, key=lambda key: _simplicity(comparison[key], rule))
     why = _found(comparison)
@@ -217,7 +225,7 @@ def _simplicity(result: MethodResult, rule: Guideline) -> tuple[int, bool, int]:
 
 def _found(comparison: Comparison) -> str:
     """Say that the verdict finds miscalibration, of all rows or, where its sentence finds none of these, in places."""
-    where = " in places" if str(comparison.found).startswith("No miscalibration") else ""
+    where = IN_PLACES if str(comparison.found).startswith("No miscalibration") else ""
     return f"The verdict finds miscalibration{where}"
 
 
@@ -226,8 +234,9 @@ def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> 
     """Say why the model should be left as it is."""
     if comparison.found:
         of = " that keeps every predicted class" if keep_classes else ""
+        noise = " beyond noise" if _found(comparison).endswith(IN_PLACES) else ""
         return (
-            f"{_found(comparison)}, but no method{of} has a better {name} than the uncalibrated model on "
+            f"{_found(comparison)}, but no method{of} has a better {name} than the uncalibrated model{noise} on "
             f"{comparison.evaluation.rows:,} evaluation rows without a worse NLL or ECE."
         )
     if first == UNCALIBRATED:

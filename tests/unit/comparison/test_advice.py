@@ -271,14 +271,19 @@ def test_a_map_that_is_its_base_alone_is_not_a_method_of_its_own():
         assert replace(result, methods=methods).candidates()[0] == first
 
 
-def test_the_advice_does_not_deny_a_verdict_that_finds_only_slices_off():
+def test_where_only_slices_are_off_a_method_is_advised_that_is_better_beyond_noise():
     found = "No miscalibration found on 5,000 rows: ECE is below 1.1 points, but 2 of 84 slices are off."
-    for values, then in (
-        (VALUES, "and Isotonic"),
-        ({"identity": 0.5, "ets": 0.6}, "but no method"),
+    better, tied = {"isotonic": {"brier": "better"}}, {"isotonic": {"brier": "tied"}}
+    for values, verdicts, then in (
+        (VALUES, better, "and Isotonic"),
+        (VALUES, tied, "but no method has a better Brier score than the uncalibrated model beyond"),
+        ({"identity": 0.5, "ets": 0.6}, tied, "but no method"),
     ):
-        reason = advise(comparison(values, found=found), data(10)).reasons[0]
+        made = comparison(values, found=found, verdicts=verdicts)
+        reason = advise(made, data(10)).reasons[0]
         assert reason.startswith(f"The verdict finds miscalibration in places, {then}")
+    # Of all rows, the verdict is enough.
+    assert advise(comparison(VALUES, verdicts=tied), data(10)).method == "isotonic"
 
 
 def test_a_method_that_makes_the_nll_worse_is_not_advised():
