@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts, cheap_method
 from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import NOT_SINCE, counted, decimal, decimals_for, signed_points
@@ -76,7 +76,8 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
         else:
             possible.append(spec.key)
     group = evidence(facts.classes, fit_rows)
-    winning = [key for key in group.ranking if key in possible][:BEST]
+    # The cheap method is what a user was told of first.
+    winning = [*[key for key in group.ranking if key in possible][:BEST], cheap_method(data)]
     specs = [RECALIBRATORS[key] for key in possible]
     winning += [s.key for s in specs if s.preselected and s.accuracy_preserving]
     winning += [s.key for s in specs if s.family == "Automatic"]

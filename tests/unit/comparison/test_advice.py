@@ -17,7 +17,7 @@ from calviz.comparison.comparison_results import Comparison, Difference, MethodR
 from calviz.comparison.difference_intervals import SCALES, Spread, Z
 from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
-from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult
+from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -404,6 +404,8 @@ def test_every_method_is_suggested_left_out_or_impossible():
         s = suggest(d, 2_000)
         named = [*s.methods, *s.left_out, *s.impossible, "identity"]
         assert sorted(named) == sorted(RECALIBRATORS.keys())
+        # What Overview says it would bring can be found again.
+        assert cheap_method(d) in s.methods
         assert all(
             reason.endswith(".") for reason in (*s.left_out.values(), *s.impossible.values())
         )
