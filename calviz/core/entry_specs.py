@@ -619,7 +619,7 @@ def close_to_simpler(facts: FitFacts) -> str:
 
 def cheap_method(data: Dataset) -> str:
     """Return the recalibrator with a parameter or two that suits these data."""
-    return "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
+    return "platt" if data.kind == "confidence" or data.n_classes == 2 else "temperature"
 
 
 def zero_words(params: Mapping[str, Any]) -> str | None:

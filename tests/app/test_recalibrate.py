@@ -113,18 +113,16 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     rows[3] = rows[3].rpartition(",")[0] + ","
     joined = "\n".join(["left,old,new", *rows[:200], "left,old,new", *rows[200:]])
     app = upload(open_page(page="data"), "two.csv", joined.encode())
-    for button in (
-        "2 models",
-        "Leave out the lines that repeat the header",
-        "Leave out the rows with missing values",
-    ):
+    # What is asked whatever the answers is asked at once, the missing value of a model after it.
+    next(r for r in app.radio if "2 models" in r.options).set_value("2 models")
+    for button in ("Read it with these answers", "Leave out the rows with missing values"):
         app = press(app, button)
     app = quiet(app.open("recalibrate"))
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     app.button(key="calviz.take-home").click().run()
     (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
-    assert "Not in the file: 1 of 400 rows with missing values were left out." in text_of(app)
+    assert "Not in the file: 1 of 400 rows with missing values were left out: row 4 (line 5)." in text_of(app)
     monkeypatch.chdir(tmp_path)
     Path("two-old-temperature-map.json").write_bytes(
         app.session_state["calviz.recalibrate.ready"][1].map
