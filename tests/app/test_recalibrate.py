@@ -122,7 +122,10 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     compared(app)
     app.button(key="calviz.take-home").click().run()
     (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
-    assert "Not in the file: 1 of 400 rows with missing values were left out: row 4 (line 5)." in text_of(app)
+    assert (
+        "Not in the file: 1 of 400 rows with missing values were left out: row 4 (line 5)."
+        in text_of(app)
+    )
     monkeypatch.chdir(tmp_path)
     Path("two-old-temperature-map.json").write_bytes(
         app.session_state["calviz.recalibrate.ready"][1].map
