@@ -16,8 +16,8 @@ export default function ({ parentElement, data, setStateValue }) {
     button.dataset.link = url.href;
     try {
       await navigator.clipboard.writeText(url.href);
-      // Where nothing hovers, nobody reads the button's title.
-      caption.textContent = matchMedia("(hover: none)").matches ? "Link copied: it holds no data" : "Link copied";
+      // Few read the button's title.
+      caption.textContent = "Link copied: it holds no data";
       button.dataset.busy = "1";
       setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
     } catch {
@@ -41,6 +41,8 @@ export default function ({ parentElement, data, setStateValue }) {
     to.download = data.file;
     to.click();
     URL.revokeObjectURL(to.href);
+    save.textContent = "Saved: open it like a file";
+    setTimeout(() => { save.textContent = "Save this view"; }, 3000);
   };
   if (data.go && data.go.turn !== window.calvizWent) {
     // Streamlit restores every setting from the address after a step in the browser's history; this makes such a step.

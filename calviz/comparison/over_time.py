@@ -624,7 +624,7 @@ def _with_expected(
         why = "rows without labels have no times"
         if metric not in EXPECTED:
             why = (
-                f"the {METRICS[metric].label} is not expected before labels come: choose "
+                f"the {METRICS[metric].label} of rows without labels is not estimated; these metrics are: "
                 f"{', '.join(METRICS[key].label for key in EXPECTED)}"
             )
         return replace(result, unexpected=f"{why}.")
