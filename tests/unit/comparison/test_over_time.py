@@ -160,7 +160,7 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
     by_counts = over_time(labelled, "nll", every="equal counts", method=None, waiting=waiting)
     assert [w.rows for w in by_counts.waiting] == [waiting.n]
     ece = OverTimeLine.compute(over_time(labelled, "ece", method=None, waiting=waiting))
-    assert "choose Accuracy, AUROC, Brier score, NLL" in ece.before_labels()
+    assert "these metrics are: Accuracy, AUROC, Brier score, NLL" in ece.before_labels()
     bare = replace(waiting, times=None)
     none = OverTimeLine.compute(over_time(labelled, "nll", method=None, waiting=bare))
     assert none.before_labels() == "Rows without labels have no times."
