@@ -167,11 +167,11 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     written = gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",
-        f"Most clearly off {worst.where} ({worst.row_words}): {score} "
+        f"Furthest off {worst.where} ({worst.row_words}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
         f"{points(ends[1], written)}).",
-        f"Most clearly off {worst.where}: {words.expected_gap(worst.expected_gap)}",
+        f"Furthest off {worst.where}: {words.expected_gap(worst.expected_gap)}",
     )
 
 

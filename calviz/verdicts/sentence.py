@@ -179,7 +179,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         tail = ""
         if worst is not None:
             same = (worst.gap > 0) == (evidence.mcs > 0)
-            how = ", most clearly" if same else f", but {words.expected_gap(worst.expected_gap)}"
+            how = ", furthest" if same else f", but {words.expected_gap(worst.expected_gap)}"
             tail = f"{how} {worst.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
@@ -503,7 +503,7 @@ class _Sentences:
             ends = words.range_ends(worst.low, worst.high, tolerance=0.06)
             low, high = (f"{HUNDRED * float(end):.10g}" for end in ends)
             return (
-                f"It is most clearly off where it says between {low} and {high} percent: on these {worst.row_words} it said "
+                f"It is furthest off where it says between {low} and {high} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise and self.group is None:

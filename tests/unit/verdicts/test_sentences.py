@@ -328,7 +328,7 @@ def test_the_worst_bin_and_mce_are_judged_alike():
     data = calviz.Predictions(probs=score, labels=hits)
     e = calviz.evaluate(data, ["mce"], bins=10, reduction="positive", ci=True, findings=True)
     (worst,) = [f for f in e.findings if f.code == "CAL002"]
-    assert worst.message.startswith("Most clearly off between 0.7 and 0.8 (400 rows)")
+    assert worst.message.startswith("Furthest off between 0.7 and 0.8 (400 rows)")
     noise = Written(e["mce"]).noise(tail="upper", verdict=e.verdict)
     assert noise.startswith("within noise: 3 rows from 0.9 to 1.0")
     exact = stats.binomtest(1, 3).proportion_ci(1 - 0.05 / 3)

@@ -51,7 +51,7 @@ def test_overconfident_by_ten_points():
     assert v.interval.high - v.interval.low == pytest.approx(2 * 1.96 * 0.47 / 8_000**0.5, rel=0.15)
     pattern = (
         r"Overconfident by (9|10)\.\d points \(95 % CI \d+\.\d to \d+\.\d\) on 8,000 rows, "
-        r"most clearly between 0\.\d\d and 0\.\d\d\."
+        r"furthest between 0\.\d\d and 0\.\d\d\."
     )
     assert re.fullmatch(pattern, v.sentence), v.sentence
     assert v.worst.gap > 0
@@ -65,16 +65,14 @@ def test_one_bin_is_called_the_worst():
     scores = np.repeat(list(bins), [rows for _, rows in bins.values()])
     sample = Sample(calviz.ConfidencePredictions(confidence=scores, correct=right))
     found = next(f for f in findings_of(sample) if f.code == "CAL002")
-    assert found.short.startswith(
-        "Most clearly off between 0.33 and 0.40: about 22.9 points too low"
-    )
+    assert found.short.startswith("Furthest off between 0.33 and 0.40: about 22.9 points too low")
     verdict = judged(sample)
     assert verdict.direction == "over"
     assert verdict.sentence.endswith(
         "on 4,860 rows, but about 22.9 points too low between 0.33 and 0.40."
     )
     assert explained(sample, verdict)[2].startswith(
-        "It is most clearly off where it says between 33 and 40 percent"
+        "It is furthest off where it says between 33 and 40 percent"
     )
 
 
