@@ -465,9 +465,9 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
     _offer(st.session_state[_BUILT_FILES][1], stem, suffix)
     fit = outcome.comparison.fit
     words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
-    words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
         words += " The file holds these rows too: judge the result on the others."
+    words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     st.caption(" ".join((words, *_differences(suffix, settings))))
     return method
 
