@@ -500,8 +500,7 @@ class Problem:
         what = "cells that cannot be read" if texts else "missing values"
         drops = nan_rows == rows and not (texts and rows > _FEW * len(self.array))
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
-        more = rows - len({r for r, _ in at_cells})
-        listing = ", ".join(shown) + (", …" if more > 0 else "")
+        listing = ", ".join(shown) + ", …" * (rows > len({r for r, _ in at_cells}))
         fix = f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"
         return InputError(
             f"{what if nan_rows == rows else 'values that are not finite'}: {listing} ({counted})",
@@ -533,8 +532,7 @@ class Problem:
             row, column = (int(v) for v in np.unravel_index(self.array.argmin(), self.array.shape))
             few = are_few(outside(self.array, 1))
             may_be = not (few_off or self._in_percent())
-            ways = ["ask to leave out such rows"] * few
-            ways += ["declare them as logits if that is what they are"] * may_be
+            ways = ["ask to leave out such rows"] * few + ["declare them as logits"] * may_be
             return self._refused(
                 f"values from {low:.4g} to {high:.4g} are not probabilities "
                 f"({self._places(row)} '{short(self._name(column))}' is {low:.4g})",

@@ -262,11 +262,10 @@ def rows_again(sample: Sample) -> Iterator[Told]:
         return
     at = np.flatnonzero(np.bincount(codes)[codes] > 1)
     scores = data.probs if isinstance(data, Predictions) else data.confidence[:, None]
-    hits = data.labels if isinstance(data, Predictions) else data.correct
     factors = (data.splits, data.clusters, *data.groups.values(), *data.texts.values())
-    columns: list[Any] = [codes, hits, data.weights, data.times, *data.numbers.values()]
-    columns += [None if factor is None else factor.codes for factor in factors]
-    cells = np.stack([c[at].astype(np.float64) for c in columns if c is not None], axis=1)
+    own: list[Any] = [codes, data.labels, getattr(data, "correct", None), *data.numbers.values()]
+    own += [data.weights, data.times, *(f.codes for f in factors if f is not None)]
+    cells = np.stack([c[at].astype(np.float64) for c in own if c is not None], axis=1)
     keys = row_hashes(scores)[at] ^ row_hashes(cells)
     again = np.delete(at, np.unique(keys, return_index=True)[1])
     if again.size:

@@ -943,6 +943,35 @@ def test_a_few_rows_that_do_not_sum_to_1_can_be_left_out(sign, percent):
     assert data.labels.tolist() == [j % 3 for j in kept]
 
 
+def test_spellings_of_the_classes_do_not_hide_the_label_or_the_scores_named_after_it():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet([1, 1, 1], N).round(3)
+    truth = (rng.random(N)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1)
+    names = np.array(["Ja", "Nein", "Offen"])[truth].astype(object)
+    names[::30] = [f" {name.upper()}" for name in names[::30]]
+    frame = pd.DataFrame(
+        {
+            "nr": np.arange(N),
+            "ergebnis": names,
+            **dict(zip(["Ja", "Nein", "Offen"], p.T, strict=True)),
+        }
+    )
+    frame.loc[9, "Ja"], total = 1.4, f"Summe,,,,{N}\n"
+    with pytest.raises(InputError) as asked:  # also where the first rows say too little
+        read((frame.to_csv(index=False) + total).encode())
+    assert asked.value.answers[0].options == {"repair": ("drop-totals",)}
+    data = read(
+        frame.to_csv(index=False).encode(), options=ReadingOptions(repair=("drop-outside",))
+    )
+    assert data.first.class_names == ("Ja", "Nein", "Offen")
+    assert data.first.labels.tolist() == np.delete(truth, 9).tolist()
+    hit, risk = truth == 0, p[:, 0]
+    words = np.where(hit, "ja", "nein").astype(object)
+    words[3], words[5] = words[3].upper(), f" {words[5]} "
+    content = pd.DataFrame({"p": risk, "eingetreten": words}).to_csv(index=False).encode()
+    assert read(content).first.labels.tolist() == hit.tolist()
+
+
 def test_many_rows_that_do_not_sum_to_1_are_not_left_out_but_may_be_logits():
     rows = "".join(f"{'ab'[j % 2]},{j / 50},{1 - j / 50 if j % 6 else 1.5}\n" for j in range(48))
     with pytest.raises(InputError, match="8 of 48 rows do not sum to 1") as asked:
