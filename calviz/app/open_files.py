@@ -6,7 +6,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -87,7 +87,7 @@ DATA, READING = "data", "reading"
 
 _FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
 _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
-_PAGE, _STEP = "calviz.page", "calviz.view"
+_PAGE, _STEP, _FIRST = "calviz.page", "calviz.view", "calviz.first"
 
 
 class SessionFiles(dict[str, OpenFile]):
@@ -214,7 +214,7 @@ def open_file(
             questions = (error.but(further=()), *(one.but(file=None) for one in error.further))
         rows = None
         with suppress(CalvizError):
-            rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
+            rows = first_rows_of(name, source, options, also=[q.row for q in questions if q.row])
         answered = rows is not None and not rows.missing  # by the roles that are guessed
         asks = any(one.readings or (answered and one.asks) for one in questions)
         failure = UnreadableFile(
@@ -237,9 +237,9 @@ def open_file(
 
 
 def first_rows_of(
-    name: str | None, source: FileSource | None, options: ReadingOptions, *, also: int | None = None
+    name: str | None, source: FileSource | None, options: ReadingOptions, also: Iterable[int] = ()
 ) -> FirstRows:
-    """Return the first rows of a file, `also` the row with this number, and what its columns are taken for.
+    """Return the first rows of a file, `also` the rows with these numbers, and what its columns are taken for.
 
     Raises
     ------
@@ -411,9 +411,9 @@ def follow_address(page: str) -> None:
     elif (
         requested != st.session_state.get(_DATA_IN_ADDRESS)
         and page == st.session_state.get(_PAGE)
-        and (requested or DEFAULT_KEY) in titles()
+        and (key := requested or st.session_state.get(_FIRST, DEFAULT_KEY)) in titles()
     ):
-        select(requested or DEFAULT_KEY)
+        select(key)
     if page != st.session_state.get(_PAGE):
         # What a link asks for holds in place of what its widget kept.
         for name in st.query_params:
@@ -435,13 +435,13 @@ def _start_session(requested: str | None) -> None:
     # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
     if _CURRENT not in st.session_state:
         select(DEFAULT_KEY)
-    if requested is None or requested in titles():
-        if requested is not None:
-            select(requested)
-            # Only now is it known that the address means this file, and says how it is read.
-            _read_as(decode_options(st.query_params.get(READING, "")))
-        return
-    st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
+    st.session_state[_FIRST] = current_key()  # what an address without a name means
+    if requested is not None and requested in titles():
+        select(requested)
+        # Only now is it known that the address means this file, and says how it is read.
+        _read_as(decode_options(st.query_params.get(READING, "")))
+    elif requested is not None:
+        st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
 
 
 def _read_as(options: ReadingOptions) -> None:

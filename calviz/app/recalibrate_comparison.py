@@ -471,6 +471,7 @@ def draw_downloads(
     words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
         words += " The file holds these rows too: judge the result on the others."
+    words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     st.caption(" ".join((words, *_differences(suffix, settings))))
     return method
 

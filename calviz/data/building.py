@@ -18,15 +18,13 @@ from calviz.data import labels, roles
 from calviz.data.column_names import is_missing
 from calviz.data.format import (
     AS_ASKED,
-    NAMED,
     REPAIRS,
     Fetched,
     Notice,
     ReadingOptions,
     Table,
-    join_places,
     no_rows,
-    place,
+    places,
     short,
     span,
 )
@@ -444,6 +442,9 @@ class _Builder:
             if "drop-outside" in asked:
                 off = roles.outside(array, most)
                 odd |= off & roles.are_few(off)
+                if "renormalise" not in asked:
+                    off = roles.off_sum(array, most) & ~odd
+                    odd |= off & roles.are_few(off)
         if self.parts:  # models keep the same rows
             rows = np.stack([part for part in self.parts.values() if part is not None])
             for mask in (incomplete, odd):
@@ -452,16 +453,12 @@ class _Builder:
         if (keep := ~(missing | odd)).all():
             return None
         if not keep.any():
-            raise InputError(
-                "there are no rows left: every row has a missing value",
-                remedy="save at least one complete row",
-            )
-        drops = (("drop-missing", missing, "missing values"), ("drop-outside", odd, f"values not in 0 to {most}"))  # fmt: skip
+            raise no_rows("there are no rows left: every row has a missing value")
+        drops = (("drop-missing", missing, "missing values"), ("drop-outside", odd, "values that are no probabilities"))  # fmt: skip
         for key, rows, what in ((key, np.flatnonzero(mask), what) for key, mask, what in drops):
             if rows.size:
-                at = [place(row, self.table.line) for row in rows[:NAMED].tolist()]
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
-                where = join_places(at, rows.size)
+                where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
         self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd)
         return keep

@@ -343,16 +343,11 @@ def is_row(record: list[str], cells: int) -> bool:
     return len(record) == cells or (len(record) == cells + 1 and not record[-1].strip())
 
 
-def ragged_places(lines: list[tuple[int, int]]) -> str:
-    """Name the lines with another number of cells than the header has: each line, and its number of cells."""
-    shown = (f"line {line:,} has {counted(cells, 'cell')}" for line, cells in lines[:NAMED])
-    return join_places([*shown], len(lines))
-
-
 def ragged_error(lines: list[tuple[int, int]], expected: int, few: bool) -> InputError:
-    """Return the error about such lines; a few can be left out."""
+    """Return the error about lines with another number of cells than the header has; a few can be left out."""
+    shown = [f"line {line:,} has {counted(cells, 'cell')}" for line, cells in lines[:NAMED]]
     return InputError(
-        f"{ragged_places(lines)}, expected {expected:,}",
+        f"{join_places(shown, len(lines))}, expected {expected:,}",
         remedy=f"check these lines for a missing or an extra separator{', or ask to leave them out' * few}",
         repairs=(REPAIRS["drop-ragged"],) * few,
     )

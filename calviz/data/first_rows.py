@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Literal, get_args
@@ -144,7 +144,7 @@ def first_rows(
     name: str | None = None,
     options: ReadingOptions | None = None,
     rows: int = ROWS,
-    also: int | None = None,
+    also: Iterable[int] = (),
 ) -> FirstRows:
     r"""Return the first rows of a file with the role of each column, also of a file that `read` refuses.
 
@@ -157,8 +157,8 @@ def first_rows(
         How the file is read; everything left empty is recognised or guessed.
     rows : int
         Number of rows.
-    also : int, optional
-        1-based number of a row that stands in the place of the last one, if it is among the rows that are looked at.
+    also : iterable of int
+        1-based numbers of rows that stand in the place of the last ones, if they are among the rows that are looked at.
 
     Raises
     ------
@@ -189,8 +189,8 @@ def first_rows(
             raise error.in_file(opened.name) from None
         known = max(len(c.head) for c in table.columns)
         shown = [*range(min(rows, known))]
-        if also is not None and rows < also <= known:
-            shown[-1] = also - 1
+        more = sorted({row - 1 for row in also if rows < row <= known})[: rows - 1]
+        shown[len(shown) - len(more) :] = more
         return FirstRows(
             numbers=tuple(row + 1 for row in shown),
             cells={c.name: _cells(c, shown) for c in table.columns},

@@ -59,8 +59,9 @@ REPAIRS: Mapping[str, Repair] = {
     for repair in (
         RENORMALISE,
         Repair("drop-missing", "leave out the rows with missing values"),
-        Repair("drop-outside", "leave out the few rows with values outside the range"),
+        Repair("drop-outside", "leave out the few rows that are no probabilities"),
         Repair("drop-ragged", "leave out the lines with another number of cells"),
+        Repair("drop-totals", "leave out the last line, which holds totals"),
         Repair("drop-headers", "leave out the lines that repeat the header"),
         Repair("join-spellings", "read class names that differ by case and spaces only as one"),
         Repair("percent", "divide the values by 100"),
@@ -296,6 +297,11 @@ def join_places(places: list[str], total: int) -> str:
     """Join the places, and add how many more there are."""
     more = total - len(places)
     return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")
+
+
+def places(rows: Sequence[int], line: Callable[[int], int | None]) -> str:
+    """Name the first rows, and say how many more there are."""
+    return join_places([place(row, line) for row in rows[:NAMED]], len(rows))
 
 
 def short(text: str, length: int = 40) -> str:

@@ -259,7 +259,7 @@ def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
     if column.width is not None:
         return True
     values = column.classes if column.is_label_like else set()
-    if not values or len(column.levels) > max(2, scores.width):
+    if not values or len(values) > max(2, scores.width):
         return False
     named = {class_key(name) for name in scores.class_names if whole(name) is None}
     # Words that are none of the classes name something else.
@@ -287,10 +287,8 @@ def _is_followed(view: TableView, column: Column, scores: ScoreColumns) -> bool:
 def _where(view: TableView, name: str) -> str:
     if view.table.named:
         return f"the column '{short(name)}' is"
-    place = view.table.places[name]
-    if place == 0:
-        return "the first column is"
-    return "the last column is" if place == len(view.table.names) - 1 else f"{name} is"
+    place, last = view.table.places[name], len(view.table.names) - 1
+    return {last: "the last column is", 0: "the first column is"}.get(place, f"{name} is")
 
 
 # ---- One label per class: one-hot, or several labels

@@ -399,8 +399,10 @@ def _has_repeats(column: Column) -> bool:
 
 
 def _may_be_id(column: Column, within: Column | None = None) -> bool:
+    """Whether the values tell the rows apart, those of each model where `within` names it; else up to one copy in a hundred."""
     heads = [c.head.tolist() for c in (column, within) if c]
-    return column.type in _DISCRETE and len({*zip(*heads, strict=False)}) == len(column.head)
+    repeats = len(column.head) - len({*zip(*heads, strict=False)})
+    return column.type in _DISCRETE and repeats <= (0 if within else len(column.head) / 100)
 
 
 def number_columns(view: TableView, used: set[str]) -> tuple[str, ...]:

@@ -523,7 +523,9 @@ def _with_rows_of_all(table: Table) -> Table | None:
     numbers = [c.name for c in single if c.numeric]
     try:
         read = table.fetch([(name,) for name in numbers], [c.name for c in single if not c.numeric])
-    except InputError:
+    except InputError as error:
+        if error.repairs and error.row is None:  # lines that are no rows, whatever the columns are
+            raise
         return None
     fetched = {**read.columns, **{n: a[:, 0] for n, a in zip(numbers, read.scores, strict=True)}}
     lengths = {len(values) for values in fetched.values()}

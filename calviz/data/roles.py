@@ -14,7 +14,7 @@ from calviz.core.errors import Finding, InputError, Reading, Severity
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
 from calviz.data.column_names import class_key, is_of_first_class
-from calviz.data.format import NAMED, REPAIRS, Column, Notice, ReadingOptions, Table, place, short
+from calviz.data.format import NAMED, REPAIRS, Column, Notice, ReadingOptions, Table, places, short
 
 ScoreKind = Literal["probabilities", "logits"]
 
@@ -421,6 +421,12 @@ def outside(array: FloatArray, most: float) -> BoolArray:
     return np.asarray(((array < -1e-6) | (array > most * (1 + 1e-6))).any(axis=1))
 
 
+def off_sum(array: FloatArray, total: float) -> BoolArray:
+    """Mask of the rows, shape (n,), of several values that do not sum to `total`, but for rounding; missing ones do."""
+    sums = array.sum(axis=1, dtype=np.float64)
+    return np.asarray((np.abs(sums - total) > 0.02 * total) & (array.shape[1] > 1))
+
+
 def are_few(rows: BoolArray) -> bool:
     """Whether the rows of a mask, shape (n,), are at most a tenth."""
     return bool(rows.mean() <= _FEW)
@@ -446,6 +452,9 @@ class Problem:
     def original(self, row: int) -> int:
         """The data row of the file."""
         return row if self.rows is None else int(self.rows[row])
+
+    def _places(self, *rows: int) -> str:
+        return places([*map(self.original, rows)], self.table.line)
 
     def check_logits(self) -> None:
         """Raise InputError if scores declared as logits are probabilities."""
@@ -480,31 +489,26 @@ class Problem:
             return None
         rows, nan_rows = bad_rows.size, int(np.isnan(self.array[bad_rows]).any(axis=1).sum())
         first = bad_rows[:NAMED]
-        places = [(int(first[r]), int(c)) for r, c in np.argwhere(bad[first])[:NAMED]]
+        at_cells = [(int(first[r]), int(c)) for r, c in np.argwhere(bad[first])[:NAMED]]
         shown = []
-        for row, column in places:
-            at, name = self.original(row), self._name(column)
-            value = self.array[row, column]
+        for row, column in at_cells:
+            at, name, value = self.original(row), self._name(column), self.array[row, column]
             state = "infinite" if np.isinf(value) else self.table.missing_as(at, name)
-            shown.append(f"{place(at, self.table.line)} '{short(name)}' is {state}")
-        row, column = places[0]
+            shown.append(f"{self._places(row)} '{short(name)}' is {state}")
+        row, column = at_cells[0]
         texts = any(state.endswith("'") for state in shown)
         what = "cells that cannot be read" if texts else "missing values"
         drops = nan_rows == rows and not (texts and rows > _FEW * len(self.array))
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
-        more = rows - len({r for r, _ in places})
-        listing = ", ".join(shown) + (", …" if more > 0 else "")
+        listing = ", ".join(shown) + ", …" * (rows > len({r for r, _ in at_cells}))
+        fix = f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"
         return InputError(
             f"{what if nan_rows == rows else 'values that are not finite'}: {listing} ({counted})",
             row=self.original(row) + 1,
             line=self.table.line(self.original(row)),
             column=self._name(column),
             placed=True,
-            remedy=(
-                f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"
-                if drops
-                else "correct the values"
-            ),
+            remedy=fix if drops else "correct the values",
             repairs=(REPAIRS["drop-missing"],) * drops,
         )
 
@@ -516,8 +520,8 @@ class Problem:
         if k == 1:
             return self._one_column(low, high)
         sums = self.array.sum(axis=1, dtype=np.float64)
-        off = np.abs(sums - 1) > 0.02
-        count = int(off.sum())
+        off = off_sum(self.array, 1)
+        count, few_off = int(off.sum()), are_few(off)  # rows of logits hardly ever sum to 1
         if (hundred := np.abs(sums - 100) <= 2).mean() > 0.9:
             return self._refused(
                 f"values look like percentages: {int(hundred.sum()):,} rows sum to 100, not 1",
@@ -527,32 +531,26 @@ class Problem:
         if low < -1e-6:
             row, column = (int(v) for v in np.unravel_index(self.array.argmin(), self.array.shape))
             few = are_few(outside(self.array, 1))
-            may_be = not self._in_percent()
-            ways = ["ask to leave out such rows"] * few
-            ways += ["declare them as logits if that is what they are"] * may_be
+            may_be = not (few_off or self._in_percent())
+            ways = ["ask to leave out such rows"] * few + ["declare them as logits"] * may_be
             return self._refused(
                 f"values from {low:.4g} to {high:.4g} are not probabilities "
-                f"({place(self.original(row), self.table.line)} '{short(self._name(column))}' is "
-                f"{low:.4g})",
+                f"({self._places(row)} '{short(self._name(column))}' is {low:.4g})",
                 ", or ".join(ways) or "correct them",
                 *(["drop-outside"] * few + ["softmax"] * may_be),
-            )
+            ).but(row=self.original(row) + 1)
         if not count:
             return None
-        common = f"{np.median(sums[off]):.4g}"
-        first = int(off.argmax())
-        spread = sums[off].max() - sums[off].min()
-        totals = f"sum to {common}" if spread < 5e-3 else (
-            f"do not sum to 1 (from {sums[off].min():.4g} to {sums[off].max():.4g})"
-        )  # fmt: skip
-        tail = ", not 1" if spread < 5e-3 else ""
+        least, largest = sums[off].min(), sums[off].max()
+        totals = f"do not sum to 1 (from {least:.4g} to {largest:.4g})"
+        if largest - least < 5e-3:
+            totals = f"sum to {np.median(sums[off]):.4g}, not 1"
+        may_be, (first, *more) = high > 1 and not few_off, np.flatnonzero(off).tolist()
         return self._refused(
-            f"{count:,} of {n:,} rows {totals}{tail}: not probabilities (first: "
-            f"{place(self.original(first), self.table.line)}; values lie in [{low:.4g}, {high:.4g}])",
-            "ask to divide every row by its sum"
-            + (", or declare the values as logits" if high > 1 else ""),
-            *("renormalise", "softmax")[: 1 + (high > 1)],
-        )
+            f"{count:,} of {n:,} rows {totals}: not probabilities ({self._places(first, *more)}; values lie in [{low:.4g}, {high:.4g}])",
+            f"ask to {'leave out these rows, or to ' * few_off}divide every row by its sum{', or declare the values as logits' * may_be}",
+            *(["drop-outside"] * few_off + ["renormalise"] + ["softmax"] * may_be),
+        ).but(row=self.original(first) + 1)
 
     def _in_percent(self) -> bool:
         """Whether the scores are written in percent, as logits are not."""
@@ -563,7 +561,7 @@ class Problem:
         most = next((m for m in (1, 100) if are_few(outside(self.array, m))), 1)
         odd = outside(self.array, most)
         count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
-        first = f"(first: {place(self.original(row), self.table.line)})"
+        first = f"(first: {self._places(row)})"
         lies = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1]"
         in_percent = self._in_percent()
         percent = low >= 0 and 1.5 < high <= 100 and not in_percent
@@ -594,5 +592,4 @@ class Problem:
         return self._refused(what, "declare it as a logit if it is one", "sigmoid")
 
     def _refused(self, what: str, remedy: str, *keys: str) -> InputError:
-        repairs = [REPAIRS[key] for key in keys]
-        return InputError(what, remedy=remedy, repairs=repairs, placed=True)
+        return InputError(what, remedy=remedy, repairs=[REPAIRS[k] for k in keys], placed=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -178,8 +179,10 @@ def named_by_labels(
     del view.notices[notices:]
     numeric = view.numeric({*taken, label})
     names, values = [c.name for c in numeric], view.table[label].levels
-    # A word for missing labels may be a class.
-    known = {v for v in values if not column_names.is_missing(v.strip())}
+    # A word for missing labels may be a class; of several spellings of a class, the usual one counts.
+    often = Counter(map(str, view.table[label].head.tolist())).most_common()
+    usual = {class_key(v): v for v, _ in reversed(often)}
+    known = {v for v in usual.values() if v in values and not column_names.is_missing(v.strip())}
     blocks = column_names.blocks_named_by(values, names)
     blocks = blocks or column_names.blocks_named_by(known, names)
     fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
@@ -246,7 +249,7 @@ def _usable(
     if all(c.is_zero_one for c in columns) and not by_known_words(block.columns):
         return None  # one-hot labels
     kind = _kind_by_words(block.columns)
-    unit = all(c.in_unit for c in columns)
+    unit = all((np.abs(c.head - 0.5) <= 0.5 + 1e-6).mean() >= 0.9 for c in columns)  # but for few
     if kind == "logits":
         # No sum tells a class that no label is from the largest score.
         of_a_row = _OF_A_ROW - {*column_names.words(block.columns[0])}

@@ -254,6 +254,26 @@ def shared_rows(sample: Sample) -> Iterator[Told]:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 
+@check("CAL029", "Rows that repeat another one", clusters=True, weights=True)
+def rows_again(sample: Sample) -> Iterator[Told]:
+    """Count the rows that are equal to an earlier one with the same id, as far as their columns are known."""
+    data, codes = sample.data, sample.once(_repeated_ids)
+    if codes is None:
+        return
+    at = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    scores = data.probs if isinstance(data, Predictions) else data.confidence[:, None]
+    factors = (data.splits, data.clusters, *data.groups.values(), *data.texts.values())
+    own: list[Any] = [codes, data.labels, getattr(data, "correct", None), *data.numbers.values()]
+    own += [data.weights, data.times, *(f.codes for f in factors if f is not None)]
+    cells = np.stack([c[at].astype(np.float64) for c in own if c is not None], axis=1)
+    keys = row_hashes(scores)[at] ^ row_hashes(cells)
+    again = np.delete(at, np.unique(keys, return_index=True)[1])
+    if again.size:
+        count = counted(again.size, "row repeats", "rows repeat")
+        same = f"{shorten(data.id_name, 30)} {shorten(str(np.asarray(data.ids)[again[0]]), 30)}"
+        yield "info", f"{count} an earlier row in all cells (first: {same}); each counts."
+
+
 def _finding(shared: int, n: int, statement: str) -> Told:
     return (
         "warning",

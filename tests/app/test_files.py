@@ -382,6 +382,9 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     sample = quiet(open_page("data=digits", "data"))
     assert "Handwritten digits" in text_of(sample)
     assert sample.query_params["data"] == "digits"
+    # A step back to the address without a name, in which the session began, is one to the file of the server.
+    del sample.query_params["data"]
+    assert "mine.csv" in text_of(quiet(sample.run()))
     # Another file's link does not change how this one is read.
     other = open_page(f"data=0123456789abcdef&reading={options}", "data")
     assert "label 'second'" not in text_of(other)

@@ -155,6 +155,7 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert read(files.table, name="calibrated.csv").first.n == 200
     assert "fitted on 100 rows of region = south" in text_of(app)
+    assert "Only the 200 rows of region = south are in the file." in text_of(app)
 
 
 @pytest.mark.slow

@@ -37,6 +37,7 @@ FACTS = {
     "CAL024": "weights and clusters",
     "CAL025": "what was not checked",
     "CAL027": "rows of several models",
+    "CAL029": "repeated rows",
 }
 
 

@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[bytes, list[str]]] = {
     "quotes.csv": (b'""', ["blank"]),
     "missing.csv": (changed(4, 2, ""), ["row 4 (line 5)", "'p_dog' is empty", "1 row of 12"]),
     "no_label.csv": (changed(4, 0, ""), ["row 4", "no label"]),
-    "negative.csv": (changed(2, 1, -0.25), ["row 2 (line 3)", "'p_cat' is -0.25", "logits"]),
+    "negative.csv": (changed(2, 1, -0.25), ["row 2 (line 3)", "'p_cat' is -0.25", "leave out"]),
     "word.csv": (changed(9, 3, "O.5"), ["row 9 (line 10)", "'p_fox' = 'O.5'", "not a number"]),
     "minus.csv": (text(labels=[*LABELS[:-1], -1]).encode(), ["row 12", "label -1"]),
     "sum.csv": (text(probs=(1.2 * PROBS).round(4).tolist()).encode(), ["12 of 12 rows sum to 1.2", "not probabilities"]),
@@ -226,7 +226,7 @@ REPAIRED: dict[str, tuple[bytes, str, list[str]]] = {
     ),
     "joined.csv": (text().encode() * 2, "drop-headers", ["1 line repeats the header"]),
     "stray.csv": (
-        text().encode() + b"the end\n", "drop-ragged", ["1 line with another number of cells", "has 1 cell"],
+        text().encode() + b"the end\n", "drop-ragged", ["has 1 cell, expected"],
     ),
     "scores.csv": (text(probs=(np.log(PROBS) + 1.5).tolist()).encode(), "softmax", ["read as logits"]),
 }  # fmt: skip

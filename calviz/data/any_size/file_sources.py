@@ -236,6 +236,8 @@ def _text_table(path: Path) -> CsvTable:
     try:
         with Source(path) as opened:
             table = open_csv(opened)
+        if table.total:
+            raise table.total[1].but(repairs=(), remedy="delete it")
     except InputError as error:
         raise error.in_file(path.name) from None
     if table.dialect.encoding != "utf-8":

@@ -39,7 +39,6 @@ from calviz.data.csv_dialect import (
     line_in,
     nul_error,
     ragged_error,
-    ragged_places,
     record_blocks,
     sniff,
 )
@@ -277,7 +276,7 @@ _NAMES_MISSING = re.compile(
 
 #: What programs write in front of a last line of totals.
 _TOTALS = re.compile(
-    r"(?:grand |sub)?totals?:?|sum:?|mean:?|average:?|avg\.?:?|median:?|std:?|count:?",
+    r"(?:(?:grand |sub)?total[es]?|sum|mean|average|avg\.?|median|std|count|summe|gesamt(?:summe|ergebnis)?|insgesamt|mittelwert|durchschnitt):?",
     re.IGNORECASE,
 )
 #: The share of the lines, at most, that may be left out because they have another number of cells.
@@ -296,6 +295,7 @@ class CsvTable(Table):
     dialect: Dialect
     bytes_per_row: float
     header: bytes = b""
+    total: tuple[bytes, InputError] | None = None
     _repeats: int = 0
     _rows_of_block: list[int] = field(default_factory=list)
     _cells: ProblemCells = field(default_factory=ProblemCells)
@@ -322,6 +322,8 @@ class CsvTable(Table):
         dtype = self._float_type(len(numbers))
         repairs = self.source.options.repair
         skips, drops = "drop-ragged" in repairs, "drop-missing" in repairs
+        if self.total:
+            self._leave_out(self.total[1])
         parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read, skips)
         arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
@@ -334,17 +336,11 @@ class CsvTable(Table):
                 parts[j].append(parsed.texts[j])
         if cells := parser.cells.bad_count:
             few = cells <= _FEW * parser.cells.rows
-            error = parser.cells.bad_cells(self.line, few)
-            if not (few and drops):
-                raise error
-            self._note_repair(f"drop-missing: {error.what}")
+            self._leave_out(parser.cells.bad_cells(self.line, few))
         if self._repeats:
-            self._note_headers()
+            self._leave_out(self._repeated_headers())
         if parser.ragged:
-            lines = counted(len(parser.ragged), "line")
-            self._note_repair(
-                f"drop-ragged: {lines} with another number of cells left out: {ragged_places(parser.ragged)}"
-            )
+            self._leave_out(ragged_error(parser.ragged, len(self.dialect.names), True))
         if not parser.cells.rows:
             raise no_rows("there is a header but no rows of data")
         return Fetched(
@@ -408,31 +404,32 @@ class CsvTable(Table):
         packed = 4 if self.source.compressed else 1
         return int(1.02 * packed * self.source.size / self.bytes_per_row) + 16
 
-    def _note_headers(self) -> None:
-        """Say which lines repeat the header; raise InputError unless it was asked to leave them out."""
+    def _repeated_headers(self) -> InputError:
+        """Return the error about the lines that repeat the header."""
         every = (row for block in self._written() for row in block.removesuffix(b"\n").split(b"\n"))
         rows = enumerate(every, self.dialect.skip + 1)
         lines = [line for line, row in rows if self._again.fullmatch(row)]
         places = join_places([f"{line:,}" for line in lines[:NAMED]], len(lines))
-        text = f"{counted(len(lines), 'line repeats', 'lines repeat')} the header ({places})"
-        if "drop-headers" not in self.source.options.repair:
-            remedy = "delete them, or ask to leave them out"
-            raise InputError(
-                f"{text}, as in joined files", remedy=remedy, repairs=(REPAIRS["drop-headers"],)
-            )
-        self._note_repair(f"drop-headers: {text}: left out")
+        what = f"{counted(len(lines), 'line repeats', 'lines repeat')} the header ({places}), as in joined files"
+        return _unwanted(what, "drop-headers", "them")
 
-    def _note_repair(self, text: str) -> None:
-        if (told := Notice.REPAIRED.finding("warning", f"{AS_ASKED}{text}")) not in self.notices:
-            self.notices.append(told)
+    def _leave_out(self, error: InputError) -> None:
+        """Say that what an error is about is left out; raise it unless that was asked."""
+        key = next((repair.key for repair in error.repairs), "")
+        if key not in self.source.options.repair:
+            raise error
+        told = Notice.REPAIRED.finding("warning", f"{AS_ASKED}{key}: {error.what}: left out")
+        self.notices += [told] * (told not in self.notices)
 
     @cached_property
     def _again(self) -> re.Pattern[bytes]:
         return re.compile(rb"^(?:\xef\xbb\xbf)?" + re.escape(self.header) + rb"\r?$", re.MULTILINE)
 
     def _blocks(self) -> Iterator[bytes]:
-        """The records, with blank lines in place of those that repeat the header."""
+        """The records, with blank lines in place of those that repeat the header, and of a last one of totals."""
         for block in self._written():
+            if self.total and self.total[0] in block:
+                block = re.sub(rb"(?m)^" + re.escape(self.total[0]) + rb"[ \r]*$", b"", block)
             if self.header and self.header in block:
                 block, count = self._again.subn(b"", block)
                 self._repeats += count
@@ -594,6 +591,7 @@ def open_csv(source: Source) -> CsvTable:
     again = tuple(named) == dialect.names and not all(map(is_number, named))
     first = rows[: max(20, _SAMPLE_CELLS // k)]
     rows = [row for row in first if len(row) == k and not (again and row == named)] or rows[:1]
+    rows, total = _without_total(rows, _last_line(source, dialect, text * whole), dialect)
     matches = map(_NAMES_MISSING.fullmatch, dialect.names)
     classes = frozenset(match["word"].casefold() for match in matches if match)
     cells = [[_bare(row[j]) if j < len(row) else "" for row in rows] for j in range(k)]
@@ -601,7 +599,6 @@ def open_csv(source: Source) -> CsvTable:
         _column(name, column, dialect.decimal_comma, classes)
         for name, column in zip(dialect.names, cells, strict=True)
     )
-    _check_totals(columns, _last_record(source, dialect, text if whole else None), whole)
     return CsvTable(
         format=dialect.described,
         columns=columns,
@@ -611,34 +608,41 @@ def open_csv(source: Source) -> CsvTable:
         dialect=dialect,
         bytes_per_row=_bytes_per_row(text, dialect),
         header=written.rstrip("\r").encode() if again else b"",
+        total=total,
     )
 
 
-def _last_record(source: Source, dialect: Dialect, text: str | None) -> list[str]:
-    """The cells of the last line, from the end of the file or from its whole text; empty if finding it takes reading the file."""
-    if text is None:
+def _last_line(source: Source, dialect: Dialect, text: str) -> str:
+    """The last line, from the end of the file or from its whole text if given; empty if finding it takes reading the file."""
+    if not text:
         if source.compressed or dialect.encoding == "utf-16":
-            return []
+            return ""
         with source.open_raw() as stream:
             stream.seek(-min(source.size, _TAIL), io.SEEK_END)
             text = decode(stream.read(), dialect.encoding)
-    last = text[-_TAIL:].rstrip().replace("\r", "\n").rpartition("\n")[2]
-    return [cell.strip() for cell in next(csv.reader([last], delimiter=dialect.separator), [])]
+    return text[-_TAIL:].rstrip(" \r\n").replace("\r", "\n").rpartition("\n")[2]
 
 
-def _check_totals(columns: Sequence[Column], cells: Sequence[str], whole: bool) -> None:
-    """Raise InputError if the last line holds totals: a word for them in a column of numbers or of few texts, or beside empty cells."""
-    for column, cell in zip(columns, cells, strict=False):
-        if not _TOTALS.fullmatch(cell):
-            continue
-        others = column.head[: len(column.head) - whole].tolist()
-        texts = set() if column.numeric else set(others)
-        if cell not in texts and (len(texts) <= _FEW_TEXTS or "" in cells):
-            raise InputError(
-                f"the last line is '{short(','.join(cells))}', a line of totals and no prediction",
-                column=column.name,
-                remedy="delete this line",
-            )
+def _unwanted(what: str, key: str, it: str) -> InputError:
+    """Return the error about lines that can be left out."""
+    return InputError(what, remedy=f"delete {it}, or ask to leave {it} out", repairs=[REPAIRS[key]])
+
+
+def _without_total(
+    rows: list[list[str]], last: str, dialect: Dialect
+) -> tuple[list[list[str]], tuple[bytes, InputError] | None]:
+    """Return the first rows without a last line of totals, and that line with the error about it: it has a word for them, and a cell unlike those above."""
+    cells = [cell.strip() for cell in next(csv.reader([last], delimiter=dialect.separator), [])]
+    others = [row for row in rows if row != cells] if any(map(_TOTALS.fullmatch, cells)) else []
+    above = [{*column} for column in zip(*others, strict=True)]
+    pairs = [*zip(dialect.names, cells, above, strict=False)]
+    odd = any(cell == "" or (len(o) <= _FEW_TEXTS and cell not in o) for _, cell, o in pairs)
+    for name, cell, over in pairs:
+        unlike = odd or any(is_number(o, dialect.decimal_comma) for o in over)
+        if _TOTALS.fullmatch(cell) and cell not in over and unlike:
+            what = f"the last line is '{short(last)}', a line of totals and no prediction"
+            return others, (last.encode(), _unwanted(what, "drop-totals", "it").in_column(name))
+    return rows, None
 
 
 def _bytes_per_row(text: str, dialect: Dialect) -> float:

@@ -482,13 +482,23 @@ def test_a_broken_object_of_r_is_one_sentence(content, words):
         ("label,p\n1,0.5\n0,0.25\nMean,0.375\n", "label"),
         ("id,label,p\n7,1,0.5\n8,0,0.25\nTotal,,0.75\n", "id"),
         ("truth,p\nstay,51%\nchurn,9%\nAverage:,30%\n", "truth"),
+        ("id;p;y\n1;41,5 %;1\n2;3 %;0\nSumme;50 %;120\n", "id"),
+        ("id\ty\tp\r\na\t1\t.5\r\nb\t0\t.25\r\nGesamt\t\t\r\n\r\n", "id"),
     ],
 )
-def test_a_line_of_totals_is_named(text, found):
+def test_a_line_of_totals_is_named_and_left_out_on_request(text, found):
     message = refused(text.encode(), "x.csv")
     assert f"column '{found}'" in message
     assert "line of totals" in message
-    assert "delete this line" in message
+    assert "delete it, or ask to leave it out" in message
+    loaded = read(text.encode(), options=ReadingOptions(repair=("drop-totals",)))
+    without = "\n".join(text.split("\n")[:3]).encode()
+    np.testing.assert_array_equal(loaded.first.probs, read(without).first.probs)
+    np.testing.assert_array_equal(loaded.first.labels, read(without).first.labels)
+    last = text.split("\n")[3].strip("\r")
+    assert any(last.replace("\t", " ").strip() in made for made in loaded.repairs_made)
+    # The columns are those without that line, so that their roles can be chosen meanwhile.
+    assert first_rows(text.encode()).roles == first_rows(without).roles
 
 
 def test_a_line_of_totals_far_below_the_beginning_is_named(tmp_path):
@@ -496,6 +506,16 @@ def test_a_line_of_totals_far_below_the_beginning_is_named(tmp_path):
     path.write_text("label,p\n" + "1,0.5\n0,0.25\n" * 120_000 + "Total,1\n")
     with pytest.raises(InputError, match="line of totals"):
         read(path)
+    assert read(path, options=ReadingOptions(repair=("drop-totals",))).first.n == 240_000
+    with pytest.raises(InputError, match=r"^long.csv.*line of totals.*; delete it\.$"):
+        calviz.profile(path)
+
+
+def test_a_last_row_that_could_be_one_of_totals_among_many_texts_is_a_prediction():
+    rows = "".join(f"word{j},{j % 2},{j / 40}\n" for j in range(40))
+    assert read(f"text,label,p\n{rows}total,1,0.75\n".encode()).first.n == 41
+    with pytest.raises(InputError, match="line of totals"):
+        read(f"text,label,p\n{rows}total,20,0.75\n".encode())
 
 
 def test_a_class_that_is_called_total_is_no_line_of_totals():

@@ -764,11 +764,12 @@ def test_the_row_that_an_error_names_is_among_them():
     with pytest.raises(InputError) as caught:
         read(rows, name="x.csv")
     assert caught.value.row == 49
-    shown = first_rows(rows, also=49)
+    shown = first_rows(rows, also=[49])
     assert shown.numbers == (1, 2, 3, 4, 5, 6, 7, 49)
     assert (shown.cells["label"][-1], shown.cells["p"][-1]) == ("", "0.25")
     # One that is not looked at is not there, and one of the first ones is already.
-    assert first_rows(rows, also=9_999).numbers == first_rows(rows, also=3).numbers
+    assert first_rows(rows, also=[9_999, 3]).numbers == first_rows(rows).numbers
+    assert first_rows(rows, also=[49, 20, 49]).numbers == (1, 2, 3, 4, 5, 6, 20, 49)
 
 
 def test_a_cell_that_is_no_number_is_shown_as_it_is() -> None:
@@ -910,6 +911,81 @@ def test_what_a_file_asks_is_asked_at_once():
     for way, names in zip(error.ways, (("blau", "gelb"), ("gelb", "blau")), strict=True):
         data = read(content, options=ReadingOptions().answered(way)).first
         assert (data.n, data.class_names) == (N - 3, names)
+
+
+@pytest.mark.parametrize("percent", [False, True])
+@pytest.mark.parametrize("sign", [".", ","])
+def test_a_few_rows_that_do_not_sum_to_1_can_be_left_out(sign, percent):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet([1, 1, 1], N).round(3)
+    p[:, 2] = 1 - p[:, :2].sum(axis=1)
+    p[[7, 40], 0] = 1.4
+    p[60, :2] = 0.9
+    written = "{:.1%}" if percent else "{:.3f}"
+    cells = [[written.format(v).replace(".", sign) for v in row] for row in p]
+    labels = [("Ja", "nein ", "OFFEN")[j % 3] for j in range(N)]
+    lines = [
+        ";".join([f"F{j}", y, *row]) for j, (y, row) in enumerate(zip(labels, cells, strict=True))
+    ]
+    lines[3], lines[5] = f"F3;;{lines[3].split(';', 2)[2]}", f"{lines[5].rpartition(';')[0]};n/a"
+    content = "\n".join(["id;label;p_Ja;p_Nein;p_Offen", *lines, "TOTAL;;;;4202", ""]).encode()
+    with pytest.raises(InputError) as asked:
+        read(content)
+    questions = (asked.value, *asked.value.further)
+    keys = [[answer.options["repair"][0] for answer in q.answers] for q in questions]
+    assert keys == [["drop-totals"], ["drop-missing"], ["drop-outside", "renormalise"]]
+    assert f"3 of {N - 2} rows do not sum to 1" in questions[2].what
+    assert all(f"row {row} (line {row + 1})" in questions[2].what for row in (8, 41, 61))
+    assert questions[2].row == 8
+    data = read(content, options=ReadingOptions().answered(asked.value.ways[0])).first
+    kept = np.delete(np.arange(N), [3, 5, 7, 40, 60])
+    np.testing.assert_allclose(data.probs, p[kept], atol=1e-12)
+    assert data.labels.tolist() == [j % 3 for j in kept]
+
+
+def test_spellings_of_the_classes_do_not_hide_the_label_or_the_scores_named_after_it():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet([1, 1, 1], N).round(3)
+    truth = (rng.random(N)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1)
+    names = np.array(["Ja", "Nein", "Offen"])[truth].astype(object)
+    names[::30] = [f" {name.upper()}" for name in names[::30]]
+    frame = pd.DataFrame(
+        {
+            "nr": np.arange(N),
+            "ergebnis": names,
+            **dict(zip(["Ja", "Nein", "Offen"], p.T, strict=True)),
+        }
+    )
+    frame.loc[9, "Ja"], total = 1.4, f"Summe,,,,{N}\n"
+    with pytest.raises(InputError) as asked:  # also where the first rows say too little
+        read((frame.to_csv(index=False) + total).encode())
+    assert asked.value.answers[0].options == {"repair": ("drop-totals",)}
+    data = read(
+        frame.to_csv(index=False).encode(), options=ReadingOptions(repair=("drop-outside",))
+    )
+    assert data.first.class_names == ("Ja", "Nein", "Offen")
+    assert data.first.labels.tolist() == np.delete(truth, 9).tolist()
+    hit, risk = truth == 0, p[:, 0]
+    words = np.where(hit, "ja", "nein").astype(object)
+    words[3], words[5] = words[3].upper(), f" {words[5]} "
+    content = pd.DataFrame({"p": risk, "eingetreten": words}).to_csv(index=False).encode()
+    assert read(content).first.labels.tolist() == hit.tolist()
+
+
+def test_many_rows_that_do_not_sum_to_1_are_not_left_out_but_may_be_logits():
+    rows = "".join(f"{'ab'[j % 2]},{j / 50},{1 - j / 50 if j % 6 else 1.5}\n" for j in range(48))
+    with pytest.raises(InputError, match="8 of 48 rows do not sum to 1") as asked:
+        read(f"y,p_a,p_b\n{rows}".encode())
+    assert [repair.key for repair in asked.value.repairs] == ["renormalise", "softmax"]
+    with pytest.raises(InputError, match="8 of 48 rows"):
+        read(f"y,p_a,p_b\n{rows}".encode(), options=ReadingOptions(repair=("drop-outside",)))
+
+
+def test_rows_that_are_divided_by_their_sum_are_not_left_out():
+    rows = "".join(f"{'ab'[j % 2]},{j / 50},{1 - j / 50}\n" for j in range(48))
+    content = f"y,p_a,p_b\n{rows}a,-0.2,1.2\nb,0.5,0.75\n".encode()
+    both = ReadingOptions(repair=("drop-outside", "renormalise"))
+    np.testing.assert_allclose(read(content, options=both).first.probs[-1], [0.4, 0.6])
 
 
 def test_what_depends_on_an_answer_is_not_asked_before_it():

@@ -280,9 +280,8 @@ def test_a_few_lines_with_other_cells_are_left_out_on_request(
     done = read(text.encode(), name="x.csv", options=ReadingOptions(repair=("drop-ragged",)))
     np.testing.assert_array_equal(done.first.probs, predictions(fine).probs)
     np.testing.assert_array_equal(done.first.labels, predictions(fine).labels)
-    what = "3 lines with another number of cells left out"
     where = "line 5 has 4 cells, line 43 has 1 cell, line 45 has 2 cells"
-    assert done.repairs_made == (f"drop-ragged: {what}: {where}",)
+    assert done.repairs_made == (f"drop-ragged: {where}, expected 3: left out",)
     # The lines after them are counted as in the file.
     wrong = refused(with_stray_lines(last="oops")[0], repair="drop-ragged")
     assert wrong.line == 105

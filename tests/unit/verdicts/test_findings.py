@@ -539,6 +539,37 @@ def test_cal027_rows_of_several_models():
     assert not told(labels, ids=ids, groups={"net": np.append(model[:199], "a")})
 
 
+def test_cal029_rows_that_repeat_another_one():
+    rows = np.r_[np.arange(200), 7, 9, 9]
+    one = classes_in_splits(200, None, ids=np.arange(200))
+    labels, site, times = one.labels[rows], np.arange(200)[rows] % 3, rows.astype("M8[s]")
+
+    def told(ids=rows, probs=one.probs[rows], **columns):
+        known = {"labels": labels, "groups": {"site": site}, "times": times} | columns
+        return about_splits(calviz.Predictions(probs=probs, ids=ids, **known), "CAL029")
+
+    (text,) = told()
+    assert text.startswith("3 rows repeat an earlier row in all cells (first: id 7)")
+    # What differs in one cell is another row, and only an identifier says that rows are the same.
+    other = np.r_[labels[:202], (labels[202] + 1) % 5]
+    assert told(labels=other)[0].startswith("2 rows repeat")
+    nudged = one.probs[rows]
+    nudged[200] = nudged[200][::-1]
+    for columns in (
+        {"probs": nudged},
+        {"groups": {"site": np.r_[site[:200], 5, site[201:]]}},
+        {"times": np.r_[times[:200], times[201], times[201:]]},
+        {"texts": {"note": np.arange(203) == 200}},
+        {"numbers": {"low": (np.arange(203) == 200) / 2}},
+        {"splits": np.arange(203) == 200},
+    ):
+        assert told(**columns)[0].startswith("2 rows repeat"), columns
+    assert not told(ids=np.arange(203))
+    assert not told(ids=None)
+    sure = calviz.ConfidencePredictions(confidence=rows / 250, correct=rows % 2 == 0, ids=rows)
+    assert about_splits(sure, "CAL029")[0].startswith("3 rows repeat")
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_cal011_identical_rows(dtype):
     one = classes_in_splits(200, None)
