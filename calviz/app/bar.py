@@ -94,13 +94,15 @@ def _data_set() -> None:
     phone = screen.page_width() is not None
     chip = md(shorten(entry.title, _FITS_PHONE if phone else _FITS)) + f" · {rows}" * (not phone)
     with st.popover(chip, icon=":material/description:"):
-        st.session_state[_PICK] = open_files.current_key()
+        # Of another file it is another widget: a browser would send what it held before, if the popover was closed meanwhile.
+        pick = f"{_PICK}.{open_files.current_key()}"
         st.selectbox(
             "Data set",
             list(names),
+            list(names).index(open_files.current_key()),
             format_func=lambda key: names.get(key, key),
-            key=_PICK,
-            on_change=lambda: open_files.select(st.session_state[_PICK]),
+            key=pick,
+            on_change=lambda: open_files.select(st.session_state[pick]),
         )
         if entry.sample is not None:
             st.badge("Sample data", color="violet")
@@ -211,8 +213,8 @@ def draw_settings_choice() -> session.Settings:
 
 #: The setting of chosen edges, whose field is on the page Groups, and why the last ones could not be used.
 CUTS, CUTS_ERROR = "cuts", "calviz.cuts.error"
-#: How the last page was binned, as the address says it.
-_BINS = "calviz.bins"
+#: The file of the last page, and its settings, as the address says them.
+_LAST = "calviz.settings.last"
 #: Names of the settings in the address, which are the keys of their widgets.
 SETTINGS = (
     *("model", "split", "reduction", "r", "class", "prevalence", "scheme", "bins", CUTS),
@@ -228,7 +230,9 @@ class _Requests(dict[str, str]):
 
     def __init__(self) -> None:
         super().__init__(open_files.take_requests())
-        kept: dict[str, str] = st.session_state.get(_BINS, {})
+        file, kept = st.session_state.get(_LAST, ("", {}))
+        if file != open_files.current_key():  # bins are the same for every file
+            kept = {key: value for key, value in kept.items() if key in ("scheme", "bins")}
         #: What differs from its default, by name in the address, as it is shown.
         self.shown: dict[str, str] = {}
         for key in SETTINGS:
@@ -236,7 +240,7 @@ class _Requests(dict[str, str]):
                 st.session_state.pop(key, None)
             if key in st.query_params and key not in st.session_state:
                 self.setdefault(key, st.query_params[key])
-        # Streamlit forgets what had no widget in a run, as while a file is read; bins are the same for every file.
+        # Streamlit forgets what had no widget in a run, as while a file is read, or none on screen, as behind a chip after a link.
         if not open_files.is_history_step():
             self.update(
                 {key: v for key, v in kept.items() if key not in {*self, *st.session_state}}
@@ -244,7 +248,7 @@ class _Requests(dict[str, str]):
 
     def write(self) -> None:
         """Write the address."""
-        st.session_state[_BINS] = {k: v for k, v in self.shown.items() if k in ("scheme", "bins")}
+        st.session_state[_LAST] = open_files.current_key(), dict(self.shown)
         for key in SETTINGS:
             open_files.write_parameter(key, self.shown.get(key))
 

@@ -89,15 +89,15 @@ def test_the_overview_says_what_the_other_view_of_two_classes_shows():
 @pytest.mark.slow
 def test_another_data_set_brings_its_default_where_nothing_was_chosen():
     app = open_page("data=digits")
-    pick = app.selectbox(key="calviz.pick")
+    pick = next(s for s in app.selectbox if s.label == "Data set")
     assert app.selectbox(key="reduction").value == "top-label"
     pick.set_value("breast_cancer").run()
     assert quiet(app).selectbox(key="reduction").value == "positive"
-    app.selectbox(key="calviz.pick").set_value("digits").run()
+    next(s for s in app.selectbox if s.label == "Data set").set_value("digits").run()
     assert quiet(app).selectbox(key="reduction").value == "top-label"
     # What was chosen stays, where the data have it.
     app.selectbox(key="reduction").set_value("top-r").run()
-    app.selectbox(key="calviz.pick").set_value("simulated_100_classes").run()
+    next(s for s in app.selectbox if s.label == "Data set").set_value("simulated_100_classes").run()
     assert quiet(app).selectbox(key="reduction").value == "top-r"
 
 
@@ -139,7 +139,7 @@ def test_a_slice_looks_at_some_rows():
     app.selectbox(key="slice").set_value("condition").run()
     app.selectbox(key="level").set_value("rotated").run()
     assert "Rows condition = rotated" in text_of(quiet(app))
-    app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
+    next(s for s in app.selectbox if s.label == "Data set").set_value("breast_cancer").run()
     # The other data have no such column.
     assert "condition" not in text_of(quiet(app))
 
@@ -346,7 +346,7 @@ def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
 def test_a_selection_ends_with_its_data_and_says_so():
     app = quiet(open_page("data=digits&selected=covered~kept~confidence~80", "risk_coverage"))
     assert "Kept at 80 % coverage, confidence ≥ " in text_of(app)
-    app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
+    next(s for s in app.selectbox if s.label == "Data set").set_value("breast_cancer").run()
     assert "ended: another data set is shown." in text_of(quiet(app))
     assert "selected" not in app.query_params
 
@@ -410,7 +410,7 @@ def test_two_classes_are_seen_at_a_prevalence():
     app.number_input(key="prevalence").set_value(100).run()
     assert "between 0 and 100 %" in text_of(quiet(app))
     assert "prevalence" not in app.query_params
-    app.selectbox(key="calviz.pick").set_value("digits").run()
+    next(s for s in app.selectbox if s.label == "Data set").set_value("digits").run()
     assert not [box for box in quiet(app).number_input if box.key == "prevalence"]
 
 
