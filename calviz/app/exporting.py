@@ -302,7 +302,7 @@ def _work(
             subject = replace(subject, models=job_of_page.result)
         else:
             with suppress(CalvizError):  # models of other rows: the page Compare models says why
-                aligned = models_compared.alignment(inputs.chosen, settings.split)
+                aligned = models_compared.alignment(inputs.chosen, settings)
 
     def work(job: Job) -> tuple[Part, set[tuple[str, str]]]:
         about = subject

@@ -13,7 +13,7 @@ import streamlit as st
 from calviz.app import fitting_choices, navigation, reading_panel, screen, tables_and_cards, upload
 from calviz.app.jobs import Job, LongWork, Work
 from calviz.app.open_files import OpenFile, OpenModel, all_models
-from calviz.app.session import Settings, choose_one, md
+from calviz.app.session import Settings, choose_one, cut_as_chosen, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison.compare_models import (
     ModelsByMethods,
@@ -169,15 +169,18 @@ def _another_file(models: int) -> None:
         reading_panel.draw_failure()
 
 
-def alignment(chosen: ChosenModels, split: str | None) -> Alignment:
-    """Return the models on the rows that they have in common."""
+def alignment(chosen: ChosenModels, settings: Settings) -> Alignment:
+    """Return the models on the rows that they have in common, with the chosen edges of slices."""
     with st.spinner("Matching rows …", show_time=True):
-        return _aligned(chosen.key, split, chosen)
+        return _aligned((*chosen.key, settings.cuts), settings.split, chosen, settings)
 
 
 @st.cache_resource(scope="session", max_entries=4, show_spinner=False)
-def _aligned(key: tuple[str, ...], split: str | None, _chosen: ChosenModels) -> Alignment:
-    return same_rows(_chosen.models, split=split)
+def _aligned(
+    key: tuple[str, ...], split: str | None, _chosen: ChosenModels, _settings: Settings
+) -> Alignment:
+    cut = {name: cut_as_chosen(data, _settings) for name, data in _chosen.models.items()}
+    return same_rows(cut, split=split)
 
 
 def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
@@ -185,7 +188,7 @@ def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison
 
     None while they are computed, with the progress on screen, and if that failed.
     """
-    aligned = alignment(chosen, settings.split)
+    aligned = alignment(chosen, settings)
     work = LongWork(
         PLACE,
         job_key(chosen, settings),
@@ -425,7 +428,7 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
 
     def make_work() -> Work:
-        aligned, plan = alignment(chosen, rows.settings.split), rows.plan(choice)
+        aligned, plan = alignment(chosen, rows.settings), rows.plan(choice)
         return lambda job: compare_methods(
             same_rows(aligned, where=settings.where),
             plan,

@@ -239,7 +239,14 @@ def _whole(key: tuple[object, ...], _settings: Settings) -> Dataset:
     data = _settings.entry.loaded.models[_settings.model]
     if _settings.prevalence is not None:
         data = at_prevalence(data, _settings.prevalence)
-    return cut_columns(data, edges_of(filter(None, open_files.split_parts(_settings.cuts))))
+    return cut_as_chosen(data, _settings)
+
+
+def cut_as_chosen(data: Dataset, settings: Settings) -> Dataset:
+    """Return the data with the columns that they have cut at the chosen edges."""
+    edges = edges_of(filter(None, open_files.split_parts(settings.cuts)))
+    known = sliceable_columns(data)
+    return cut_columns(data, {name: at for name, at in edges.items() if name in known})
 
 
 @cached_results(3)

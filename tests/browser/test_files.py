@@ -73,6 +73,16 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     page.get_by_role("link", name="How it was read").click()
     tab.expect("4 rows, 3 classes")
 
+    # A file that is read by an answer stays, too, although the list of files has been on screen before.
+    other = good.with_name("other.csv")
+    other.write_text(BASE + ",0.2,0.3,0.5\n")
+    _choose(page, other)
+    page.get_by_role("button", name="Leave out the rows").click()
+    tab.expect("See the verdict")
+    page.get_by_role("link", name="See the verdict").click()
+    tab.at("Overview")
+    page.locator(".st-key-calviz-bar", has_text="other.csv").wait_for()
+
 
 def test_the_first_rows_of_a_wide_file_scroll_and_a_role_is_changed_on_a_phone(view, tmp_path):
     path = tmp_path / "wide.csv"

@@ -40,9 +40,12 @@ def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, request, view):
 
 
 def test_the_first_page_can_be_asked_for_by_its_name(view):
-    tab = view().open("/overview?bins=8")
-    tab.at("Overview").expect("Bins 8")
+    tab = view().open("/overview?bins=8&model=random+forest&data=breast_cancer")
+    tab.at("Overview").expect("Bins 8").expect("Model random forest")
     assert tab.page.get_by_role("dialog").count() == 0
+    # What stands behind a chip that nobody has opened holds on the next pages.
+    tab.go("Diagnose").expect("Model random forest")
+    tab.go("Overview").expect("Model random forest")
 
 
 def test_a_server_that_streamlit_starts_knows_the_tabs_from_its_first_request_on(
