@@ -243,8 +243,7 @@ class Verdict(JudgedNumbers):
             if self.only_classes_off:
                 return f"{capitalised(self.classes_off[0])}; not as a whole"
             if self.off_in is not None and self.only_slices_off:
-                more = f"; {counted(self.slices_off - 1, 'more slice')} off" * (self.slices_off > 1)
-                return f"Off where {': '.join(self.off_in)}{more}"
+                return f"No fault as a whole, but where {': '.join(self.off_in)}"
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:

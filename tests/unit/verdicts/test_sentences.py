@@ -252,7 +252,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
         f"with 95 % confidence, but 2 of 10 slices are off, most surely {place}."
     )
     # The title does not say that the scores are off in general.
-    assert v.headline == f"Off where {place}; 1 more slice off"
+    assert v.headline == f"No fault as a whole, but where {place}"
     # What is off in two slices each its own way, no single map corrects.
     assert no_fix_words(v).endswith("no miscalibration was found as a whole.")
     # Told to somebody who does not know what a slice is, with the group that is meant.
