@@ -47,7 +47,9 @@ def draw_bar(page: str) -> None:
         _data_set()
         # A phone has room for one chip with all settings.
         phone = screen.page_width() is not None
-        with st.popover("Settings", icon=":material/tune:") if phone else nullcontext():
+        # Named by the page: a link in it leads to another one, where it is closed.
+        key = f"calviz.settings.{page}"
+        with st.popover("Settings", icon=":material/tune:", key=key) if phone else nullcontext():
             chosen = draw_settings_choice()
             if phone:
                 st.markdown("**Pictures**")
@@ -93,7 +95,7 @@ def _data_set() -> None:
     rows = counted(loaded.recognition.rows, "row")
     phone = screen.page_width() is not None
     chip = md(shorten(entry.title, _FITS_PHONE if phone else _FITS)) + f" · {rows}" * (not phone)
-    with st.popover(chip, icon=":material/description:"):
+    with st.popover(chip, icon=":material/description:", key=f"calviz.file.{navigation.here()}"):
         # Of another file it is another widget: a browser would send what it held before, if the popover was closed meanwhile.
         pick = f"{_PICK}.{open_files.current_key()}"
         st.selectbox(
@@ -290,7 +292,8 @@ def _chip(key: str, label: str, value: object) -> Any:
     """A setting as a chip: its name in grey, its value, and the choice behind it; on a phone the choice alone."""
     if screen.page_width() is not None:
         return st.container()
-    return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}")
+    page = f".{navigation.here()}" if key == "bins" else ""
+    return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}{page}")
 
 
 N = TypeVar("N", bound=str)

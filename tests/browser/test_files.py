@@ -72,6 +72,7 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     tab.chip("mine.csv")
     page.get_by_role("link", name="How it was read").click()
     tab.expect("4 rows, 3 classes")
+    page.locator("[data-testid=stPopoverBody]").wait_for(state="hidden")
 
     # A file that is read by an answer stays, too, although the list of files has been on screen before.
     other = good.with_name("other.csv")
