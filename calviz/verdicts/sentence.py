@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -500,10 +501,9 @@ class _Sentences:
             return f"{v.changed}."
         if worst is not None:
             # As it is written elsewhere, in percent: "0.87" is "87".
-            ends = words.range_ends(worst.low, worst.high, tolerance=0.06)
-            low, high = (f"{HUNDRED * float(end):.10g}" for end in ends)
+            place = re.sub(r"[\d.]+", lambda end: f"{HUNDRED * float(end[0]):.10g}", worst.where)
             return (
-                f"It is furthest off where it says between {low} and {high} percent: on these {worst.row_words} it said "
+                f"It is furthest off where it says {place} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise and self.group is None:

@@ -16,6 +16,7 @@ from calviz.sample.class_gaps import class_expectation, true_class_range
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.miscalibration_checks import split_accuracy
+from tests.inputs.reliability import rare
 from tests.inputs.simulated import draw_labels
 
 # ---- Each check speaks where it should, and nowhere else
@@ -275,6 +276,17 @@ def test_five_sentences_that_agree_with_the_verdict(name):
         assert f"{size} percentage points" in text
     assert ("correct them" in sentences[4]) == verdict.beyond_noise
     assert ("used as they are" in sentences[4]) == (verdict.direction == "calibrated")
+
+
+def test_a_range_of_small_scores_is_said_as_it_is():
+    data = rare()
+    high = calviz.Predictions(probs=(3 * data.probs[:, 1]).clip(0, 1), labels=data.labels)
+    worst = calviz.verdict(high, scheme="equal-mass").worst
+    (said,) = re.findall(
+        r"says above ([\d.]+) percent", calviz.explain(high, scheme="equal-mass")[1]
+    )
+    assert float(said) == pytest.approx(100 * worst.low, rel=0.02)
+    assert worst.high == 1
 
 
 def test_the_picture_has_the_numbers_of_the_verdict():
