@@ -14,7 +14,7 @@ from calviz.comparison.comparison_results import Advice, Comparison, Guideline, 
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts, cheap_method
 from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import NOT_SINCE, counted, decimal, decimals_for, signed_points
+from calviz.core.words import NOT_SINCE, counted, decimal, decimals_for, listed, signed_points
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.sample.slices import usual_columns, usual_slices
 from calviz.verdicts.joint_tests import MIN_ROWS
@@ -181,7 +181,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     return Advice(
         chosen,
         (
-            f"{why}, and {_label(chosen)} {among}.",
+            f"{why}, and {_label(chosen)} {among}.{_by_columns(comparison[chosen])}",
             _measured(comparison, name, chosen, near),
             *rest,
             *_keep_in_mind(comparison, comparison[chosen]),
@@ -338,6 +338,12 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
     if why is not None:
         return f"{head}, and need not be: {why}"
     return f"{head}: add it to the methods and compare again before you choose."
+
+
+def _by_columns(result: MethodResult) -> str:
+    """Say by which columns a map corrects; "" for one that looks at scores only."""
+    columns = getattr(result.recalibrator, "needed_columns", ())
+    return f" It corrects by {listed(columns)}: new rows need that too." if columns else ""
 
 
 def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:

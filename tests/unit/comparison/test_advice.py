@@ -262,6 +262,16 @@ def test_where_classes_must_stay_the_others_are_not_advised():
     assert "no method that keeps every predicted class has a better Brier" in advice.reasons[0]
 
 
+def test_the_columns_that_an_advised_map_needs_are_named():
+    result = comparison(VALUES)
+    methods = dict(result.methods)
+    fitted = SimpleNamespace(is_its_base=False, needed_columns=("site", "age"))
+    methods["isotonic"] = replace(methods["isotonic"], recalibrator=fitted)
+    advice = advise(replace(result, methods=methods), data(10))
+    assert advice.reasons[0].endswith("It corrects by 'site', 'age': new rows need that too.")
+    assert "It corrects by" not in advise(result, data(10)).reasons[0]
+
+
 def test_a_map_that_is_its_base_alone_is_not_a_method_of_its_own():
     result = comparison(VALUES)
     for alone, first in ((True, "vector"), (False, "isotonic")):
