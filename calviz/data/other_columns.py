@@ -362,7 +362,7 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     found = [name for name in may_be if _have_days_of_times(heads[name])]
     if len(found) != 1:
         return None
-    text = f"'{short(found[0])}' holds dates: it is taken as the time of each row"
+    text = f"'{short(found[0])}' holds dates: the times of the rows, if each has one"
     view.note(Notice.LOGS_AND_HINTS, "info", text)
     return found[0]
 
