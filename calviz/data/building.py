@@ -63,6 +63,8 @@ class _Builder:
         self, table: Table, layout: ColumnRoles, options: ReadingOptions, name: str
     ) -> None:
         self.table, self.layout, self.options, self.name = table, layout, options, name
+        #: What a probability of 1 is in the file, before a repair.
+        self.whole = 100 if "percent" in options.repair else 1
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
         self.repairs: list[str] = []
@@ -107,8 +109,8 @@ class _Builder:
             decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
-        columns = self._columns(fetched, decoded.indices)
-        keep = self._rows_to_keep(list(arrays), decoded.missing | self._unknown(fetched))
+        no_label = decoded.missing | self._blank(fetched, self.layout.correct)
+        columns = self._columns(fetched, no_label, decoded.indices)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
         for scores, array in zip(self.layout.scores, arrays, strict=True):
@@ -120,7 +122,7 @@ class _Builder:
                     self._model, scores, array, decoded.indices, names, model, columns,
                     filled=fetched.filled(array), logits=logits, part=part,
                 )  # fmt: skip
-                models[model] = make(keep)
+                models[model] = make(self.kept)
                 self._add_waiting(model, make)
         return self._built(models, decoded.form)
 
@@ -150,8 +152,7 @@ class _Builder:
         by_label = zip(np.hsplit(block, first.width), shown, strict=True)
         decoded = [labels.from_one_hot(one, (name,), self.table.line) for one, name in by_label]
         self._check_lengths(fetched, len(block), shown[0])
-        keep = self._rows_to_keep([scores], np.any(np.array(decoded) < 0, axis=0, keepdims=False))
-        columns = self._columns(fetched)
+        columns = self._columns(fetched, np.any(np.array(decoded) < 0, axis=0, keepdims=False))
         text = (
             f"multi-label: rows have none or several of the {len(names):,} labels, so each label is a model of its own "
             "with two classes"
@@ -162,7 +163,7 @@ class _Builder:
             column = first.columns[j] if len(first.columns) == first.width else first.columns[0]
             one = replace(first, columns=(column,), class_names=(), width=1, logits=(), labels=())
             models[name] = self._model(
-                one, scores[:, [j]], decoded[j], ("0", "1"), name, columns, keep
+                one, scores[:, [j]], decoded[j], ("0", "1"), name, columns, self.kept
             )
         return self._built(models, "0 or 1 for each label")
 
@@ -192,7 +193,7 @@ class _Builder:
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
-        problem = roles.Problem(self.table, scores, array, rows)
+        problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
         if scores.kind == "logits":
             problem.check_logits()
             values: dict[str, Any] = {
@@ -248,13 +249,16 @@ class _Builder:
         if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
             # Negative or missing values cannot be normalised; a later check reports them.
             return array
-        off = np.abs(sums - 1)
-        moved = int(np.count_nonzero(off > 1e-6))
-        if moved:
+        off = np.abs(sums[:, 0] - 1)
+        moved, asked = off > 1e-6, roles.off_sum(array, 1)
+        if moved.any():
             array = np.divide(array, sums.astype(array.dtype), out=array)
+            first = asked if asked.any() else moved  # those of the question
+            rest = off[moved & ~first]
+            more = f", and {rest.size:,} (at most {rest.max():.2g})" if rest.size else ""
             self._note_repair(
-                f"renormalise: {moved:,} of {array.shape[0]:,} rows were divided by their sum "
-                f"(at most {off.max():.3g} away from 1)"
+                f"renormalise: {int(first.sum()):,} of {array.shape[0]:,} rows were divided by their sum "
+                f"(at most {off.max():.3g} away from 1){more}"
             )
         return array
 
@@ -272,13 +276,11 @@ class _Builder:
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
         range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
         of = f"'{short(predictions.name)}': " if scores.model or self.parts else ""
-        self.notices.append(
-            Notice.ROW_SUMS.finding(
-                "warning",
-                f"{of}{sums.off:,} of {predictions.n:,} rows {range_} (max deviation {sums.deviation:.2g}); the numbers are for "
-                "the scores as they are, not renormalised",
-            )
+        text = (
+            f"{of}{sums.off:,} of {predictions.n:,} rows {range_} (max deviation {sums.deviation:.2g}); the numbers are for "
+            "the scores as they are, not renormalised"
         )
+        self.notices.append(Notice.ROW_SUMS.finding("warning", text))
         if RENORMALISE not in self.offered:
             self.offered.append(RENORMALISE)
 
@@ -370,10 +372,8 @@ class _Builder:
     @staticmethod
     def _check_class_names(names: tuple[str, ...], k: int) -> None:
         if names and len(names) != k:
-            raise InputError(
-                f"there are {len(names):,} class names for {k:,} classes",
-                remedy="give one name per class, in the order of the scores",
-            )
+            what = f"there are {len(names):,} class names for {k:,} classes"
+            raise InputError(what, remedy="give one name per class, in the order of the scores")
 
     def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
         names = decoded.class_names or self.options.class_names or self.table.class_names
@@ -387,23 +387,18 @@ class _Builder:
             raise no_rows()
         if rows != n:
             scores = self.layout.scores[0].columns[0]
-            raise InputError(
-                f"there are {n:,} rows of probabilities ('{short(scores)}') but {rows:,} labels "
-                f"('{short(name)}')",
-                remedy="save both for the same rows",
-            )
+            what = f"there are {n:,} rows of probabilities ('{short(scores)}') but {rows:,} labels ('{short(name)}')"
+            raise InputError(what, remedy="save both for the same rows")
 
-    def _unknown(self, fetched: Fetched) -> BoolArray:
-        """Mask of the rows of which the file does not say whether the prediction was right, shape (n,): their label is not known."""
-        column = self.layout.correct
-        if column is None:
-            return np.zeros(len(fetched.scores[0]), dtype=bool)
-        values = fetched.columns[column]
+    def _blank(self, fetched: Fetched, column: str | None) -> BoolArray:
+        """Mask of the rows without a value in a column, shape (n,); none if there is no such column with one per row."""
+        n = len(fetched.scores[0])
+        if column is None or len(values := fetched.columns[column]) != n:
+            return np.zeros(n, dtype=bool)
         if isinstance(values, Factor):
             blank = [is_missing(level.strip()) for level in values.levels]
             return np.array(blank, dtype=bool)[values.codes]
-        missing: BoolArray = np.isnan(np.asarray(values, dtype=np.float64).reshape(len(values)))
-        return missing
+        return np.asarray(values != values).reshape(n)  # NaN, or no time
 
     # Rows and columns
 
@@ -418,32 +413,32 @@ class _Builder:
         for some, length in zip(said, lengths, strict=True):
             del some[length:]
 
-    def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
-        """Return a mask of the rows without missing values if dropping was requested; raise InputError if a label is missing otherwise."""
-        asked = self.options.repair
+    def _choose_rows(self, fetched: Fetched, no_label: BoolArray) -> Fetched:
+        """Leave out rows with missing values if asked to, else refuse a missing label; return the columns with what can be checked in the place of such rows."""
+        layout, asked = self.layout, self.options.repair
+        chosen = (layout.cluster, layout.weight, self.options.time_column or None)
         if "drop-missing" not in asked and no_label.any():
-            row = int(no_label.argmax())
-            column = self.layout.correct
-            right = f", or '{short(column or '')}' does not say whether they were right"
-            why = "" if column is None else right
+            row, known = int(no_label.argmax()), short(layout.correct or "")
+            why = f", or '{known}' does not say whether they were right" if known else ""
             raise InputError(
                 f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
                 row=row + 1,
                 line=self.table.line(row),
-                column=self.layout.label or self.layout.correct,
+                column=layout.label or layout.correct,
                 remedy="fill in the labels, or ask to leave out the rows",
                 repairs=(REPAIRS["drop-missing"],),
             )
         incomplete, odd = np.zeros_like(no_label), np.zeros_like(no_label)
-        most = 100 if "percent" in asked else 1
-        for array in arrays:
+        for name in chosen if "drop-missing" in asked else ():
+            incomplete |= self._blank(fetched, name)
+        for array in fetched.scores[: max(1, len(layout.scores))]:
             if "drop-missing" in asked:
                 incomplete |= np.isnan(array).any(axis=1)
             if "drop-outside" in asked:
-                off = roles.outside(array, most)
+                off = roles.outside(array, self.whole)
                 odd |= off & roles.are_few(off)
                 if "renormalise" not in asked:
-                    off = roles.off_sum(array, most) & ~odd
+                    off = roles.off_sum(array, self.whole) & ~odd
                     odd |= off & roles.are_few(off)
         if self.parts:  # models keep the same rows
             rows = np.stack([part for part in self.parts.values() if part is not None])
@@ -451,7 +446,7 @@ class _Builder:
                 mask[rows] = mask[rows].any(axis=0)
         missing = no_label | incomplete
         if (keep := ~(missing | odd)).all():
-            return None
+            return fetched
         if not keep.any():
             raise no_rows("there are no rows left: every row has a missing value")
         drops = (("drop-missing", missing, "missing values"), ("drop-outside", odd, "values that are no probabilities"))  # fmt: skip
@@ -460,14 +455,19 @@ class _Builder:
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
                 where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
-        self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd)
-        return keep
+        undated = self._blank(fetched, layout.time)
+        self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd | undated)
+        needed = keep | self.unlabelled
+        rows = np.where(needed, np.arange(keep.size), needed.argmax())
+        checked = {n: c for n, c in fetched.columns.items() if n in (*chosen, layout.time)}
+        checked = {n: c for n, c in checked.items() if len(c) == keep.size}
+        return replace(fetched, columns={**fetched.columns, **rows_taken(checked, rows)})
 
-    def _columns(self, fetched: Fetched, labels: IntArray | None = None) -> dict[str, Any]:
+    def _columns(self, fetched: Fetched, no_label: BoolArray, labels: Any = None) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
-        columns = others.build(fetched)
+        columns = others.build(self._choose_rows(fetched, no_label))
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns
@@ -478,10 +478,9 @@ class _Builder:
         score = fetched.scores[0][:, 0]
         for_map = isinstance(self.options, ReadingForMap)
         right = (self._right_if_any if for_map else self._right)(fetched, layout)
-        columns = self._columns(fetched)
-        keep = self._rows_to_keep([fetched.scores[0]], right.missing)
+        columns = self._columns(fetched, right.missing)
         make = partial(self._of_confidences, score, layout, right, columns)
-        data = make(keep)
+        data = make(self.kept)
         self._add_waiting(self.name, make)
         return self._built({self.name: data}, right.form)
 
@@ -510,7 +509,7 @@ class _Builder:
             self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
         rows = None if keep is None else read_only(np.flatnonzero(keep))
-        problem = roles.Problem(self.table, scores, array, rows)
+        problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
         try:
             predictions = ConfidencePredictions(
                 confidence=array[:, 0],

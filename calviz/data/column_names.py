@@ -55,7 +55,8 @@ TIMES = (
 TIME_WORDS, NO_TIME_WORDS = (
     (frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}), frozenset({"time", "zeit"})),
     frozenset((
-        "birth", "dob", "death", "geburtsdatum", "sterbedatum", "todesdatum", "naissance", "décès", "deces", "nacimiento",
+        "birth", "birthdate", "birthday", "born", "dob", "death", "geb", "geburt", "geburts", "geburtstag", "geboren", "geburtsdatum",
+        "sterbedatum", "todesdatum", "naissance", "né", "née", "décès", "deces", "nacimiento",
         "fallecimiento", "defunción", "nascita", "decesso", "morte", "geboortedatum", "overlijdensdatum",
     )),
 )  # fmt: skip

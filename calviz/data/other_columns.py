@@ -12,14 +12,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import Factor, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
 from calviz.data import column_names
 from calviz.data.column_names import plain
-from calviz.data.format import Column, Fetched, Notice, ReadingOptions, Table, short
+from calviz.data.format import (
+    REPAIRS,
+    SAMPLE_ROWS,
+    Column,
+    Fetched,
+    Notice,
+    ReadingOptions,
+    Table,
+    short,
+)
 from calviz.data.labels import as_numbers, one_dimensional
 from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import ColumnRoles, TableView
@@ -40,22 +49,20 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
         If a value is missing or cannot be read, two have different formats, or day and month cannot be told apart.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        return _checked(values.astype("datetime64[us]"), name)
+        if np.isnat(values).any():
+            raise _no_date(np.isnat(values), name)
+        return values.astype("datetime64[us]")
     factor = Factor.of(values)
     levels = [date_text(level) for level in factor.levels]
     if "" in levels:
-        row = int(np.argmax(factor.codes == levels.index("")))
-        raise InputError("there is no date", row=row + 1, column=name, remedy="fill it in")
+        raise _no_date(factor.codes == levels.index(""), name)
     readers = [read for read in date_readers() if reads_all(read, levels)]
     if not readers:
         raise _unreadable(factor, levels, name)
     readings = [np.array([read(level) for level in levels], "datetime64[us]") for read in readers]
     if any(not np.array_equal(reading, readings[0]) for reading in readings[1:]):
-        raise InputError(
-            f"'{short(levels[0])}' may have the day or the month first, and no other date settles it",
-            column=name,
-            remedy=_REMEDY,
-        )
+        what = f"'{short(levels[0])}' may have the day or the month first, and no other date settles it"
+        raise InputError(what, column=name, remedy=_REMEDY)
     times: npt.NDArray[np.datetime64] = readings[0][factor.codes]
     return times
 
@@ -65,17 +72,17 @@ def have_offsets(values: Factor) -> bool:
     return any(_OFFSET.search(level) for level in values.levels)
 
 
-def may_be_times(head: npt.NDArray[Any]) -> bool:
+def may_be_times(texts: list[Any]) -> bool:
     """Whether text values look like dates: one format reads all of them."""
-    levels = [date_text(str(v)) for v in dict.fromkeys(head.tolist())]
+    levels = [date_text(str(v)) for v in dict.fromkeys(texts)]
     return bool(levels) and any(reads_all(read, levels) for read in date_readers())
 
 
-def _checked(times: npt.NDArray[np.datetime64], name: str) -> npt.NDArray[np.datetime64]:
-    if np.isnat(times).any():
-        row = int(np.isnat(times).argmax())
-        raise InputError("there is no date", row=row + 1, column=name, remedy="fill it in")
-    return times
+def _no_date(missing: BoolArray, name: str) -> InputError:
+    repairs, row = [REPAIRS["drop-missing"]], int(missing.argmax()) + 1
+    return InputError(
+        "there is no date", row=row, column=name, remedy="fill it in", repairs=repairs
+    )
 
 
 def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
@@ -87,11 +94,8 @@ def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
     first = [read for read in date_readers() if reads_all(read, levels[:1])]
     others = [level for level in levels if not any(reads_all(read, [level]) for read in first)]
     other = others[0] if others else levels[-1]
-    return InputError(
-        f"the dates are of two formats ('{short(levels[0])}' and '{short(other)}')",
-        column=name,
-        remedy=_REMEDY,
-    )
+    what = f"the dates are of two formats ('{short(levels[0])}' and '{short(other)}')"
+    return InputError(what, column=name, remedy=_REMEDY)
 
 
 # ---- Building
@@ -137,11 +141,9 @@ class OtherColumns:
             rows = rows_of_models(ids.codes, named, labels) if all(names) else None
         if layout.long is None or rows is None or len(rows) < 2:
             if chosen and not isinstance(self.options, ReadingForMap):
-                raise InputError(
-                    "it does not name models: not each row identifier has one row for each value, with the same label",
-                    column=chosen,
-                    remedy="name the identifier, or leave out the model column",
-                )
+                what = "it does not name models: not each row identifier has one row for each value, with the same label"
+                remedy = "name the identifier, or leave out the model column"
+                raise InputError(what, column=chosen, remedy=remedy)
             return layout, {}
         identifier, model = layout.long
         text = (
@@ -334,31 +336,46 @@ def _role(
     return next((c.name for c in free if fits(c)), None)
 
 
+#: Fewest days of dates that are the times whatever their name, and the most (30 years) from the first to the last.
+_FEWEST_DAYS, _MOST_DAYS = 7, 30 * 366
+
+
 def time_column(view: TableView, used: set[str]) -> str | None:
-    """The column with the time of each row: one with a usual name, or the only one whose name has a word for it; it must hold dates."""
+    """The column with the time of each row: one with a usual name, else the only one whose name has a word for it, else the only one; it must hold dates."""
     if view.options.time_column is not None:
         return view.options.time_column or None
     if not view.table.named:
         return None
     taken = {*used, *(view.options.groups or ())}
-
-    def holds_dates(name: str | None) -> bool:
-        if name is None or name in taken:
-            return False
-        column = view.table[name]
-        return column.width is None and column.type == "text" and may_be_times(column.head)
-
+    free = (c for c in view.table.columns if c.name not in taken and c.width is None)
+    every = "drop-missing" not in view.options.repair
+    heads = {c.name: [v for v in c.head.tolist() if v or every] for c in free if c.type == "text"}
+    dated = {name for name, texts in heads.items() if may_be_times(texts)}
     for name in column_names.TIMES:
-        column = view.plain.get(name)
-        if holds_dates(column):
+        if (column := view.plain.get(name)) in dated:
             return column
+    words = {name: {*usual.split("_")} for usual, name in view.plain.items() if name in dated}
+    may_be = [name for name in words if not words[name] & column_names.NO_TIME_WORDS]
     for known in column_names.TIME_WORDS:
-        words = {name: {*usual.split("_")} for usual, name in view.plain.items()}
-        dated = [name for name in words if words[name] & known or plain(name).endswith("datum")]
-        dated = [n for n in dated if not words[n] & column_names.NO_TIME_WORDS and holds_dates(n)]
-        if dated:
-            return dated[0] if len(dated) == 1 else None
-    return None
+        if named := [n for n in may_be if words[n] & known or plain(n).endswith("datum")]:
+            return named[0] if len(named) == 1 else None
+    found = [name for name in may_be if _have_days_of_times(heads[name])]
+    if len(found) != 1:
+        return None
+    text = f"'{short(found[0])}' holds dates: the times of the rows, if each has one"
+    view.note(Notice.LOGS_AND_HINTS, "info", text)
+    return found[0]
+
+
+def _have_days_of_times(texts: list[Any]) -> bool:
+    """Whether the dates in the first rows are of many days, or in order in a file that goes on, and do not span a life."""
+    try:
+        days = as_times(np.array(texts, dtype=object), "").astype("datetime64[D]").astype(int)
+    except InputError:
+        return False
+    is_sorted = len({*np.sign(np.diff(days)).tolist()} - {0}) == 1
+    enough = 2 if is_sorted and len(texts) > 0.9 * SAMPLE_ROWS else _FEWEST_DAYS
+    return len(np.unique(days)) >= enough and bool(np.ptp(days) <= _MOST_DAYS)
 
 
 #: Fewest distinct values of a column that is suggested as clusters: resampling three sites says nothing about others.
@@ -386,10 +403,8 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
                 text += "; if of several models, say which column names these (--model-column)"
             yield Notice.LOGS_AND_HINTS.finding("info", text)
         elif options.weight_column is None and usual in column_names.WEIGHTS and column.numeric:
-            yield Notice.LOGS_AND_HINTS.finding(
-                "info",
-                f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)",
-            )
+            text = f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)"
+            yield Notice.LOGS_AND_HINTS.finding("info", text)
 
 
 def _has_repeats(column: Column) -> bool:
@@ -429,11 +444,9 @@ def group_columns(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tup
         and not c.name.endswith(column_names.OUTCOME)
         and plain(c.name) not in ignored
     ]
-    measured = tuple(
-        c.name for c in free if c.type == "number" and len(set(c.head.tolist())) > _MOST_FRACTIONS
-    )
-    unfit = frozenset(measured)
-    return tuple(c.name for c in free if c.name not in unfit), measured
+    fractions = (c for c in free if c.type == "number")
+    measured = dict.fromkeys(c.name for c in fractions if len({*c.head.tolist()}) > _MOST_FRACTIONS)
+    return tuple(c.name for c in free if c.name not in measured), tuple(measured)
 
 
 def others(view: TableView, used: set[str]) -> tuple[str, ...]:

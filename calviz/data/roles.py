@@ -432,6 +432,7 @@ def are_few(rows: BoolArray) -> bool:
     return bool(rows.mean() <= _FEW)
 
 
+@dataclass(eq=False)
 class Problem:
     """Checks and error messages for scores, with their location in the file.
 
@@ -442,12 +443,15 @@ class Problem:
     array : ndarray, shape (n, K)
     rows : ndarray of int, shape (n,), optional
         The data rows of the file that `array` holds; all of them if left out.
+    percent : bool
+        Whether the file holds a hundred times the values of `array`; messages name its own.
     """
 
-    def __init__(
-        self, table: Table, scores: ScoreColumns, array: FloatArray, rows: IntArray | None = None
-    ) -> None:
-        self.table, self.scores, self.array, self.rows = table, scores, array, rows
+    table: Table
+    scores: ScoreColumns
+    array: FloatArray
+    rows: IntArray | None = None
+    percent: bool = False
 
     def original(self, row: int) -> int:
         """The data row of the file."""
@@ -516,9 +520,10 @@ class Problem:
         low, high = float(self.array.min()), float(self.array.max())
         if self.scores.kind == "logits":
             return None
-        n, k = self.array.shape
+        (n, k), whole = self.array.shape, 100 if self._in_percent() else 1
         if k == 1:
             return self._one_column(low, high)
+        lies = f"{low * whole:.4g}", f"{high * whole:.4g}"
         sums = self.array.sum(axis=1, dtype=np.float64)
         off = off_sum(self.array, 1)
         count, few_off = int(off.sum()), are_few(off)  # rows of logits hardly ever sum to 1
@@ -534,27 +539,28 @@ class Problem:
             may_be = not (few_off or self._in_percent())
             ways = ["ask to leave out such rows"] * few + ["declare them as logits"] * may_be
             return self._refused(
-                f"values from {low:.4g} to {high:.4g} are not probabilities "
-                f"({self._places(row)} '{short(self._name(column))}' is {low:.4g})",
+                f"values from {' to '.join(lies)} are not probabilities "
+                f"({self._places(row)} '{short(self._name(column))}' is {lies[0]})",
                 ", or ".join(ways) or "correct them",
                 *(["drop-outside"] * few + ["softmax"] * may_be),
             ).but(row=self.original(row) + 1)
         if not count:
             return None
-        least, largest = sums[off].min(), sums[off].max()
-        totals = f"do not sum to 1 (from {least:.4g} to {largest:.4g})"
-        if largest - least < 5e-3:
-            totals = f"sum to {np.median(sums[off]):.4g}, not 1"
+        least, largest = sums[off].min() * whole, sums[off].max() * whole
+        totals = f"do not sum to {whole} (from {least:.4g} to {largest:.4g})"
+        if largest - least < 5e-3 * whole:
+            totals = f"sum to {np.median(sums[off]) * whole:.4g}, not {whole}"
         may_be, (first, *more) = high > 1 and not few_off, np.flatnonzero(off).tolist()
         return self._refused(
-            f"{count:,} of {n:,} rows {totals}: not probabilities ({self._places(first, *more)}; values lie in [{low:.4g}, {high:.4g}])",
+            f"{count:,} of {n:,} rows {totals}: not probabilities ({self._places(first, *more)}; values lie in [{', '.join(lies)}])",
             f"ask to {'leave out these rows, or to ' * few_off}divide every row by its sum{', or declare the values as logits' * may_be}",
             *(["drop-outside"] * few_off + ["renormalise"] + ["softmax"] * may_be),
         ).but(row=self.original(first) + 1)
 
     def _in_percent(self) -> bool:
         """Whether the scores are written in percent, as logits are not."""
-        return any(self.table[name].note for name in self.scores.columns if name in self.table)
+        notes = (self.table[name].note for name in self.scores.columns if name in self.table)
+        return self.percent or any(notes)
 
     def _one_column(self, low: float, high: float) -> InputError:
         name, column = short(self.scores.columns[0]), self.array[:, 0]
@@ -562,12 +568,12 @@ class Problem:
         odd = outside(self.array, most)
         count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
         first = f"(first: {self._places(row)})"
-        lies = f"'{name}' lies in [{low:.4g}, {high:.4g}], outside [0, 1]"
-        in_percent = self._in_percent()
+        whole = 100 if (in_percent := self._in_percent()) else 1
+        lies = f"'{name}' lies in [{low * whole:.4g}, {high * whole:.4g}], outside [0, {whole}]"
         percent = low >= 0 and 1.5 < high <= 100 and not in_percent
         largest = float(column[~odd].max(initial=0))
         if count and are_few(odd) and (most == 1 or largest > (_LARGE if low < 0 else 1.5)):
-            few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most} {first}"
+            few = f"{count:,} of {len(odd):,} {'is' if count == 1 else 'are'} not in 0 to {most * whole} {first}"
             look, remedy, repairs = "probabilities", "leave out such rows", ["drop-outside"]
             readings = []
             if most == 100:

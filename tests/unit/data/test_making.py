@@ -718,6 +718,90 @@ def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
     assert both.recognition.time_column is None
 
 
+@pytest.mark.parametrize("name", ["Eingang (UTC)", "received", "Bestellt am"])
+def test_the_only_dates_are_the_times_whatever_their_name(name):
+    days = [f"{1 + i % 28:02d}.03.2025" for i in range(N)]
+    loaded = opened_of_clusters_and_weights({name: days, "site": np.arange(N) % 3})
+    assert loaded.recognition.time_column == name
+    assert any(f"'{name}' holds dates" in n.message for n in loaded.notices)
+    expected = np.datetime64("2025-03-01") + np.arange(N) % 28
+    np.testing.assert_array_equal(loaded.first.times.astype("datetime64[D]"), expected)
+    assert opened_of_clusters_and_weights({name: days}, time_column="").first.times is None
+    assert opened_of_clusters_and_weights({name: days}, groups=(name,)).first.times is None
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"received": [1, 28], "answered": [2, 27]},  # which of them?
+        {"Geb. am": [1, 28]},
+        {"né le": [1, 28]},
+        {"released": [1, 6]},  # few days
+        {"since": [1, 28, 1950]},
+        {"received": [1, 28, "missing"]},
+    ],
+)
+def test_dates_that_may_not_be_the_times_are_groups_as_before(columns):
+    dates = {}
+    for name, (first, last, *more) in columns.items():
+        days = [f"{first + i % (last - first + 1):02d}.03.2025" for i in range(N)]
+        if more:
+            days[5] = "" if more == ["missing"] else f"01.03.{more[0]}"
+        dates[name] = days
+    loaded = opened_of_clusters_and_weights(dates)
+    assert loaded.recognition.time_column is None
+    assert {*dates} <= {*loaded.recognition.groups}
+
+
+def test_the_days_of_a_file_sorted_by_them_need_not_all_be_in_its_first_rows():
+    n = 4_000
+    p = np.random.default_rng(1).random(n)
+    day = 1 + np.arange(n) // 600
+    for days, time in ((day, "received"), (1 + np.arange(n) % 2, None)):
+        frame = pd.DataFrame({"p": p, "y": (p > 0.4).astype(int)})
+        frame["received"] = [f"{d:02d}.03.2025" for d in days]
+        content = frame.to_csv(index=False).encode()
+        assert read(content, name="x.csv").recognition.time_column == time
+
+
+@pytest.mark.parametrize("role", ["time_column", "weight_column", "cluster_column"])
+def test_a_role_need_not_fit_rows_that_are_left_out(role):
+    p = np.random.default_rng(2).random(N)
+    cells = [f"{1 + i % 28:02d}.03.2025" for i in range(N)]
+    if role != "time_column":
+        cells = [str(1 + i % 9) for i in range(N)]
+    lines = [f"{v:.3f},{int(v > 0.4)},{c}" for v, c in zip(p, cells, strict=True)]
+    cut = [*lines[:20], f"0.5,,{cells[20]}", "0.5,,", ",1,", *lines[23:]]
+    content = "\n".join(["p,y,extra", *cut]).encode()
+    options = ReadingOptions(repair=("drop-missing",), **{role: "extra"})
+    loaded = read(content, name="x.csv", options=options)
+    kept = np.delete(np.arange(N), [20, 21, 22])
+    assert loaded.first.file_rows.tolist() == kept.tolist()
+    (waiting,) = loaded.waiting.values()
+    assert waiting.file_rows.tolist() == [20]
+    held = getattr(loaded.first, role.replace("_column", "s"))
+    if role == "time_column":
+        assert held.astype("datetime64[D]").tolist() == [
+            np.datetime64(f"2025-03-{1 + i % 28:02d}").item() for i in kept
+        ]
+        assert waiting.times.astype("datetime64[D]") == np.datetime64("2025-03-21")
+    elif role == "weight_column":
+        assert (held / held.max() * 9).round().tolist() == [1 + i % 9 for i in kept]
+    else:
+        assert held.values().tolist() == [str(1 + i % 9) for i in kept]
+
+
+def test_a_row_without_a_date_can_be_left_out():
+    dates = [f"{1 + i % 28:02d}.03.2025" for i in range(N)]
+    dates[30] = ""
+    with pytest.raises(InputError, match="row 31, column 'd': there is no date") as asked:
+        opened_of_clusters_and_weights({"d": dates}, time_column="d")
+    assert [repair.key for repair in asked.value.repairs] == ["drop-missing"]
+    options = ReadingOptions(time_column="d").answered(asked.value.answers[0])
+    left = read(table(d=dates), name="x.csv", options=options).first
+    assert left.file_rows.tolist() == [i for i in range(N) if i != 30]
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -988,6 +988,29 @@ def test_rows_that_are_divided_by_their_sum_are_not_left_out():
     np.testing.assert_allclose(read(content, options=both).first.probs[-1], [0.4, 0.6])
 
 
+@pytest.mark.parametrize("unit", ["", "%"])
+def test_questions_name_the_values_of_the_file_and_repairs_count_the_same_rows(unit):
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet([1, 1, 1], N).round(4) * 100  # rounding keeps many sums from 100
+    p[[7, 40], 0] = 180
+    labels = np.array(["a", "b", "c"])[np.arange(N) % 3]
+    rows = [";".join([y, *(f"{v:.2f}{unit}".replace(".", ",") for v in row)]) for y, row in zip(labels, p, strict=True)]  # fmt: skip
+    content = "\n".join(["y;p_a;p_b;p_c", *rows]).encode()
+    repair = () if unit else ("percent",)
+    with pytest.raises(InputError) as asked:
+        read(content, options=ReadingOptions(repair=repair))
+    sums = sorted(p[[7, 40]].sum(axis=1))
+    assert f"2 of {N} rows do not sum to 100 (from {sums[0]:.4g} to {sums[1]:.4g})" in str(asked.value)  # fmt: skip
+    assert f"values lie in [{p.min():.4g}, 180]" in str(asked.value)
+    loaded = read(content, options=ReadingOptions(repair=(*repair, "renormalise")))
+    (made,) = (what for what in loaded.repairs_made if what.startswith("renormalise"))
+    assert made.startswith(f"renormalise: 2 of {N} rows were divided by their sum")
+    rounded = np.abs(p.sum(axis=1) - 100) > 1e-3
+    assert f", and {rounded.sum() - 2:,} (at most 0.0" in made
+    assert rounded.sum() > 2
+    np.testing.assert_allclose(loaded.first.probs.sum(axis=1), 1, atol=1e-12)
+
+
 def test_what_depends_on_an_answer_is_not_asked_before_it():
     # Without a known label there are two columns of two words each: which word is the event depends on the column.
     rng = np.random.default_rng(5)
