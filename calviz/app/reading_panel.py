@@ -173,11 +173,12 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
 
 
 def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
-    """Name the class of a single score, which only the labels say; only all rows say whether a column names models."""
+    """Name the class of a single score, which only the labels say; only all rows say whether a column names models, or is the time."""
     found = entry.loaded.recognition
-    if found.model_column is None:
-        roles = {n: "group" if r == "named model" else r for n, r in shown.roles.items()}
-        shown = replace(shown, roles=roles)
+    not_read: dict[str, ColumnRole] = {} if found.model_column else {"named model": "group"}
+    if found.time_column is None:
+        not_read["time"] = "ignored"
+    shown = replace(shown, roles={n: not_read.get(r, r) for n, r in shown.roles.items()})
     if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
         return shown
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))

@@ -17,7 +17,7 @@ import calviz
 from calviz.app import open_files, rows_shown
 from calviz.app.navigation import PAGES
 from calviz.app.open_files import DIGEST_LENGTH, OpenFile, decode_options, encode_options
-from calviz.app.reading_panel import other_way_round
+from calviz.app.reading_panel import _as_read, other_way_round
 from calviz.core.predictions import Predictions
 from calviz.core.profile import write_profile
 from calviz.core.words import capitalised
@@ -772,3 +772,14 @@ def test_the_interval_of_selected_rows_is_called_exact_only_if_rows_are_alike():
     assert "exact 95 % interval" in headings[0]
     assert "exact 95 % interval" not in headings[1]
     assert "95 % interval" in headings[1]
+
+
+def test_a_time_that_could_not_be_used_is_shown_without_a_role_and_can_be_chosen():
+    days = [f"{1 + j % 28:02d}.03.2025" for j in range(1_200)]
+    for blank, role in ((None, "time"), (1_100, "ignored")):
+        rows = [f"{j % 2},0.{j % 9 + 1},{day if j != blank else ''}" for j, day in enumerate(days)]
+        content = "\n".join(["y,p,received", *rows]).encode()
+        entry = SimpleNamespace(loaded=read(content, name="mine.csv"))
+        shown = _as_read(first_rows(content, name="mine.csv"), entry)
+        assert shown.roles["received"] == role
+    assert shown.with_role("received", "time").time_column == "received"
