@@ -352,7 +352,7 @@ def draw_details(
             key=f"{key}.scores",
             placeholder=_AS_RECOGNISED,
             accept_new_options=True,
-            help="In the order of the classes; or type a prefix that ends in *, such as p_*.",
+            help="In the order of the classes; or type a prefix that ends in \\*, such as p_\\*.",
         )
         with left:
             bases, before = {"0": "0", "1": "1"}, str(options.label_base)

@@ -32,7 +32,7 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
         label,
         accept_multiple_files=True,
         key=f"calviz.upload.{number}",
-        help=f"{'; '.join(kind.label for kind in FORMATS)}. Text may be gzipped. Several logs together become one data set, "
+        help=f"{md('; '.join(kind.label for kind in FORMATS), 5_000)}. Text may be gzipped. Several logs together become one data set, "
         "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
     )
     if not uploads:
