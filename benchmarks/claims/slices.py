@@ -129,7 +129,7 @@ def advised(sample: Sample) -> str:
 
 
 SAID = {
-    "title: slices off, no miscalibration as a whole": (title, "Off where "),
+    "title: slices off, no miscalibration as a whole": (title, "No fault as a whole, but where "),
     "advice: miscalibration in places": (advised, "finds miscalibration in places"),
 }
 #: One of 20 values is off, so that the mean of all rows hardly is.

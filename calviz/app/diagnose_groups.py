@@ -30,7 +30,7 @@ from calviz.core.words import (
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import multicalibration_words
+from calviz.sample.multicalibration import OFF_AS_A_WHOLE, multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import (
     USUAL_RATE,
@@ -203,8 +203,11 @@ def draw_answer(
         st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
     number, worst = over_all
     if number:
-        # Where it is largest once all rows are set right answers another question than the title, if that names a slice.
+        # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it comes
+        # first where the slices of the title only carry what all rows have.
         said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
+        if tested.off and worst.startswith(OFF_AS_A_WHOLE):
+            said, behind = worst, number
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)

@@ -247,6 +247,8 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
 @pytest.mark.slow
 def test_the_columns_of_one_file_do_not_leave_another_without_columns():
     app = quiet(open_page(page="slices"))
+    # All of its slices are off: what all rows have stands on the page, what is off beyond that beside it.
+    assert "The scores are off as a whole: no segment" in text_of(app)
     assert app.multiselect(key="slice-columns").value == ["condition"]
     lines = "".join(f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]}\n" for i in range(210))
     app = upload(app.open("data"), "mine.csv", f"label,prob,site\n{lines}".encode())
