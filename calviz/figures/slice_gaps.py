@@ -327,10 +327,12 @@ class FeatureGap(Figure):
         score, hit = score_and_hit(Reduction.of(self.result.reduction))
         place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
         title = axis(palette, f"{score.capitalize()} − {hit} (points)")
+        # Names lie at 40 degrees, with the title of the axis below the longest.
+        below = 50 + 4.2 * max(map(len, names), default=0)
         return sheet.picture(
             traces,
             inner=260,
-            margins=(64, _RIGHT, _TOP, 90),
+            margins=(64, _RIGHT, _TOP, round(below)),
             xaxis=axis(palette, plotly_text(shorten(self.column, 60)), tickangle=-40, **place),
             yaxis=title | {"zeroline": True, "zerolinecolor": palette.neutral},
         )
