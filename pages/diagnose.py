@@ -69,8 +69,8 @@ BY = {
     "true-class": "by true class",
 }
 GREY = (
-    "Grey: the range of a perfectly calibrated model, adjusted for the number of classes; what lies within it is no "
-    "evidence of an error."
+    "Grey: the range of a perfectly calibrated model, which any class leaves in a few of a thousand files; what lies within is "
+    "no evidence of an error."
 )
 NOT_CENTRED = (
     "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows "
