@@ -174,7 +174,9 @@ def _columns(figure: Reliability) -> dict[str, Any]:
         "rows": number(width=54, format="localized"),
         "observed": number(width=66, format="%.1f %%", help=md(figure.reduction.hit_label)),
         "gap": number("gap, points", width=86 if phone else 78, help="Mean score minus observed."),
-        "expected": number("new rows", width=72, help="Gap to expect on new rows, where it is beyond noise."),
+        "expected": number(
+            "new rows", width=72, help="Gap to expect on new rows, where it is beyond noise."
+        ),
         "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
     }
     # A phone has room for the gap, here and on new rows: the scores name a bin, and the diagram shows what is observed.
