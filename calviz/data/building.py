@@ -18,6 +18,7 @@ from calviz.data import labels, roles
 from calviz.data.column_names import is_missing
 from calviz.data.format import (
     AS_ASKED,
+    IN_PERCENT,
     REPAIRS,
     Fetched,
     Notice,
@@ -233,10 +234,13 @@ class _Builder:
             word = "sigmoid" if scores.width == 1 else "softmax"
             self._note_repair(f"{word}: the scores were read as logits")
             scores = replace(scores, kind="logits")
-        if "percent" in repairs and scores.kind == "probabilities":
+        # Cells with a percent sign have been divided where they were read.
+        divided = {c.name for c in self.table.columns if c.note == IN_PERCENT}
+        by = np.array([1 if name in divided else 100 for name in scores.columns])
+        if "percent" in repairs and scores.kind == "probabilities" and by.max() > 1:
             for rows in row_blocks(array):
                 # To the digits of the file, which a division may miss by the last bit.
-                exact = np.divide(array[rows], 100, dtype=np.float64)
+                exact = np.divide(array[rows], by, dtype=np.float64)
                 near = np.round(exact, 15)
                 array[rows] = np.where(abs(near - exact) <= np.spacing(exact), near, exact)
             self._note_repair("percent: the scores were divided by 100")

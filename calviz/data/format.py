@@ -51,6 +51,8 @@ from calviz.data.column_names import class_key, event_of, is_missing
 
 # ---- Options
 
+#: Note of a column whose cells are written with a percent sign, and read as shares.
+IN_PERCENT = "in percent"
 #: How notices of changes begin.
 AS_ASKED = "changed as asked: "
 

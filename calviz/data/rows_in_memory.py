@@ -19,6 +19,7 @@ from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expan
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data.column_names import IDS, LABELS, PREDICTED, is_score_name, plain
 from calviz.data.format import (
+    IN_PERCENT,
     MISSING_WORDS,
     SAMPLE_ROWS,
     Column,
@@ -356,7 +357,7 @@ def _described(column: Column, cell: _Cell | None) -> Column:
         return Column(column.name, "number", np.empty(0), width=cell.width)
     cells = [cell.read(text) or [np.nan] for text in column.head.tolist()]
     odd = {j: str(text) for j, text in enumerate(column.head) if np.isnan(cells[j][0])}
-    note = "in percent" if cell.read is percentage else ""
+    note = IN_PERCENT if cell.read is percentage else ""
     values = np.array([numbers[0] for numbers in cells])
     return Column(column.name, "number", values, note=note, odd=odd)
 

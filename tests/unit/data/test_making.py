@@ -874,3 +874,13 @@ def test_rows_of_weight_zero_are_kept_and_counted_in_a_notice():
         for n in opened_of_clusters_and_weights(COUNTS, weight_column="weight").notices
         if n.code == "DATA014"
     ]
+
+
+def test_cells_with_a_percent_sign_are_divided_once(tmp_path):
+    path = tmp_path / "p.csv"
+    rows = [f"{i % 2},{30 + i % 40}.5%,{20 + i % 60}.0" for i in range(200)]
+    path.write_text("\n".join(["label,p_signed,p_plain", *rows, ""]))
+    options = ReadingOptions(models=("p_signed", "p_plain"), repair=("percent",))
+    models = read(path, options=options).models.values()
+    for model, first in zip(models, (30.5, 20.0), strict=True):
+        assert model.probs[0, 1] == pytest.approx(first / 100)
