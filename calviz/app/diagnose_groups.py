@@ -203,10 +203,11 @@ def draw_answer(
         st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
     number, worst = over_all
     if number:
-        # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it comes
-        # first where the slices of the title only carry what all rows have.
+        # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
+        # where the slices of the title, off in one way, may only carry what all rows have.
         said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
-        if tested.off and worst.startswith(OFF_AS_A_WHOLE):
+        one_way = len({s.gap > 0 for s in tested.off}) == 1
+        if one_way and worst.startswith(OFF_AS_A_WHOLE):
             said, behind = worst, number
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)

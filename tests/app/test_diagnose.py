@@ -247,14 +247,25 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
 @pytest.mark.slow
 def test_the_columns_of_one_file_do_not_leave_another_without_columns():
     app = quiet(open_page(page="slices"))
-    # All of its slices are off: what all rows have stands on the page, what is off beyond that beside it.
-    assert "The scores are off as a whole: no segment" in text_of(app)
+    # Its slices are off in both ways, which all rows do not explain.
+    assert "The scores are off as a whole: no segment" in helps_of(app)
     assert app.multiselect(key="slice-columns").value == ["condition"]
     lines = "".join(f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]}\n" for i in range(210))
     app = upload(app.open("data"), "mine.csv", f"label,prob,site\n{lines}".encode())
     app.session_state["slice-columns"] = ["condition"]
     app = quiet(app.open("slices"))
     assert app.multiselect(key="slice-columns").value == ["site"]
+
+
+@pytest.mark.slow
+def test_slices_that_only_carry_what_all_rows_have_are_said_to():
+    score = np.linspace(0.3, 0.9, 1_500)
+    rows = zip(np.arange(1_500) % 10 < 10 * (score - 0.2), score, np.arange(1_500) % 3, strict=True)
+    lines = "".join(f"{int(y)},{p:.4f},{'xyz'[k]}\n" for y, p, k in rows)
+    app = upload(open_page(page="data"), "mine.csv", f"label,prob,site\n{lines}".encode())
+    app = quiet(app.open("slices"))
+    assert "of 3 slices are off" in app.title[0].value
+    assert "The scores are off as a whole: no segment" in text_of(app)
 
 
 @pytest.mark.slow

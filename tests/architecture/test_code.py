@@ -31,7 +31,7 @@ LIMITS = {
     # 270 for what strangers found wrong (values outside the range, ragged lines, rows of the file, spellings; classes, slices and changes that
     # are named; classes and scores that calibrated files lost; bins that were lost); 245 of them were taken off elsewhere.
     "files": 214,
-    "code lines": 64_023,
+    "code lines": 64_024,
     "code lines per file, most": 558,
     "imports between files": 1_838,
     "rooms": 12,
