@@ -283,6 +283,8 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert f"Without the rows of region = 0, {more} other slices would not be off." in f.message
     # No map of all rows is offered.
     assert no_fix_words(v) == ""
+    assert v.in_places
+    assert not replace(v, in_reverse=True).in_places
     method, why = cheap_fix(sample.data, v)
     assert (method, why) == ("segments", "No map of all rows repairs region = 0 alone. ")
     text = explained(sample, v)
