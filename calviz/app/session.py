@@ -98,7 +98,8 @@ class Settings:
         None: all rows.
     reduction : Reduction
     bins : int or "cube_root"
-    scheme : {"equal-width", "equal-mass", "sturges"}
+    scheme : {"equal-width", "equal-mass", "sturges"} or None
+        As of a `Sample`.
     where : tuple of (str, str)
         The slice: columns and the values that they hold; empty for all rows.
     prevalence : float or None
@@ -112,7 +113,7 @@ class Settings:
     split: str | None
     reduction: Reduction
     bins: BinNumber
-    scheme: Scheme
+    scheme: Scheme | None
     where: Where = ()
     prevalence: float | None = None
     cuts: str = ""
@@ -144,13 +145,14 @@ class Settings:
 
     @property
     def how(self) -> dict[str, Any]:
-        """Reduction and bins, as options of what measures rows."""
-        return {"reduction": self.reduction, "bins": self.bins, "scheme": self.scheme}
+        """Reduction and bins, as options of what compares metrics."""
+        scheme = self.scheme or "equal-width"
+        return {"reduction": self.reduction, "bins": self.bins, "scheme": scheme}
 
     @property
     def reduction_and_bins_key(self) -> tuple[str, ...]:
         """Identifies reduction and bins, for caches and jobs."""
-        return self.reduction.key, str(self.bins), self.scheme
+        return self.reduction.key, str(self.bins), self.scheme or ""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -171,7 +173,7 @@ class Settings:
     @property
     def sample(self) -> Sample:
         """The rows with reduction and bins; what is computed for them is kept with it."""
-        return self._rows.sample.but(**self.how)
+        return self._rows.sample.but(**self.how | {"scheme": self.scheme})
 
     @property
     def row_numbers(self) -> IntArray | None:

@@ -34,7 +34,7 @@ def compare(
     option: tuple[str, ...] = (),
     reduction: options.HowJudged = None,
     bins: options.BinCount = options.DEFAULT_BINS,
-    scheme: options.Scheme = "equal-width",
+    scheme: options.Scheme | None = None,
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
     outputs: options.Outputs,
@@ -91,7 +91,7 @@ def compare(
             metrics=measured,
             reduction=reduction,
             bins=bins,
-            scheme=scheme,
+            scheme=scheme or "equal-width",
             refits=refits,
             options=parameters,
             progress=lambda result, done, total: say(
@@ -119,7 +119,7 @@ def compare(
             before,
             options.Reduction.of(comparison.reduction),
             bins=comparison.bins,
-            scheme=comparison.scheme,
+            scheme=scheme,
             seed=comparison.seed,
             split=comparison.evaluation.split,
         )
@@ -140,7 +140,7 @@ def compare_models(
     split: str | None = None,
     reduction: options.HowJudged = None,
     bins: options.BinCount = options.DEFAULT_BINS,
-    scheme: options.Scheme = "equal-width",
+    scheme: options.Scheme | None = None,
     seed: options.Seed = 0,
     resamples: options.Resamples = options.RESAMPLES,
     model: tuple[str, ...] = (),
@@ -188,7 +188,13 @@ def compare_models(
         with suppress(NotAvailable):  # a model without this reduction: the comparison says why
             samples[name] = Sample(data, how, **settings)
     every = "all" if outputs.json is not None else None
-    comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
+    comparison = compare_models(
+        aligned,
+        every,
+        samples=samples,
+        reduction=how,
+        **settings | {"scheme": scheme or "equal-width"},
+    )
     if not outputs.quiet:
         print_models(comparison)
     if outputs.json is not None:
