@@ -523,6 +523,15 @@ def event_sums(sample: Sample) -> BinSums:
     return _with_effective(sample, bin_events(sample.scored, weights=sample.weights).pooled())
 
 
+def rate_if_rare(sample: Sample) -> float | None:
+    """Share of hits of a class of which less than 10 % of the rows are, or more than 90 %; None of others and of the top label."""
+    if sample.reduction.kind not in ("positive", "class"):
+        return None
+    sums = sample.view(event_sums)
+    rate = float(sums.hit_sum.sum() / sums.n)
+    return None if 0.1 <= rate <= 0.9 else rate
+
+
 @entry_specs.reweighted_by(
     lambda sample, view: reweighted_sums(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn_sums(sample.top_scored, view),
