@@ -124,7 +124,7 @@ def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[Bef
 
 def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
     """Return the judged rows before and after, with reduction and bins of the settings."""
-    recalibrated = fitted[1].but(**settings.how | {"scheme": settings.scheme})
+    recalibrated = fitted[1].but(**settings.how)
     return recalibrated.with_data(fitted[0].before), recalibrated
 
 

@@ -80,9 +80,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     label = f"Act where the probability of '{md(shorten(name, 40))}' is at least"
     scores, limits = roc.cutoff[:0:-1].tolist(), Interval(LEAST, 1 - LEAST)
     begins = (
-        ""
-        if first == CUTOFF
-        else "Begins with the share of positives: 0.5 is far from most scores."
+        "Begins with the share of positives if that is below 10 % or above 90 %, else with 0.5."
     )
     cutoff = screen.choose_threshold(label, first, limits, scores, CUTOFF_KEY, begins)
     pinned = _pinned(settings)

@@ -145,9 +145,8 @@ class Settings:
 
     @property
     def how(self) -> dict[str, Any]:
-        """Reduction and bins, as options of what compares metrics."""
-        scheme = self.scheme or "equal-width"
-        return {"reduction": self.reduction, "bins": self.bins, "scheme": scheme}
+        """Reduction and bins, as options of what measures rows."""
+        return {"reduction": self.reduction, "bins": self.bins, "scheme": self.scheme}
 
     @property
     def reduction_and_bins_key(self) -> tuple[str, ...]:
@@ -173,7 +172,7 @@ class Settings:
     @property
     def sample(self) -> Sample:
         """The rows with reduction and bins; what is computed for them is kept with it."""
-        return self._rows.sample.but(**self.how | {"scheme": self.scheme})
+        return self._rows.sample.but(**self.how)
 
     @property
     def row_numbers(self) -> IntArray | None:

@@ -91,7 +91,7 @@ def compare(
             metrics=measured,
             reduction=reduction,
             bins=bins,
-            scheme=scheme or "equal-width",
+            scheme=scheme,
             refits=refits,
             options=parameters,
             progress=lambda result, done, total: say(
@@ -188,13 +188,7 @@ def compare_models(
         with suppress(NotAvailable):  # a model without this reduction: the comparison says why
             samples[name] = Sample(data, how, **settings)
     every = "all" if outputs.json is not None else None
-    comparison = compare_models(
-        aligned,
-        every,
-        samples=samples,
-        reduction=how,
-        **settings | {"scheme": scheme or "equal-width"},
-    )
+    comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
     if not outputs.quiet:
         print_models(comparison)
     if outputs.json is not None:

@@ -195,9 +195,7 @@ def _why_none(comparison: Comparison) -> str:
             "choice."
         )
     if comparison.criterion is None:
-        return (
-            "No error bars of a metric that ranks methods, such as the NLL: compare with intervals."
-        )
+        return "No error bars of a metric that ranks methods (such as the NLL): compare with intervals."
     if comparison.found is None:
         return f"{counted(comparison.evaluation.rows, 'evaluation row')} cannot tell whether the model is miscalibrated: it takes {MIN_ROWS}."
     return ""

@@ -57,7 +57,7 @@ class Plan:
     metrics: tuple[str, ...] | None = None
     reduction: Reduction | str | None = None
     bins: BinNumber = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
+    scheme: Scheme | None = None
     ci: bool = True
     resamples: int = RESAMPLES
     refits: int = 0
@@ -90,7 +90,7 @@ def compare(
     metrics: Iterable[str] | Literal["all"] | None = None,
     reduction: Reduction | str | None = None,
     bins: BinNumber = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
+    scheme: Scheme | None = None,
     ci: bool = True,
     resamples: int = RESAMPLES,
     refits: int = 0,
@@ -357,7 +357,7 @@ class _Judging:
             seed=plan.division.seed,
             reduction=self.reduction.key,
             bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),
-            scheme=plan.scheme,
+            scheme=plan.scheme or "equal-width",
             methods=results,
             directions={key: METRICS[key].direction for key in measured},
             tied=tied,

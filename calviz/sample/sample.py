@@ -133,8 +133,7 @@ class Sample:
     def __post_init__(self) -> None:
         if not (isinstance(self.bins, str) and self.bins == CUBE_ROOT):
             check_whole("bins", self.bins)
-        if self.scheme is not None:
-            check_choice("scheme", self.scheme, get_args(Scheme))
+        check_choice("scheme", self.scheme or "equal-width", get_args(Scheme))
         check_whole("seed", self.seed, least=0)
         check_whole("resamples", self.resamples, least=1)
         object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
@@ -524,12 +523,12 @@ def event_sums(sample: Sample) -> BinSums:
 
 
 def rate_if_rare(sample: Sample) -> float | None:
-    """Share of hits of a class of which less than 10 % of the rows are, or more than 90 %; None of others and of the top label."""
+    """Share of hits of a class that has less than 10 % of the rows, or more than 90 %; None of others and of the top label."""
     if sample.reduction.kind not in ("positive", "class"):
         return None
     sums = sample.view(event_sums)
     rate = float(sums.hit_sum.sum() / sums.n)
-    return None if 0.1 <= rate <= 0.9 else rate
+    return rate if 0 < rate < 0.1 or 0.9 < rate < 1 else None
 
 
 @entry_specs.reweighted_by(
