@@ -148,12 +148,10 @@ PLACE = "recalibrate"
 #: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
 #: maps again.
 KEPT_BYTES = 400_000_000
-#: Rows times classes up to which a link may start a comparison.
+#: Rows times classes up to which a link, or *Recalibrate* on Overview, starts a comparison.
 AT_ONCE = 5_000_000
 #: The folder of ``calviz app --cache``.
 CACHE_VARIABLE = "CALVIZ_CACHE"
-
-_COMPARED = "compared"
 
 
 def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
@@ -217,13 +215,13 @@ def stopped_words(job: Job) -> str:
 
 def mark_link() -> None:
     """Mark in the link that methods were compared."""
-    if _COMPARED not in st.query_params:
-        st.query_params[_COMPARED] = "yes"
+    if session.COMPARED not in st.query_params:
+        st.query_params[session.COMPARED] = "yes"
 
 
 def starts_at_once(choice: PlanChoice) -> bool:
     """Whether a comparison starts by itself: the link asks for it, and it is quick or kept."""
-    if _COMPARED not in st.query_params or not choice.plan.methods:
+    if session.COMPARED not in st.query_params or not choice.plan.methods:
         return False
     data = choice.fit_rows.data
     cells = data.n * max(1, data.n_classes)
@@ -407,6 +405,10 @@ def _kept_figure(
 
 #: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000
+#: Rows times classes up to which the files are made without a click; these take half a second.
+FILES_AT_ONCE = 1_000_000
+#: What the file keeps.
+STAYS = "Labels, identifiers, splits, groups, clusters, weights, times, numbers and texts stay; other columns are left out."
 
 _BUILT_FILES, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
 
@@ -442,14 +444,15 @@ def draw_downloads(
         )
         file_key = (*outcome.key, method, suffix)
         is_built = st.session_state.get(_BUILT_FILES, ("",))[0] == file_key
-        is_requested = st.button(
-            "Prepare the files",
-            icon=":material/build:",
-            key="calviz.take-home",
-            # Once they are built, the file is what to take.
-            type="primary"
-            if primary and not (is_built or st.session_state.get("calviz.take-home"))
-            else "secondary",
+        whole = outcome.whole
+        is_requested = not is_built and (
+            whole.n * max(1, whole.n_classes) <= FILES_AT_ONCE
+            or st.button(
+                "Prepare the files",
+                icon=":material/build:",
+                key="calviz.take-home",
+                type="primary" if primary else "secondary",
+            )
         )
     if is_requested:
         try:
@@ -460,10 +463,7 @@ def draw_downloads(
             return method
         st.session_state[_BUILT_FILES] = (file_key, files)
     elif not is_built:
-        st.caption(
-            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits, groups, clusters, weights, times, numbers and "
-            "texts stay; other columns are left out."
-        )
+        st.caption(f"{_which_rows(outcome, settings)} calibrated. {STAYS}")
         return method
     stem = f"{settings.file_stem}-{method.replace('+', '-')}"
     _offer(st.session_state[_BUILT_FILES][1], stem, suffix, primary=primary)
@@ -472,7 +472,7 @@ def draw_downloads(
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
         words += " The file holds these rows too: judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
-    st.caption(" ".join((words, *_differences(suffix, settings))))
+    st.caption(" ".join((words, *_differences(suffix, settings))), help=STAYS)
     return method
 
 
