@@ -168,9 +168,9 @@ def _draw_cheap_fix(chosen: Settings) -> None:
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
     words = md(f"{why}{fix_words(method, before, after)}")
-    st.markdown(f"**{words}**" if after.value < before.value else words)
     more = "This is one simple method; a comparison of all may advise another."
-    st.caption(md(f"{result.words} {more}", 600))
+    help = md(f"{result.words} {more}", 600)
+    st.markdown(f"**{words}**" if after.value < before.value else words, help=help)
 
 
 def in_plain_words(chosen: Settings) -> None:

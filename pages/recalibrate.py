@@ -7,16 +7,15 @@ from collections.abc import Callable
 import streamlit as st
 
 from calviz.app import (
+    jobs,
     navigation,
     recalibrate_arena,
     recalibrate_comparison,
     recalibrate_learning_curve,
     recalibrate_results,
     rows_shown,
-    screen,
 )
-from calviz.app.jobs import LongWork
-from calviz.app.recalibrate_comparison import ComparisonOutcome
+from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.session import Settings, md
 from calviz.core.words import counted, keep_units_together
 
@@ -33,14 +32,14 @@ def methods(chosen: Settings) -> None:
             say(f"Recalibrate on the rows since {changed}")
         # What to take comes before the choices that led to it.
         first = st.container()
-        of_methods, of_rows = st.columns(2, gap="medium")
-        choice = recalibrate_comparison.choose_plan(chosen, of_rows, of_methods)
+        actions = st.container(gap="small")
+        with st.expander("Methods and rows", icon=":material/tune:"):
+            choice = recalibrate_comparison.choose_plan(chosen, actions)
         if choice is None:
             return
-        # On a phone, the button would lie below all choices.
-        with of_rows if screen.page_width() is None else first:
-            work = LongWork(
-                recalibrate_comparison.PLACE,
+        with actions:
+            work = jobs.LongWork(
+                PLACE,
                 choice.key,
                 "Fitting and judging",
                 lambda: recalibrate_comparison.comparison_work(choice),

@@ -78,18 +78,17 @@ class PlanChoice:
         return (*self.content, *self.fit_rows.key, repr(self.plan))
 
 
-def choose_plan(
-    settings: Settings, of_rows: DeltaGenerator, of_methods: DeltaGenerator
-) -> PlanChoice | None:
-    """Draw the choices into two containers; return None, with the reason on screen, if there is nothing to fit on."""
+def choose_plan(settings: Settings, said: DeltaGenerator) -> PlanChoice | None:
+    """Draw the choices, and which rows they lead to into `said`; return None, with the reason there, if there is nothing to fit on."""
+    of_methods, of_rows = st.columns(2, gap="medium")
     with of_rows:
-        chosen_rows, below = _choose_rows(settings)
+        chosen_rows = _choose_rows(settings)
     with of_methods:
-        methods = fitting_choices.choose_methods(chosen_rows)
+        methods = fitting_choices.choose_methods(chosen_rows, said=said)
     if methods is None:
         return None
     rows = methods.rows
-    with below:
+    with said:
         _draw_rows(rows)
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
@@ -127,12 +126,10 @@ def _refits() -> int:
     return REFITS if is_on else 0
 
 
-def _choose_rows(settings: Settings) -> tuple[FitRows, DeltaGenerator]:
-    """Draw the choice of the rows; return it, with the container below it for words about it."""
+def _choose_rows(settings: Settings) -> FitRows:
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fitting_choices.choose_fit_rows(settings, folds=True)
-    below = st.container(gap="xsmall")
-    with below.popover("In-sample", type="tertiary"):
+    with st.popover("In-sample", type="tertiary"):
         st.caption(
             "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
             "good for seeing overfitting, not for choosing."
@@ -141,7 +138,7 @@ def _choose_rows(settings: Settings) -> tuple[FitRows, DeltaGenerator]:
             split = rows.division.fit_split
             division = Division(fit_split=split, eval_split=split, in_sample=True)
             rows = replace(rows, division=division)
-    return rows, below
+    return rows
 
 
 PLACE = "recalibrate"
