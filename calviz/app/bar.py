@@ -199,7 +199,7 @@ def draw_settings_choice() -> session.Settings:
     _follow_default("scheme", placed, requests)
     with _chip("bins", "Bins", requests.bins(placed)):
         scheme, bins = _bins(requests, placed)
-        navigation.draw_link("metrics", "Norm: L1 is the ECE, L2 the RMSCE, max the MCE")
+        navigation.draw_link("metrics", "Other norms: RMSCE (L2) and MCE (max)")
     where: Where = ()
     cuts = _edges(data, requests)
     if sliceable_columns(data):
