@@ -614,7 +614,7 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     page = tab.page
     for name in ("honest", "shy"):
         if not page.locator("input[type=file]").count():
-            page.get_by_text("Compare with the models of another file").click()
+            page.get_by_text("Add a model").click()
         tab.upload(tmp_path / f"{name}.npz")
         tab.expect("honest.npz").settle()  # the second joins it; the first stays in view
     tab.expect("By NLL, 'honest' is best")
@@ -624,9 +624,12 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     ends = "plots => Math.max(...plots.map(p => p.getBoundingClientRect().right))"
     plots = page.locator(".js-plotly-plot")
     assert waiting.in_the_end(page, lambda: plots.evaluate_all(ends), lambda x: x > 1_200) > 1_200
-    page.get_by_text("Differences in the other metrics").click()
-    tab.expect("Difference in Brier score")
-    assert page.locator(".js-plotly-plot").count() >= 7
+    # Each model has its difference beside its mark; the rest is folded away.
+    forest = plots.filter(has_text="Difference in NLL")
+    assert forest.count() == 1
+    assert "worse" in forest.inner_text()
+    page.get_by_text("Ranks, intervals, and the differences in all metrics").click()
+    tab.expect("Download as CSV")
     page.get_by_role("tab", name="Each model after recalibration").click()
     page.get_by_role("button", name="Fit them").click()
     tab.expect("Bold: best of its row")
