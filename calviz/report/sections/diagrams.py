@@ -37,7 +37,7 @@ BIN_COLUMNS: content.Formats = {
 }
 
 
-@section("reliability", "Reliability", 30, brief=True)
+@section("reliability", "Reliability and choice of bins", 30, brief=True, earlier="Reliability")
 def make_reliability(subject: Subject) -> Iterator[Block]:
     """The diagram, its bins, and the ECE by number of bins."""
     yield from make_diagram(subject)
@@ -134,7 +134,7 @@ _CLASS_COLUMNS: content.Formats = {
 }
 
 
-@section("classwise", "Classes", 50)
+@section("classwise", "Classes (MCS)", 50, earlier="Classes")
 def make_classwise(subject: Subject) -> Iterator[Block]:
     """The error of each class against its noise.
 
@@ -169,7 +169,7 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
 CUMULATIVE_ROWS = 40
 
 
-@section("cumulative", "Cumulative & KS", 40)
+@section("cumulative", "Cumulative (KS)", 40, earlier="Cumulative & KS")
 def make_cumulative(subject: Subject) -> Iterator[Block]:
     """The bin-free panels, the KS error, and the isotonic curve.
 
@@ -261,7 +261,7 @@ _DRAWN_OF_SLICES = {key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap",
 _FEATURES = 3
 
 
-@section("slices", "Slices", 55, shows_result="slices")
+@section("slices", "Groups", 55, shows_result="slices", earlier="Slices")
 def make_slices(subject: Subject) -> Iterator[Block]:
     """For whom it is wrong, group by group.
 
