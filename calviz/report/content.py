@@ -498,14 +498,14 @@ PRESETS: dict[Preset, PresetSections] = {
     # What fits on six pages of paper for one model.
     "default": PresetSections(
         "for a colleague",
-        "verdict findings fix diagram classwise slices folds sites grades models over-time comparison "
+        "verdict diagram fix findings classwise slices folds sites grades models over-time comparison "
         "learning-curve provenance",
         "what most readers need, on a few pages",
         decides=False,
     ),
     "one-page": PresetSections(
         "for a manager",
-        "verdict fix diagram worst-rows",
+        "verdict diagram fix worst-rows",
         "verdict, picture, what recalibration would bring and the worst rows, on one sheet of paper",
         decides=False,
     ),

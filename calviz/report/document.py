@@ -278,6 +278,8 @@ def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
     if keys is None:
         return sections_in_order()
     wanted = {content.SECTIONS[key].key for key in keys}
+    if "reliability" in wanted:  # which begins with the diagram
+        wanted.discard("diagram")
     every = sections_in_order(with_requested=True)
     return tuple(section for section in every if section.key in wanted)
 

@@ -243,7 +243,9 @@ def test_figures_on_a_small_window_are_whole(path, view):
 def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1, 1, 1], size=200)
-    p = calviz.Predictions(probs=probs, labels=np.arange(200) % 3)
+    leagues = np.array(["Spanish Segunda Division", "Austrian T-Mobile Bundesliga"])
+    groups = {"league": leagues[np.arange(200) // 3 % 2]}
+    p = calviz.Predictions(probs=probs, labels=np.arange(200) % 3, groups=groups)
     path = tmp_path / "report.html"
     subject = Subject(Sample(p, resamples=50), title="A model")
     path.write_text(compose(subject, date="").html(), encoding="utf-8")
@@ -253,6 +255,10 @@ def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
         page.goto(path.as_uri())
         page.locator(".chart .main-svg").last.wait_for()
         assert _wrong(page) == [], width
+        # Long names beside rows leave room for what they name.
+        names = page.locator("#figure-slices-drawn .chart")
+        plot = names.locator(".plot").first.bounding_box()
+        assert plot["width"] > 100, width
     page.close()
 
 

@@ -49,10 +49,7 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
     if verdict.other_view:
         yield Text(verdict.other_view)
     yield content.Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
-    yield Note(
-        "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of rows. "
-        f"Points are percentage points. {alone(verdict)}"
-    )
+    yield Note("Points are percentage points.")
 
 
 @section("explained", "In plain words", 15)
@@ -142,7 +139,7 @@ def no_fix_words(verdict: Verdict) -> str:
     return f"No need of a correction is shown: no miscalibration was found {rows}."
 
 
-@section("fix", "What recalibration would bring", 22, earlier="What a correction would bring")
+@section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")
 def make_fix(subject: Subject) -> Iterator[Block]:
     """The ECE after a recalibrator with few parameters.
 
