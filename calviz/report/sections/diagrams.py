@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from calviz.core import errors, words
 from calviz.core.words import counted, decimal, points, share_cell, shorten, signed_points, whole
 from calviz.figures import calibration_map, corp
@@ -61,13 +59,6 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
 def make_diagram(subject: Subject) -> Iterator[Block]:
     """The reliability diagram alone."""
     diagram = subject.sample.once(Reliability.compute, curves=())
-    if diagram.band is not None and subject.sample.data.rows > 1:
-        low, high = diagram.band
-        outside = int(np.count_nonzero((diagram.observed < low) | (diagram.observed > high)))
-        yield Text(
-            f"{f'{outside:,}' if outside else 'None'} of {counted(diagram.bin.size, 'bin')} with rows "
-            f"{'lie' if outside > 1 else 'lies'} outside the 95 % range of a calibrated model."
-        )
     yield chart(
         diagram,
         key="reliability",

@@ -49,7 +49,9 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
     if verdict.other_view:
         yield Text(verdict.other_view)
     yield content.Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
-    yield Note("Points are percentage points.")
+    yield Note(
+        "Points are percentage points; noise is what a calibrated model would show on as many rows."
+    )
 
 
 @section("explained", "In plain words", 15)

@@ -200,7 +200,9 @@ def test_a_report_says_nothing_twice():
     assert [w.section.key for w in part.sections] == ["verdict", "reliability"]
     text = bind([part], date="").markdown()
     assert text.count("**Reliability diagram.**") == 1
-    assert " bins with rows " in text
+    assert text.count("the expected calibration error is") == 1
+    # What p-values mean stands beside them, also where the cards are a table.
+    assert text.count("Each p-value stands alone") == 1
     # One row has no class that could be judged.
     one = Subject(Sample(predictions(200, ("a", "b", "c")).take(np.array([0]))))
     keys = [w.section.key for w in make_part(one, sections=PRESETS["default"].sections).sections]
