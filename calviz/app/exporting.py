@@ -437,7 +437,6 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
     st.iframe(
         html, height=_SHEET_HEIGHT, alt="Preview of the figure, with buttons that save and copy it"
     )
-    st.caption(f"As it is saved: on white paper, {COLUMNS[columns]:g} inches wide.")
     draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
