@@ -52,7 +52,7 @@ def draw_bar(page: str) -> None:
         with st.popover("Settings", icon=":material/tune:", key=key) if phone else nullcontext():
             chosen = draw_settings_choice()
             if phone:
-                st.markdown("**Pictures**")
+                st.markdown("**Style of figures**")
                 screen.draw_picture_choices()
         selection.sync_with_address(chosen, page)
         pinning.sync_with_address(chosen)
@@ -60,7 +60,7 @@ def draw_bar(page: str) -> None:
         pinning.draw_pinned(chosen)
         if not phone:
             st.space("stretch")
-            with st.popover("Pictures", icon=":material/image:"):
+            with st.popover("Style", icon=":material/palette:"):
                 screen.draw_picture_choices()
         screen.draw_link_buttons()
         # Where no rows are left, the page says so.

@@ -91,7 +91,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
     """Draw the choice of the ranking and of both axes; return them."""
-    with screen.rare_choices(gap="medium"):
+    with screen.rare_choices("Ranking and axes"):
         ranking = st.segmented_control(
             "Rank by",
             rankings,

@@ -210,6 +210,7 @@ def choose_methods(
     about: tuple[str, ...] | None = None,
     many_fits: bool = False,
     most: int | None = None,
+    said: DeltaGenerator | None = None,
 ) -> MethodChoice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on.
 
@@ -224,12 +225,14 @@ def choose_methods(
         Whether each method is fitted many times, so that few methods are chosen at first.
     most : int, optional
         Largest number of methods that the page has room for.
+    said : DeltaGenerator, optional
+        Where the reason is drawn, if not here.
     """
     data, about = fit_rows.data, about or fit_rows.settings.rows_key
     try:
         rows = fit_rows.division.rows(data)
     except CalvizError as error:
-        st.warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
+        (said or st).warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
     fitted = [data] if models is None else list(models)
     # Only methods that all models allow are offered.

@@ -58,11 +58,9 @@ def wider() -> int:
     return 150 * (width_class() == "wide")
 
 
-def rare_choices(**options: Any) -> Any:
-    """Return the place of choices that are rarely changed: on a phone behind a button, so that the answer comes first; else a row."""
-    if page_width() is not None:
-        return st.popover("Choices", icon=":material/tune:")
-    return st.container(horizontal=True, **options)
+def rare_choices(label: str) -> Any:
+    """Return the place of choices that are rarely changed: behind a button, so that the answer comes first."""
+    return st.popover(label, icon=":material/tune:")
 
 
 #: Most steps of a slider of thresholds.

@@ -74,6 +74,8 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 ALL_ROWS = "all rows"
+#: In a link to Recalibrate: methods are compared without a click, where it is quick.
+COMPARED = "compared"
 MAX_BINS = 1_000
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 

@@ -357,7 +357,7 @@ def test_what_holds_on_all_rows_is_doubted_where_they_changed_and_one_click_take
             next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values())).wait(PATIENCE)
             app = quiet(app.run())
             assert "What to take for all days alike" in text_of(app)
-            assert "Prepare the files" in [b.label for b in app.button]
+            assert "NumPy snippet" in [b.label for b in app.get("download_button")]
         assert [b.label for b in app.button if b.proto.type == "primary"] == [label]
         assert f"Recalibrate on the rows since {label[-10:]}" in text_of(app)
     app = quiet(press(app.open("risk_coverage"), label))

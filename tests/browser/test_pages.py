@@ -652,7 +652,6 @@ def test_from_a_link_to_a_calibrated_file(view):
     table.locator("tbody tr").nth(1).wait_for()
     assert table.locator("tbody tr").count() == 2
     page.get_by_text("Reliability, side by side").wait_for()
-    page.get_by_role("button", name="Prepare the files").click()
     button = page.get_by_role("button", name="Calibrated file")
     button.wait_for()
     with page.expect_download() as download:
