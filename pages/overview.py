@@ -162,7 +162,7 @@ def _draw_cheap_fix(chosen: Settings) -> None:
     before, after = (evaluation[key] for evaluation in result.values)
     words = md(f"{why}{fix_words(method, before, after)}")
     st.markdown(f"**{words}**" if after.value < before.value else words)
-    more = "This is one simple method; a comparison of all may advise another."
+    more = "This is one simple method; a comparison of all, by the Brier score of all rows, may advise another."
     st.caption(md(f"{result.words} {more}", 600))
 
 

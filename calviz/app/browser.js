@@ -58,7 +58,17 @@ export default function ({ parentElement, data, setStateValue }) {
   const main = document.querySelector("[data-testid=stMainBlockContainer]");
   const app = document.querySelector("[data-testid=stApp]") || document.body;
   let theme = getComputedStyle(app).backgroundColor;
+  // A button that a run of the page disables or draws anew loses the focus of the keyboard: it comes back, until the next click or key.
+  const refocus = () => {
+    if (!window.calvizPressed || document.activeElement !== document.body) return;
+    document.querySelector(`.${window.calvizPressed} button:enabled`)?.focus({ preventScroll: true });
+  };
+  const pressed = (event) => {
+    const button = event.type === "click" && event.target.closest("button")?.closest("[class*=st-key-calviz]");
+    window.calvizPressed = button ? [...button.classList].find((name) => name.startsWith("st-key-")) : "";
+  };
   const look = () => {
+    refocus();
     if (!main) return;
     const style = getComputedStyle(main);
     const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
@@ -86,6 +96,7 @@ export default function ({ parentElement, data, setStateValue }) {
   };
   const kinds = ["pointerdown", "keydown", "click"];
   for (const kind of kinds) document.addEventListener(kind, carry, true);
+  for (const kind of kinds) document.addEventListener(kind, pressed, true);
   try {
     // Kept by the browser for this tab alone: after a reload the new session finds the files of the one before.
     const kept = sessionStorage.getItem("calviz");
@@ -106,5 +117,6 @@ export default function ({ parentElement, data, setStateValue }) {
     clearInterval(timer);
     document.removeEventListener("touchstart", leave, true);
     for (const kind of kinds) document.removeEventListener(kind, carry, true);
+    for (const kind of kinds) document.removeEventListener(kind, pressed, true);
   };
 }

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from calviz.app import before_after, navigation, open_files, pinning, screen, selection, session
+from calviz.app.fitting_choices import choose_split
 from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
@@ -70,7 +71,11 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     point_of = _slider(figure, settings, method)
     choice = point_of(figure)
     say(choice.headline)
-    st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
+    words = md(keep_units_together(choice.sentence), 1_000)
+    if choice.refused:
+        st.warning(words, icon=":material/warning:")
+    else:
+        st.markdown(f"**{words}**")
     _of_selected(settings, ranking, choice)
     if result is not None and after is not None:
         sentence = keep_units_together(point_of(after).sentence)
@@ -117,38 +122,47 @@ def _slider(
         by = session.choose_one("Choose by", _BY, default=first, key="by")
         if by == "threshold":
             return _by_threshold(figure)
-        with st.container(width=420):
-            if by == "error":
-                allowed = st.slider(
-                    "Errors allowed among the kept, %",
-                    0.0,
-                    50.0,
-                    5.0,
-                    0.5,
-                    format="%g",
-                    key="allowed",
-                    bind="query-params",
-                )
-                # What another split promises is the answer where it is about these scores and these rows.
-                judged = settings.split is not None and not settings.where
-                plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
-                promised = _promised(settings, allowed / 100) if judged and plain else None
-                if promised is not None and promised.threshold is not None:
-                    at, words = promised.threshold, promised.reading()
-                    return lambda curve: replace(curve.at_threshold(at), sentence=words)
-                return lambda curve: curve.at_risk(allowed / 100)
+        if by == "share":
             percent = st.slider(
-                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
+                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params", width=420
             )
             return lambda curve: curve.at_coverage(percent / 100)
+        allowed = st.slider(
+            "Errors allowed among the kept, %",
+            0.0,
+            50.0,
+            5.0,
+            0.5,
+            format="%g",
+            key="allowed",
+            bind="query-params",
+            width=420,
+        )
+        # What another split promises is the answer where it is about these scores and these rows.
+        judged = settings.split is not None and not settings.where
+        plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
+        promised = _promised(settings, allowed / 100) if judged and plain else None
+    if promised is None or promised.threshold is None:
+        return lambda curve: curve.at_risk(allowed / 100)
+    at, words, refused = promised.threshold, promised.reading(), promised.refuted
+    return lambda curve: replace(curve.at_threshold(at), sentence=words, refused=refused)
 
 
 def _promised(settings: Settings, risk: float) -> ThresholdChoice | None:
-    """Return the confidence that another split guarantees, with what the other rows show; None if there is no such split."""
-    split = fit_split_for(settings.whole, settings.split)
-    if split is not None and risk:
+    """Draw the choice of the split to set the threshold on; return what another one guarantees, None if the rows that judge set it."""
+    data, judged = settings.whole, settings.split
+    if judged is None or len(data.split_names) < 2:
+        return None
+    split = choose_split(
+        "Set on",
+        data.split_names,
+        fit_split_for(data, judged) or judged,
+        key="set-on",
+        help="The split whose rows set the threshold; where it is not the one in the bar, the other rows check the promise.",
+    )
+    if split != judged and risk:
         with suppress(CalvizError):
-            return threshold(settings.whole, risk, choose_split=split)
+            return threshold(data, risk, choose_split=split)
     return None
 
 

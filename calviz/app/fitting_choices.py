@@ -38,7 +38,7 @@ class FitRows:
     Attributes
     ----------
     settings : Settings
-        The settings whose rows are divided.
+        The settings with the rows of all splits, which are divided.
     data : Predictions or ConfidencePredictions
         All these rows.
     division : Division
@@ -81,18 +81,19 @@ def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
         for way, is_possible in (("split", several), ("share", True), ("folds", folds))
         if is_possible
     )
-    way = ways[0]
+    usual = fit_split_for(settings.whole, settings.split)
+    way = "share" if usual is None else "split"
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
         way = session.choose_one(
             "Fit on",
             {way: ROW_WAYS[way] for way in ways},
-            default=ways[0],
+            default=way,
             key="division",
             help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
         )
-    return _rows(settings, str(way), others)
+    return _rows(settings, way, others, usual or next(iter(others), ""))
 
 
 _HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
@@ -110,20 +111,20 @@ def _judging_words(settings: Settings) -> str:
     return "The rows of the chosen split judge"
 
 
-def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
+def _rows(settings: Settings, way: str, others: tuple[str, ...], usual: str) -> FitRows:
     if way == "split":
-        usual = fit_split_for(settings.whole, settings.split)
-        division = Division(fit_split=_split(others, usual or others[0]), eval_split=settings.split)
-        return _fit_rows(replace(settings, split=None), division)
+        fit = choose_split("Split to fit on", others, usual, key="fit")
+        division = Division(fit_split=fit, eval_split=settings.split)
+        return _fit_rows(settings, division)
     if way == "folds":
         own = fold_columns(settings.whole)
         # Rows of several repeats are in several folds.
         if len(own) == 1 and st.toggle(
             f"Those of {shorten(own[0], 30)}", value=True, key="own-folds", bind="query-params"
         ):
-            return _fit_rows(settings, Division(cross_fit=own[0]))
+            return _fit_rows(settings, Division(cross_fit=own[0], eval_split=settings.split))
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
-        return _fit_rows(settings, Division(cross_fit=int(folds)))
+        return _fit_rows(settings, Division(cross_fit=int(folds), eval_split=settings.split))
     share = st.slider(
         "Rows to fit on, %",
         10,
@@ -135,27 +136,32 @@ def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
         width=220,
         help="Drawn at random, with every class in proportion; the other rows are the evaluation rows.",
     )
-    return _fit_rows(settings, Division(fit_fraction=share / 100))
+    return _fit_rows(settings, Division(fit_fraction=share / 100, eval_split=settings.split))
 
 
 def _fit_rows(settings: Settings, division: Division) -> FitRows:
     # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
+    settings = replace(settings, split=None)
     return FitRows(settings, settings.sample.data, division)
 
 
-def _split(names: tuple[str, ...], default: str) -> str:
+def choose_split(
+    label: str, names: tuple[str, ...], default: str, *, key: str, help: str | None = None
+) -> str:
+    """Draw the choice of a split; return its name."""
     shown = distinct(names)
-    if st.session_state.get("fit") not in (None, *names):
-        _forget("fit")
+    if st.session_state.get(key) not in (None, *names):
+        _forget(key)
     chosen = st.selectbox(
-        "Split to fit on",
+        label,
         names,
         index=names.index(default),
-        key="fit",
+        key=key,
         bind="query-params",
         format_func=lambda name: shown.get(name, str(name)),
         filter_mode="contains",
         width=200,
+        help=help,
     )
     return str(chosen)
 
