@@ -72,7 +72,7 @@ def overview(chosen: Settings) -> None:
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
         pinned = pinning.values(chosen, keys)
-        tiles = ("mcs", chosen.sample.ece_key, "accuracy")
+        tiles = ("mcs", chosen.sample.ece_key, keys[0])
         tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
         with st.expander("More numbers"):
             others = [key for key in keys if key not in tiles]
@@ -82,7 +82,9 @@ def overview(chosen: Settings) -> None:
             groups, classes = judged.only_slices_off, judged.only_classes_off
             changed = bool(judged.changed)
             found = judged.direction not in ("calibrated", "undecided")
-            _button("Recalibrate", "recalibrate", primary=found and not (groups or changed))
+            primary = found and not (groups or changed)
+            # A click that says what it wants needs no second one.
+            _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
             if changed:
                 _button("See the change", "over_time", primary=True)
             elif judged.off_alone:
@@ -125,14 +127,19 @@ def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
 
 
 def _button(
-    label: str, page: str, *, primary: bool = False, rule: selection.SelectionRule | None = None
+    label: str,
+    page: str,
+    *,
+    primary: bool = False,
+    rule: selection.SelectionRule | None = None,
+    **query: str,
 ) -> None:
     # A link could not be primary.
     if st.button(label, type="primary" if primary else "secondary"):
         if rule is not None:
             # The page that is switched to draws the selection.
             selection.choose(rule, answers_first=True)
-        st.switch_page(navigation.link(page), query_params=st.query_params.to_dict())
+        st.switch_page(navigation.link(page), query_params=st.query_params.to_dict() | query)
 
 
 def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
@@ -161,9 +168,9 @@ def _draw_cheap_fix(chosen: Settings) -> None:
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
     words = md(f"{why}{fix_words(method, before, after)}")
-    st.markdown(f"**{words}**" if after.value < before.value else words)
     more = "This is one simple method; a comparison of all, by the Brier score of all rows, may advise another."
-    st.caption(md(f"{result.words} {more}", 600))
+    help = md(f"{result.words} {more}", 600)
+    st.markdown(f"**{words}**" if after.value < before.value else words, help=help)
 
 
 def in_plain_words(chosen: Settings) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from calviz.app import (
+    jobs,
     navigation,
     recalibrate_arena,
     recalibrate_comparison,
@@ -14,13 +15,12 @@ from calviz.app import (
     recalibrate_results,
     rows_shown,
 )
-from calviz.app.jobs import LongWork
-from calviz.app.recalibrate_comparison import ComparisonOutcome
+from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.session import Settings, md
 from calviz.core.words import counted, keep_units_together
 
 BEFORE_AND_AFTER = "Before and after"
-OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
+OUT_OF_DATE = "The results belong to other choices. Compare again to bring them up to date."
 
 
 def methods(chosen: Settings) -> None:
@@ -30,15 +30,16 @@ def methods(chosen: Settings) -> None:
         changed = rows_shown.say_changed(chosen, primary=True)
         if changed:
             say(f"Recalibrate on the rows since {changed}")
-        # On a phone, the button and what it brings would lie below all choices.
-        first = recalibrate_results.place_on_a_phone()
-        of_methods, of_rows = st.columns(2, gap="medium")
-        choice = recalibrate_comparison.choose_plan(chosen, of_rows, of_methods)
+        # What to take comes before the choices that led to it.
+        first = st.container()
+        actions = st.container(gap="small")
+        with st.expander("Methods and rows", icon=":material/tune:"):
+            choice = recalibrate_comparison.choose_plan(chosen, actions)
         if choice is None:
             return
-        with first or of_rows:
-            work = LongWork(
-                recalibrate_comparison.PLACE,
+        with actions:
+            work = jobs.LongWork(
+                PLACE,
                 choice.key,
                 "Fitting and judging",
                 lambda: recalibrate_comparison.comparison_work(choice),
@@ -60,14 +61,15 @@ def methods(chosen: Settings) -> None:
             if status.result is None and rule is not None:
                 st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))
         if status.result is not None:
-            with first or st.container():
-                _draw_results(status.result, chosen, None if changed else say)
+            with first:
+                method = _draw_advice(status.result, chosen, None if changed else say)
+            _draw_results(status.result, method, chosen)
 
 
-def _draw_results(
+def _draw_advice(
     outcome: ComparisonOutcome, chosen: Settings, say: Callable[[str], object] | None
-) -> None:
-    """Draw the advice with its downloads, the table of all methods, and their figures; `say` replaces the title, if the advice comes first."""
+) -> str:
+    """Draw the advice with its downloads, and return the method chosen; `say` replaces the title, if the advice comes first."""
     from calviz.report.sections.summary import advice_words
 
     comparison = outcome.comparison
@@ -90,9 +92,13 @@ def _draw_results(
             st.warning(md(comparison.fit.remark, 600), icon=":material/warning:")
         first = "" if say else f"{headline}. "
         st.markdown(f"{first}{decided} {md(keep_units_together(brought))}")
-        method = recalibrate_comparison.draw_downloads(
+        return recalibrate_comparison.draw_downloads(
             outcome, advice.method, chosen, primary=say is not None
         )
+
+
+def _draw_results(outcome: ComparisonOutcome, method: str, chosen: Settings) -> None:
+    """Draw the table of all methods, and their figures."""
     recalibrate_results.draw_table(outcome)
     recalibrate_results.draw_selected_rows(outcome, method, chosen)
     navigation.draw_sections(

@@ -58,17 +58,7 @@ export default function ({ parentElement, data, setStateValue }) {
   const main = document.querySelector("[data-testid=stMainBlockContainer]");
   const app = document.querySelector("[data-testid=stApp]") || document.body;
   let theme = getComputedStyle(app).backgroundColor;
-  // A button that a run of the page disables or draws anew loses the focus of the keyboard: it comes back, until the next click or key.
-  const refocus = () => {
-    if (!window.calvizPressed || document.activeElement !== document.body) return;
-    document.querySelector(`.${window.calvizPressed} button:enabled`)?.focus({ preventScroll: true });
-  };
-  const pressed = (event) => {
-    const button = event.type === "click" && event.target.closest("button")?.closest("[class*=st-key-calviz]");
-    window.calvizPressed = button ? [...button.classList].find((name) => name.startsWith("st-key-")) : "";
-  };
   const look = () => {
-    refocus();
     if (!main) return;
     const style = getComputedStyle(main);
     const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
@@ -76,7 +66,22 @@ export default function ({ parentElement, data, setStateValue }) {
     if (size !== data.size) { data.size = size; setStateValue("size", size); }
     const now = getComputedStyle(app).backgroundColor;
     if (now !== theme) { theme = now; setStateValue("theme", now); }
+    const held = window.calvizHeld, title = main.querySelector("h1"), at = document.activeElement;
+    if (held && title && (at === title || (at === document.body && (!held.isConnected || held.disabled)))) {
+      // What had the focus is gone: a button gets it back once it can be pressed again; the next Tab goes on after the title, not at the top
+      // of the page.
+      title.tabIndex = -1;
+      const again = window.calvizHeldKey && document.querySelector(`.${window.calvizHeldKey} button:enabled`);
+      (again || title).focus({ preventScroll: true });
+    }
   };
+  const hold = ({ target }) => {
+    if (target.matches("h1")) return;
+    const own = target.matches("button") ? target.closest("[data-testid=stElementContainer]")?.classList : [];
+    window.calvizHeldKey = [...(own || [])].find((name) => name.startsWith("st-key-"));
+    window.calvizHeld = target;
+  };
+  document.addEventListener("focusin", hold);
   const timer = setInterval(look, 700);
   look();
   // Plotly takes every touch of a figure that selects for a drag, and the page does not scroll. Where it sees no touch, a swipe scrolls and a
@@ -96,7 +101,6 @@ export default function ({ parentElement, data, setStateValue }) {
   };
   const kinds = ["pointerdown", "keydown", "click"];
   for (const kind of kinds) document.addEventListener(kind, carry, true);
-  for (const kind of kinds) document.addEventListener(kind, pressed, true);
   try {
     // Kept by the browser for this tab alone: after a reload the new session finds the files of the one before.
     const kept = sessionStorage.getItem("calviz");
@@ -115,8 +119,8 @@ export default function ({ parentElement, data, setStateValue }) {
   } catch { /* without storage a reload forgets the files, and other tabs do not find them */ }
   return () => {
     clearInterval(timer);
+    document.removeEventListener("focusin", hold);
     document.removeEventListener("touchstart", leave, true);
     for (const kind of kinds) document.removeEventListener(kind, carry, true);
-    for (const kind of kinds) document.removeEventListener(kind, pressed, true);
   };
 }

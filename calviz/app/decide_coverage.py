@@ -33,14 +33,13 @@ from calviz.core.words import (
     percent_range,
     shorten,
 )
-from calviz.data.loaded import fit_split_for
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rate_if_rare
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
-_CURVE = "risk.curve"
+_CURVE, _SET_ON = "risk.curve", "set-on"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
 
@@ -76,6 +75,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
         st.warning(words, icon=":material/warning:")
     else:
         st.markdown(f"**{words}**")
+    _of_rare(settings)
     _of_selected(settings, ranking, choice)
     if result is not None and after is not None:
         sentence = keep_units_together(point_of(after).sentence)
@@ -96,7 +96,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
     """Draw the choice of the ranking and of both axes; return them."""
-    with screen.rare_choices(gap="medium"):
+    with screen.rare_choices("Ranking and axes"):
         ranking = st.segmented_control(
             "Rank by",
             rankings,
@@ -141,29 +141,43 @@ def _slider(
         # What another split promises is the answer where it is about these scores and these rows.
         judged = settings.split is not None and not settings.where
         plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
-        promised = _promised(settings, allowed / 100) if judged and plain else None
+        promised: ThresholdChoice | None = None
+        if judged and plain and len(settings.whole.split_names) > 1:
+            note = "Where it is not the split in the bar, the other rows check the promise."
+            choose_split(settings, "Set on", _SET_ON, own=True, help=note)
+            promised = _promised(settings, allowed / 100)
     if promised is None or promised.threshold is None:
         return lambda curve: curve.at_risk(allowed / 100)
     at, words, refused = promised.threshold, promised.reading(), promised.refuted
     return lambda curve: replace(curve.at_threshold(at), sentence=words, refused=refused)
 
 
-def _promised(settings: Settings, risk: float) -> ThresholdChoice | None:
-    """Draw the choice of the split to set the threshold on; return what another one guarantees, None if the rows that judge set it."""
-    data, judged = settings.whole, settings.split
-    if judged is None or len(data.split_names) < 2:
-        return None
-    split = choose_split(
-        "Set on",
-        data.split_names,
-        fit_split_for(data, judged) or judged,
-        key="set-on",
-        help="The split whose rows set the threshold; where it is not the one in the bar, the other rows check the promise.",
-    )
-    if split != judged and risk:
+def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
+    """Return the threshold that another split guarantees, with what the other rows show; None if the rows that judge set it."""
+    split = st.session_state.get(_SET_ON) or settings.fit_split
+    if split not in (None, settings.split) and risk:
         with suppress(CalvizError):
-            return threshold(data, risk, choose_split=split)
+            return threshold(settings.whole, risk, choose_split=split, **of)
     return None
+
+
+def _of_rare(settings: Settings) -> None:
+    """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
+    data, allowed = settings.whole, st.session_state.get("allowed")
+    if allowed is None or data.kind == "confidence" or data.n_classes != 2:
+        return
+    rate = rate_if_rare(settings.sample.but(reduction="positive"))
+    if rate is None or min(rate, 1 - rate) > allowed / 100:
+        return
+    usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
+    names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]
+    right = percent(max(rate, 1 - rate))
+    st.markdown(f"Always {names[0]} would be right in {right}: what counts is {names[1]}.")
+    for of in ("recall", "precision") if settings.split is not None and not settings.where else ():
+        promised = _promised(settings, allowed / 100, of=of, reduction=f"class:{rare}")
+        if promised is not None:
+            st.markdown(md(keep_units_together(promised.reading()), 1_000))
+    navigation.draw_link("decisions", f"**Decide on {names[1]}**", icon=":material/arrow_forward:")
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:

@@ -81,7 +81,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
         "and all others one. The more slices are looked at, the stronger the evidence has to be.",
     )
-    with screen.rare_choices(vertical_alignment="bottom"):
+    with screen.rare_choices("How slices are tested"):
         against = st.selectbox(
             "Compare with",
             list(_AGAINST),

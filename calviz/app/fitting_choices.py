@@ -25,7 +25,6 @@ from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import MOST, UNDERFLOW
 from calviz.core.words import counted, distinct, full_sentence, shorten
-from calviz.data.loaded import fit_split_for
 
 #: Sources of the rows to fit on.
 ROW_WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
@@ -74,26 +73,19 @@ def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
     folds : bool
         Whether cross-fitting is among the choices.
     """
-    others = tuple(name for name in settings.whole.split_names if name != settings.split)
     several = len(settings.whole.split_names) > 1
-    ways = tuple(
-        way
-        for way, is_possible in (("split", several), ("share", True), ("folds", folds))
-        if is_possible
-    )
-    usual = fit_split_for(settings.whole, settings.split)
-    way = "share" if usual is None else "split"
+    possible = {"split": several, "share": True, "folds": folds}
+    ways = {way: ROW_WAYS[way] for way, is_possible in possible.items() if is_possible}
+    way = "split" if settings.fit_split is not None else "share"
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        way = session.choose_one(
-            "Fit on",
-            {way: ROW_WAYS[way] for way in ways},
-            default=way,
-            key="division",
-            help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
-        )
-    return _rows(settings, way, others, usual or next(iter(others), ""))
+        note = _HELP.format(_judging_words(settings)) + (_FOLDS if folds else "")
+        way = session.choose_one("Fit on", ways, default=way, key="division", help=note)
+    division = replace(_division(settings, way), eval_split=settings.split)
+    whole = replace(settings, split=None)
+    # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
+    return FitRows(whole, whole.sample.data, division)
 
 
 _HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
@@ -111,20 +103,18 @@ def _judging_words(settings: Settings) -> str:
     return "The rows of the chosen split judge"
 
 
-def _rows(settings: Settings, way: str, others: tuple[str, ...], usual: str) -> FitRows:
+def _division(settings: Settings, way: str) -> Division:
     if way == "split":
-        fit = choose_split("Split to fit on", others, usual, key="fit")
-        division = Division(fit_split=fit, eval_split=settings.split)
-        return _fit_rows(settings, division)
+        return Division(fit_split=choose_split(settings, "Split to fit on", "fit"))
     if way == "folds":
         own = fold_columns(settings.whole)
         # Rows of several repeats are in several folds.
         if len(own) == 1 and st.toggle(
             f"Those of {shorten(own[0], 30)}", value=True, key="own-folds", bind="query-params"
         ):
-            return _fit_rows(settings, Division(cross_fit=own[0], eval_split=settings.split))
+            return Division(cross_fit=own[0])
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
-        return _fit_rows(settings, Division(cross_fit=int(folds), eval_split=settings.split))
+        return Division(cross_fit=int(folds))
     share = st.slider(
         "Rows to fit on, %",
         10,
@@ -136,26 +126,22 @@ def _rows(settings: Settings, way: str, others: tuple[str, ...], usual: str) -> 
         width=220,
         help="Drawn at random, with every class in proportion; the other rows are the evaluation rows.",
     )
-    return _fit_rows(settings, Division(fit_fraction=share / 100, eval_split=settings.split))
-
-
-def _fit_rows(settings: Settings, division: Division) -> FitRows:
-    # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
-    settings = replace(settings, split=None)
-    return FitRows(settings, settings.sample.data, division)
+    return Division(fit_fraction=share / 100)
 
 
 def choose_split(
-    label: str, names: tuple[str, ...], default: str, *, key: str, help: str | None = None
+    settings: Settings, label: str, key: str, *, own: bool = False, help: str | None = None
 ) -> str:
-    """Draw the choice of a split; return its name."""
-    shown = distinct(names)
+    """Draw the choice of another split than the one that judges, with `own` of that one too; return its name."""
+    names = [name for name in settings.whole.split_names if own or name != settings.split]
+    usual = settings.fit_split or (settings.split if own else names[0])
+    shown = distinct(tuple(names))
     if st.session_state.get(key) not in (None, *names):
         _forget(key)
     chosen = st.selectbox(
         label,
         names,
-        index=names.index(default),
+        index=names.index(str(usual)),
         key=key,
         bind="query-params",
         format_func=lambda name: shown.get(name, str(name)),
@@ -216,6 +202,7 @@ def choose_methods(
     about: tuple[str, ...] | None = None,
     many_fits: bool = False,
     most: int | None = None,
+    said: DeltaGenerator | None = None,
 ) -> MethodChoice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on.
 
@@ -230,12 +217,14 @@ def choose_methods(
         Whether each method is fitted many times, so that few methods are chosen at first.
     most : int, optional
         Largest number of methods that the page has room for.
+    said : DeltaGenerator, optional
+        Where the reason is drawn, if not here.
     """
     data, about = fit_rows.data, about or fit_rows.settings.rows_key
     try:
         rows = fit_rows.division.rows(data)
     except CalvizError as error:
-        st.warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
+        (said or st).warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
     fitted = [data] if models is None else list(models)
     # Only methods that all models allow are offered.

@@ -390,8 +390,8 @@ class LongWork:
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing has been started in this place yet."""
-        return latest(self.place) is None
+        """Whether nothing has been started in this place for these data yet."""
+        return latest(self.place, self.about) is None
 
     def draw(
         self, *, at_once: bool = False, patience: float = 0.0, primary: bool = True

@@ -80,18 +80,17 @@ class PlanChoice:
         return (*self.content, *self.fit_rows.key, repr(self.plan))
 
 
-def choose_plan(
-    settings: Settings, of_rows: DeltaGenerator, of_methods: DeltaGenerator
-) -> PlanChoice | None:
-    """Draw the choices into two containers; return None, with the reason on screen, if there is nothing to fit on."""
+def choose_plan(settings: Settings, said: DeltaGenerator) -> PlanChoice | None:
+    """Draw the choices, and which rows they lead to into `said`; return None, with the reason there, if there is nothing to fit on."""
+    of_methods, of_rows = st.columns(2, gap="medium")
     with of_rows:
-        chosen_rows, below = _choose_rows(settings)
+        chosen_rows = _choose_rows(settings)
     with of_methods:
-        methods = fitting_choices.choose_methods(chosen_rows)
+        methods = fitting_choices.choose_methods(chosen_rows, said=said)
     if methods is None:
         return None
     rows = methods.rows
-    with below:
+    with said:
         _draw_rows(rows)
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
@@ -129,12 +128,10 @@ def _refits() -> int:
     return REFITS if is_on else 0
 
 
-def _choose_rows(settings: Settings) -> tuple[FitRows, DeltaGenerator]:
-    """Draw the choice of the rows; return it, with the container below it for words about it."""
+def _choose_rows(settings: Settings) -> FitRows:
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fitting_choices.choose_fit_rows(settings, folds=True)
-    below = st.container(gap="xsmall")
-    with below.popover("In-sample", type="tertiary"):
+    with st.popover("In-sample", type="tertiary"):
         st.caption(
             "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
             "good for seeing overfitting, not for choosing."
@@ -143,19 +140,17 @@ def _choose_rows(settings: Settings) -> tuple[FitRows, DeltaGenerator]:
             split = rows.division.fit_split or settings.split
             division = Division(fit_split=split, eval_split=split, in_sample=True)
             rows = replace(rows, division=division)
-    return rows, below
+    return rows
 
 
 PLACE = "recalibrate"
 #: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
 #: maps again.
 KEPT_BYTES = 400_000_000
-#: Rows times classes up to which a link may start a comparison.
+#: Rows times classes up to which a link, or *Recalibrate* on Overview, starts a comparison.
 AT_ONCE = 5_000_000
 #: The folder of ``calviz app --cache``.
 CACHE_VARIABLE = "CALVIZ_CACHE"
-
-_COMPARED = "compared"
 
 
 def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
@@ -217,13 +212,13 @@ def stopped_words(job: Job) -> str:
 
 def mark_link() -> None:
     """Mark in the link that methods were compared."""
-    if _COMPARED not in st.query_params:
-        st.query_params[_COMPARED] = "yes"
+    if session.COMPARED not in st.query_params:
+        st.query_params[session.COMPARED] = "yes"
 
 
 def starts_at_once(choice: PlanChoice) -> bool:
     """Whether a comparison starts by itself: the link asks for it, and it is quick or kept."""
-    if _COMPARED not in st.query_params or not choice.plan.methods:
+    if session.COMPARED not in st.query_params or not choice.plan.methods:
         return False
     data = choice.fit_rows.data
     cells = data.n * max(1, data.n_classes)
@@ -275,7 +270,7 @@ class ComparisonOutcome:
     @property
     def in_file(self) -> Dataset:
         """The rows of a calibrated file, uncalibrated: all, or under cross-fitting the evaluation rows."""
-        return self.data if len(self.rows.pairs) == 1 else self.rows.judged_of(self.data)
+        return self.data if len(self.rows.pairs) == 1 else self.calibrated(UNCALIBRATED)
 
     def calibrated(self, method: str) -> Dataset:
         """Return the evaluation rows after a method."""
@@ -412,6 +407,10 @@ def _kept_figure(
 
 #: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000
+#: Rows times classes up to which the files are made without a click; these take half a second.
+FILES_AT_ONCE = 1_000_000
+#: What the file keeps.
+STAYS = "Labels, identifiers, splits, groups, clusters, weights, times, numbers and texts stay; other columns are left out."
 
 _BUILT_FILES, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
 
@@ -446,42 +445,40 @@ def draw_downloads(
         )
         file_key = (*outcome.key, method, suffix)
         is_built = st.session_state.get(_BUILT_FILES, ("",))[0] == file_key
-        is_requested = st.button(
-            "Prepare the files",
-            icon=":material/build:",
-            key="calviz.take-home",
-            # Once they are built, the file is what to take.
-            type="primary"
-            if primary and not (is_built or st.session_state.get("calviz.take-home"))
-            else "secondary",
+        whole = outcome.in_file
+        is_requested = not is_built and (
+            whole.n * max(1, whole.n_classes) <= FILES_AT_ONCE
+            or st.button(
+                "Prepare the files",
+                icon=":material/build:",
+                key="calviz.take-home",
+                type="primary" if primary else "secondary",
+            )
         )
     if is_requested:
         try:
-            with st.spinner(f"Calibrating {counted(outcome.in_file.n, 'row')} …", show_time=True):
+            with st.spinner(f"Calibrating {counted(whole.n, 'row')} …", show_time=True):
                 files = _build(outcome, method, suffix, settings)
         except (OptionError, NotAvailable) as error:
             st.error(md(error, 500))
             return method
         st.session_state[_BUILT_FILES] = (file_key, files)
     elif not is_built:
-        st.caption(
-            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits, groups, clusters, weights, times, numbers and "
-            "texts stay; other columns are left out."
-        )
+        st.caption(f"{_which_rows(outcome, settings)} calibrated. {STAYS}")
         return method
     stem = f"{settings.file_stem}-{method.replace('+', '-')}"
     _offer(st.session_state[_BUILT_FILES][1], stem, suffix, primary=primary)
     fit = outcome.comparison.fit
     words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
-        rows = counted(outcome.in_file.n, "row")
+        rows = counted(whole.n, "row")
         words += f" Each row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
     elif outcome.rows.in_sample or fit.split is not None:
         words += " The file holds these rows too: judge the result on the others."
     else:
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
-    st.caption(" ".join((words, *_differences(suffix, settings))))
+    st.caption(" ".join((words, *_differences(suffix, settings))), help=STAYS)
     return method
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from calviz.app import before_after, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.recalibrate_comparison import ComparisonOutcome, figure_after, metric_after
@@ -42,11 +41,6 @@ _AGAINST = "Against uncalibrated"
 RANK_BY = "rank-by"
 #: Cells up to this number of characters are not broken into lines.
 SHORT = 14
-
-
-def place_on_a_phone() -> DeltaGenerator | None:
-    """Return a container for the button and what it brings, above all choices; None where these leave it in sight."""
-    return None if screen.page_width() is None else st.container()
 
 
 def draw_table(outcome: ComparisonOutcome) -> None:

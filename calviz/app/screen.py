@@ -58,11 +58,9 @@ def wider() -> int:
     return 150 * (width_class() == "wide")
 
 
-def rare_choices(**options: Any) -> Any:
-    """Return the place of choices that are rarely changed: on a phone behind a button, so that the answer comes first; else a row."""
-    if page_width() is not None:
-        return st.popover("Choices", icon=":material/tune:")
-    return st.container(horizontal=True, **options)
+def rare_choices(label: str) -> Any:
+    """Return the place of choices that are rarely changed: behind a button, so that the answer comes first."""
+    return st.popover(label, icon=":material/tune:")
 
 
 #: Most steps of a slider of thresholds.
@@ -70,14 +68,14 @@ _STEPS = 200
 
 
 def choose_threshold(
-    label: str, first: float, limits: Interval, values: Sequence[float], key: str
+    label: str, first: float, limits: Interval, values: Sequence[float], key: str, help: str = ""
 ) -> float:
     """Draw a number to type, and a slider whose steps are among the values, which are in order."""
     slider, (least, most) = f"calviz.slider.{key}", limits
     bind: Literal["query-params"] = "query-params"
     with st.container(horizontal=True, gap="medium", width=620):
         chosen: float = st.number_input(
-            label, least, most, first, 0.001, "%.6g", key=key, bind=bind, persist_state="session"
+            label, least, most, first, 0.001, "%.6g", key, help, bind=bind, persist_state="session"
         )
         near = np.clip(values[:: len(values) // _STEPS + 1], least, most).round(6)
         options = sorted({chosen, *near.tolist()})

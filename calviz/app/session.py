@@ -22,6 +22,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence
 from calviz.core.words import counted, distinct, shorten
+from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.class_bars import ClassBars, Mode
@@ -74,6 +75,8 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 ALL_ROWS = "all rows"
+#: In a link to Recalibrate: methods are compared without a click, where it is quick.
+COMPARED = "compared"
 MAX_BINS = 1_000
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
@@ -98,7 +101,8 @@ class Settings:
         None: all rows.
     reduction : Reduction
     bins : int or "cube_root"
-    scheme : {"equal-width", "equal-mass", "sturges"}
+    scheme : {"equal-width", "equal-mass", "sturges"} or None
+        As of a `Sample`.
     where : tuple of (str, str)
         The slice: columns and the values that they hold; empty for all rows.
     prevalence : float or None
@@ -112,7 +116,7 @@ class Settings:
     split: str | None
     reduction: Reduction
     bins: BinNumber
-    scheme: Scheme
+    scheme: Scheme | None
     where: Where = ()
     prevalence: float | None = None
     cuts: str = ""
@@ -123,6 +127,11 @@ class Settings:
         if self.prevalence is None and not self.cuts:
             return self.entry.loaded.models[self.model]
         return _whole((self.entry.content_key, self.model, self.prevalence, self.cuts), self)
+
+    @property
+    def fit_split(self) -> str | None:
+        """The split to fit maps and to set thresholds on, if there is one besides the rows that judge."""
+        return fit_split_for(self.whole, self.split)
 
     @property
     def waiting(self) -> Dataset | None:
@@ -150,7 +159,7 @@ class Settings:
     @property
     def reduction_and_bins_key(self) -> tuple[str, ...]:
         """Identifies reduction and bins, for caches and jobs."""
-        return self.reduction.key, str(self.bins), self.scheme
+        return self.reduction.key, str(self.bins), self.scheme or ""
 
     @property
     def key(self) -> tuple[str, ...]:

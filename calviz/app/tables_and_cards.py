@@ -67,15 +67,16 @@ _TABS = {
 
 
 def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
-    """Draw the findings, worst first; those after the first few are folded away.
+    """Draw the findings, worst first; those after the first few, and what needs no action beside others, are folded away.
 
     With their codes and in full, or as they are for a list: in few words, the rest as help, each with a link to its tab.
     """
     if not reported:
         st.caption("Nothing to report.")
     ranked = worst_first(reported)
-    _listed(ranked[:AT_ONCE], codes)
-    if rest := ranked[AT_ONCE:]:
+    first = [f for f in ranked[:AT_ONCE] if f.severity != "info"] or ranked[:1]
+    _listed(first, codes)
+    if rest := ranked[len(first) :]:
         with st.expander(counted(len(rest), "more finding")):
             _listed(rest, codes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -23,15 +24,12 @@ from calviz.data import loaded
 from calviz.data.format import ReadingOptions
 from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.segments import chosen_names, in_rows
-from calviz.sample.error_bars import resampled
-from calviz.sample.losses import negative_log_likelihood, squared_error
+from calviz.sample.losses import negative_log_likelihood, smaller_squared_error, squared_error
 from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.slices import no_group_column, usual_columns
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
 LEAST_ROWS = 10
-#: Quantile of the normal distribution beyond which 0.5 % lies.
-_ONE_SIDED = 2.576
 #: Largest number of folds of a column.
 MOST_FOLDS = 100
 
@@ -148,15 +146,10 @@ class Division:
     def _taking_part(self, data: Dataset) -> tuple[IntArray | None, str]:
         """Return the rows of the split that is divided, or those that the model was not trained on, and what they are of; None for all."""
         if self.eval_split is not None and self._at_random:
-            return _rows_of_split(data, self.eval_split), f" of split '{self.eval_split}'"
+            return loaded.rows_of_split(data, self.eval_split), f" of split '{self.eval_split}'"
         named = {self.fit_split, self.eval_split} - {None}
-        out = {s for s in data.split_names if s not in named and loaded.is_trained_on(s)}
-        left = len(data.split_names) - len(out) - len(named)
-        if data.splits is None or not out or not left or len(named) == 2 or self.in_sample:
-            return None, ""
-        kept = np.array([level not in out for level in data.splits.levels])[data.splits.codes]
-        words = " and ".join(f"split '{name}'" for name in sorted(out))
-        return np.flatnonzero(kept), f" outside {words}"
+        every = self.in_sample or len(named) == 2
+        return (None, "") if every else loaded.untrained(data, named)
 
     def _divided(self, data: Dataset) -> Rows:
         """Divide rows that all take part."""
@@ -232,29 +225,15 @@ def _observed(data: Dataset, rows: IntArray) -> int:
     return round(float(data.weights[rows].sum()))
 
 
-def _rows_of_split(data: Dataset, name: str) -> IntArray:
-    if data.splits is None:
-        raise InputError(
-            f"there is no split '{name}': these data have no splits",
-            remedy="fit on a fraction of the rows, or cross-fit",
-        )
-    if name not in data.splits.levels:
-        names = ", ".join(data.splits.levels[:10])
-        raise InputError(f"there is no split '{name}'", remedy=f"known: {names}")
-    return np.flatnonzero(data.splits.mask(name))
-
-
 def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
     def others(rows: IntArray) -> IntArray:
         mask = np.ones(data.n, dtype=np.bool_)
         mask[rows] = False
         return np.flatnonzero(mask)
 
-    given: dict[str | None, IntArray] = {
-        name: _rows_of_split(data, name) for name in (fit, evaluation) if name is not None
-    }
-    fit_rows = given[fit] if fit in given else others(given[evaluation])
-    rows = given[evaluation] if evaluation in given else others(fit_rows)
+    of = partial(loaded.rows_of_split, data)
+    fit_rows = of(fit) if fit is not None else others(of(str(evaluation)))
+    rows = of(evaluation) if evaluation is not None else others(fit_rows)
     if in_sample and evaluation is None:
         rows, evaluation = fit_rows, fit
     if rows.size == 0 or fit_rows.size == 0:
@@ -276,19 +255,15 @@ def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample
 
 @claim("splits-differ")
 def _trained_remark(data: Dataset, rows: Rows) -> str:
-    """Say that the model was trained on the split to fit on, if its name says so and the Brier score there is lower, at a level of 0.5 %."""
+    """Say that the model was trained on the split to fit on, if its name says so and the Brier score there is lower beyond noise."""
     if rows.in_sample or rows.fit.split is None or not loaded.is_trained_on(rows.fit.split):
         return ""
-    try:
-        views = [Sample(data.take(part)).view(squared_error) for part in rows.pairs[0]]
-    except NotAvailable:
+    errors = smaller_squared_error(*(Sample(data.take(part)) for part in rows.pairs[0]))
+    if errors is None:
         return ""
-    spread = [resampled(view, "bootstrap", seed=0, resamples=200).mean.std() for view in views]
-    there, here = (float(view.mean) for view in views)
-    if here - there <= _ONE_SIDED * np.hypot(*spread):
-        return ""
+    there, here = (decimal(error, 4) for error in errors)
     return (
-        f"The model was trained on {rows.fit.how}: its Brier score is {decimal(there, 4)} there and {decimal(here, 4)} on "
+        f"The model was trained on {rows.fit.how}: its Brier score is {there} there and {here} on "
         f"{rows.evaluation.how}, so that what is fitted there need not hold on new rows."
     )
 

@@ -149,6 +149,7 @@ class ThresholdChoice:
         seen = self._risks(_tuple(self.observed))
         return f"; of {self.evaluation.how} {percent(self.kept)} are kept{seen and ', and ' + seen}"
 
+    @claim("threshold-risk")
     def line(self, name: str) -> str:
         """One line about a group: its threshold, and its risk, guaranteed and observed."""
         if self.threshold is None:

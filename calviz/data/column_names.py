@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -254,6 +254,8 @@ EVENT_WORDS = frozenset((
 ))  # fmt: skip
 
 
+#: A share of the rows that may be taken for mistakes.
+FEW = 0.1
 #: Words for a missing label, in lower case, unless a class has that name.
 MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
 
@@ -285,6 +287,18 @@ def event_of(classes: Iterable[str]) -> str | None:
         return pair[1]
     known = words & EVENT_WORDS
     return known.pop() if len(words) == 2 and len(known) == 1 else None
+
+
+def pairs_of(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return the pairs of classes, the most frequent first, beside which few rows have another; only those with a known event if there are any.
+
+    >>> pairs_of({"paid": 90, "lost": 9, "open": 1}), pairs_of({"open": 5, "no": 60, "yes": 40}), pairs_of({"a": 4, "b": 3, "c": 3})
+    ([('paid', 'lost'), ('paid', 'open')], [('no', 'yes')], [])
+    """
+    most, *others = sorted(counts, key=lambda name: (-counts[name], name)) or ("",)
+    least = (1 - FEW) * sum(counts.values())
+    pairs = [(most, other) for other in others if counts[most] + counts[other] >= least]
+    return [pair for pair in pairs if event_of(pair)] or pairs
 
 
 def no_event_of(classes: Iterable[str]) -> str | None:

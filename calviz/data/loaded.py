@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from calviz.core.errors import Finding, Repair
+import numpy as np
+
+from calviz.core.blocks import IntArray
+from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
 from calviz.data.column_names import is_of_first_class, plain
@@ -98,6 +101,33 @@ def is_trained_on(split: str) -> bool:
     (True, True, False)
     """
     return plain(split).replace("_", "") in _TRAINED
+
+
+def rows_of_split(data: Dataset, name: str) -> IntArray:
+    """Return the indices of the rows of a split; raise InputError if there is none of this name."""
+    if data.splits is None:
+        raise InputError(
+            f"there is no split '{name}': these data have no splits",
+            remedy="fit on a fraction of the rows, or cross-fit",
+        )
+    if name not in data.splits.levels:
+        names = ", ".join(data.splits.levels[:10])
+        raise InputError(f"there is no split '{name}'", remedy=f"known: {names}")
+    return np.flatnonzero(data.splits.mask(name))
+
+
+def untrained(data: Dataset, named: Collection[str | None]) -> tuple[IntArray | None, str]:
+    """Return the rows outside of splits that are not named and that the model was trained on, and words for that.
+
+    None if these are all rows, or only those of the named splits.
+    """
+    splits = data.splits
+    out = [s for s in data.split_names if s not in named and is_trained_on(s)]
+    if splits is None or not out or len(data.split_names) == len(out) + len(named):
+        return None, ""
+    kept = np.array([level not in out for level in splits.levels])[splits.codes]
+    words = " and ".join(f"split '{name}'" for name in out)
+    return np.flatnonzero(kept), f" outside {words}"
 
 
 def fit_split_for(data: Dataset, eval_split: str | None) -> str | None:

@@ -72,8 +72,8 @@ _LEGEND, _TITLED = 0.12, 56
 _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
-#: Width and height of the label of the worst bin with its distance from the corner, in pixels.
-_LABEL = 200, 48
+#: Width of a character of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
+_LABEL = 6.6, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
@@ -507,11 +507,11 @@ class Diagram:
         gap, score = float(f.gap[at]), float(f.mean_score[at])
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
         corners = [above, below] if gap < 0 else [below, above]
+        words = f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
-        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
+        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(words)))
         yield label(
-            f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>"
-            f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}",
+            f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>{words}",
             p,
             xref="x",
             yref="y",
@@ -528,10 +528,10 @@ class Diagram:
             bgcolor=p.glaze(p.paper, 0.8),
         ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}
 
-    def _covered(self, left: bool) -> int:
-        """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
+    def _covered(self, left: bool, characters: int) -> int:
+        """Number of bins whose point, interval or gap the label, so many characters wide, would cover in the upper left, or else the lower right, corner."""
         f = self.figure
-        across, up = _LABEL[0] / self._side, _LABEL[1] / self._side
+        across, up = characters * _LABEL[0] / self._side, _LABEL[1] / self._side
         drawn = np.stack([f.mean_score, f.observed, *f.interval]) / self.end
         if left:
             hidden = (drawn[0] < across) & (np.nanmax(drawn, axis=0) > 1 - up)

@@ -86,8 +86,6 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     assert app.multiselect(key="methods").value == ["temperature", "ets"]
 
     app.selectbox(key="method").set_value("temperature").run()
-    assert "All 600 rows are calibrated." in text_of(app)
-    app.button(key="calviz.take-home").click().run()
     (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
     assert command.endswith("--map net-temperature-map.json --out calibrated.csv")
     wanted, files = app.session_state["calviz.recalibrate.ready"]
@@ -120,7 +118,6 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     app = quiet(app.open("recalibrate"))
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
-    app.button(key="calviz.take-home").click().run()
     (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
     assert (
         "Not in the file: 1 of 400 rows with missing values were left out: row 4 (line 5)."
@@ -150,8 +147,6 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     app.selectbox(key="method").set_value("temperature").run()
-    assert "Only the 200 rows of region = south are calibrated." in text_of(app)
-    app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert read(files.table, name="calibrated.csv").first.n == 200
     assert "fitted on 100 rows of region = south" in text_of(app)
@@ -159,12 +154,15 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
 
 
 @pytest.mark.slow
-def test_the_calibrated_file_keeps_the_labels_of_the_file():
+def test_the_calibrated_file_keeps_the_labels_of_the_file(monkeypatch):
+    # A large file is made on a click.
+    monkeypatch.setattr(recalibrate_comparison, "FILES_AT_ONCE", 100)
     rows = "".join(f"{y},{p}\n" for y, p in [(-1, 0.1), (1, 0.8), (-1, 0.4), (1, 0.6)] * 60)
     app = opened(f"y,p\n{rows}".encode())
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     app.selectbox(key="method").set_value("temperature").run()
+    assert "All 240 rows are calibrated." in text_of(app)
     app.button(key="calviz.take-home").click().run()
     assert (
         "The scores before are in **uncalibrated**. In the file, 'y' is **label**, 'p' is **p_-1 and p_1**."
@@ -186,14 +184,13 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     app.segmented_control(key="division").set_value("folds").run()
     comparison_job = compared(app)
     assert comparison_job.comparison.evaluation.rows == 600
-    app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert json.loads(files.map)["method"] == "temperature"
     assert "All 600 rows are calibrated" not in text_of(app)
     assert "map and snippet are fitted on all 600 rows" in text_of(app)
     app.toggle(key="in-sample").set_value(True).run()
     assert "In-sample: the maps are judged on the very rows" in text_of(app)
-    assert "The results below belong to other choices" in text_of(app)
+    assert "The results belong to other choices" in text_of(app)
     assert compared(app).comparison.in_sample
     assert "no basis for a choice" in text_of(app)
 
@@ -214,7 +211,6 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     assert all(m.ok for m in comparison_job.comparison)
     assert "Advice:" in text_of(app)
     app.selectbox(key="method").set_value("beta").run()
-    app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert read(files.table, name="calibrated.csv").first.n == 400
 
@@ -315,7 +311,7 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     assert better["temperature"].recalibrator.floor_ == pytest.approx(0.01)
     app.segmented_control(key="zeros").set_value("least").run()
     assert "depend on what a 0 is read as" in text_of(app)
-    assert "The results below belong to other choices" in text_of(app)
+    assert "The results belong to other choices" in text_of(app)
     poor = compared(app).comparison
     messages = [w.value for w in app.warning if "calibration rows give their true class" in w.value]
     assert len(messages) == 1  # once, with the names of the methods
@@ -342,7 +338,7 @@ def test_maps_are_capped_unless_the_papers_form_is_asked_for():
     assert "held within what their rows support" in text_of(app)
     capped = compared(app).comparison
     app.toggle(key="uncapped").set_value(True).run()
-    assert "The results below belong to other choices" in text_of(app)
+    assert "The results belong to other choices" in text_of(app)
     plain = compared(app).comparison
     for key in ("isotonic", "temperature+irm"):
         assert capped[key].recalibrator.cap is True
@@ -402,7 +398,6 @@ def test_with_a_folder_for_it_a_comparison_is_not_computed_again(monkeypatch, tm
     assert again.title[0].value == first.title[0].value
     pd.testing.assert_frame_equal(again.table[0].value, first.table[0].value)
     # The maps came with it.
-    again.button(key="calviz.take-home").click().run()
     assert again.session_state["calviz.recalibrate.ready"][1].map
 
 
