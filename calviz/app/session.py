@@ -22,6 +22,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence
 from calviz.core.words import counted, distinct, shorten
+from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.class_bars import ClassBars, Mode
@@ -126,6 +127,11 @@ class Settings:
         if self.prevalence is None and not self.cuts:
             return self.entry.loaded.models[self.model]
         return _whole((self.entry.content_key, self.model, self.prevalence, self.cuts), self)
+
+    @property
+    def fit_split(self) -> str | None:
+        """The split to fit maps and to set thresholds on, if there is one besides the rows that judge."""
+        return fit_split_for(self.whole, self.split)
 
     @property
     def waiting(self) -> Dataset | None:

@@ -244,7 +244,8 @@ class Audit:
                     )
                 if promise is not None:
                     show()
-                    show(repr(promise))
+                    for line in repr(promise).splitlines():
+                        show(line)
             yield AuditedModel(
                 as_given(file), name, loaded, sample, evaluation, others, counts, promise
             )

@@ -173,7 +173,7 @@ def carry_out(
     if isinstance(data, RowSample):
         plan, data = _on_sample(plan, data), data.data
     data = dataset_of(data)
-    rows, reduction = plan.division.rows(data), Reduction.of(plan.reduction, data)
+    rows, reduction = plan.division.told(data), Reduction.of(plan.reduction, data)
     if sample is not None:
         fit = replace(rows.fit, how=sample.how(0))
         rows = replace(rows, fit=fit, evaluation=replace(rows.evaluation, how=sample.how(1)))
@@ -339,9 +339,7 @@ class _Judging:
     @property
     def before(self) -> Dataset:
         """The uncalibrated evaluation rows."""
-        if len(self.rows.pairs) > 1:
-            return self.data
-        return self.data.take(self.rows.pairs[0][1])
+        return self.rows.judged_of(self.data)
 
     def comparison(
         self, results: dict[str, MethodResult], tied: dict[str, tuple[str, ...]]

@@ -28,11 +28,14 @@ class RowsUsed:
         Number of rows.
     how : str
         Description ("split 'test'", "a stratified half", "5-fold cross-fitting").
+    remark : str
+        Of fitting rows: a sentence that the model was trained on them, where that shows.
     """
 
     split: str | None
     rows: int
     how: str
+    remark: str = ""
 
     @property
     def words(self) -> str:
@@ -360,6 +363,12 @@ class Comparison(Compared[MethodResult]):
             title=f"of '{shorten(self.name)}': {counted(len(self), 'method')}, {self.rows_words()}",
             verdict="" if advice is None else f"{advice.headline}. {advice.reasons[0]}",
         )
+
+    @property
+    def rows_warning(self) -> str:
+        """Why the results do not hold on new rows, in a sentence; "" if nothing speaks against it."""
+        in_sample = "In-sample: judged on the rows that the maps were fitted on."
+        return in_sample if self.in_sample else self.fit.remark
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
         """Say which are the fitting rows and the evaluation rows; `written` escapes or shortens the names of splits."""

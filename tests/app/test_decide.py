@@ -173,6 +173,31 @@ def test_what_one_split_guarantees_is_observed_on_the_other():
 
 
 @pytest.mark.slow
+def test_a_promise_from_rows_that_the_model_was_trained_on_is_asked_for_and_refused():
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, 4_000)
+    y = (rng.random(4_000) < 1 / (1 + np.exp(-z))).astype(int)
+    known = np.arange(4_000) % 2 == 0
+    p = 1 / (1 + np.exp(-z - 1.3 * known * (2 * y - 1)))
+    rows = zip(np.where(known, "TRAIN", "HOLDOUT"), y, p, strict=True)
+    lines = "".join(f"{split},{label},{score:.6f}\n" for split, label, score in rows)
+    app = upload(open_page(page="data"), "lapses.csv", f"split,label,score\n{lines}".encode())
+    app = quiet(app.open("risk_coverage"))
+    assert app.selectbox(key="set-on").value == "HOLDOUT"
+    assert "of all other rows" not in text_of(app)
+    app.selectbox(key="set-on").set_value("TRAIN").run()
+    said = "It cannot be promised that at most 5.0 % of the predictions kept are wrong"
+    assert plain(app.title[0].value).replace("\xa0", " ").endswith(said)
+    (warning,) = app.warning
+    words = plain(warning.value).replace("\xa0", " ")
+    assert words.startswith(f"{said}: a confidence of")
+    assert "The model was trained on split 'TRAIN': its Brier score is" in words
+    app = quiet(app.open("recalibrate"))
+    assert app.segmented_control(key="division").value == "share"
+    assert "1,000 rows (50 % of the rows of split 'HOLDOUT', stratified, seed 0)" in text_of(app)
+
+
+@pytest.mark.slow
 def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     app = open_page("recalibrated=Temperature scaling", "risk_coverage")
     words = text_of(quiet(app))

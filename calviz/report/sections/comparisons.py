@@ -44,8 +44,8 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     comparison = subject.comparison
     if comparison is None:
         return
-    if comparison.in_sample:
-        yield content.Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
+    if comparison.rows_warning:
+        yield content.Lead(comparison.rows_warning, "bad")
     yield content.Facts(
         (
             *((("Slice", where_words(subject.sample.where)),) if subject.sample.where else ()),
