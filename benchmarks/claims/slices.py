@@ -10,6 +10,7 @@ from scipy.special import expit, logit, ndtri
 
 from benchmarks.claims import simulation
 from calviz.comparison.compare import compare
+from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Predictions
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
@@ -353,12 +354,25 @@ def _(rng: np.random.Generator) -> bool | None:
 
 
 def one_region(
-    rng: np.random.Generator, *, n: int = 8_000, off: float = 0.0, all_off: float = 0.0
+    rng: np.random.Generator,
+    *,
+    n: int = 8_000,
+    off: float | FloatArray = 0.0,
+    all_off: float = 0.0,
+    short: float | None = None,
 ) -> Sample:
-    """Scores of seven regions, of which the first, 15 % of the rows, is `off` logits too low; two other columns go with it."""
+    """Scores of seven regions, of which the first, 15 % of the rows, is `off` logits too low; two other columns go with it.
+
+    With `short`, the first 25 % are `short` logits too low where tenure is below 2 years, a third of them; premiums go with the scores.
+    """
     z = rng.normal(-0.2, 1.1, n)
-    region = rng.choice(7, n, p=[0.15, 0.18, 0.17, 0.14, 0.13, 0.12, 0.11])
+    least = 0.15 if short is None else 0.25
+    region = rng.choice(7, n, p=[least, 0.33 - least, 0.17, 0.14, 0.13, 0.12, 0.11])
     first = region == 0
+    tenure = {}
+    if short is not None:
+        tenure = {"tenure": rng.exponential(4.5, n), "premium": z + rng.normal(size=n)}
+        off = off + short * (tenure["tenure"] < 2)
     data = Predictions(
         probs=expit(z - off * first - all_off),
         labels=(rng.random(n) < expit(z)).astype(int),
@@ -366,7 +380,7 @@ def one_region(
             "region": region,
             "channel": rng.integers(1, 4, n) * (rng.random(n) > 0.15 + 0.55 * first),
         },
-        numbers={"age": rng.normal(np.where(first, 58, 42), 9)},
+        numbers={"age": rng.normal(np.where(first, 58, 42), 9)} | tenure,
     )
     return Sample(data, "positive", resamples=499)
 
@@ -386,6 +400,49 @@ for case, how in IN_ONE.items():
     @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
         return len(usual_slices(one_region(rng, **how)).off) > 1
+
+
+#: Conditions in the title of a file in which one region is off for short tenure alone, where tenure is cut at its deciles.
+IN_A_PAIR = "region = 0 and tenure ≤ "
+
+
+def named(sample: Sample) -> str:
+    """The conditions of the slice that the title names, or of the one most surely off."""
+    verdict = judged(sample)
+    return "" if verdict.off_in is None else verdict.off_in[0]
+
+
+for n in (8_000, 20_000):
+    case = f"1 logit for short tenure in one region, {n:,} rows"
+
+    @simulation("one-slice", "both conditions named where a pair is off", case, at_least=0.8)
+    def _(rng: np.random.Generator, n: int = n) -> bool:
+        return named(one_region(rng, n=n, short=1.0)).startswith(IN_A_PAIR)
+
+    @simulation("one-slice", "said alone where a pair is off", case, at_least=0.8)
+    def _(rng: np.random.Generator, n: int = n) -> bool | None:
+        verdict = judged(one_region(rng, n=n, short=1.0))
+        return len(verdict.off_alone) == 2 if verdict.beyond_noise else None
+
+    @simulation("one-slice", "a pair named that is not the one", case, at_most=0.05)
+    def _(rng: np.random.Generator, n: int = n) -> bool:
+        where = named(one_region(rng, n=n, short=1.0))
+        return " and " in where and not where.startswith(IN_A_PAIR)
+
+    @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
+    def _(rng: np.random.Generator, n: int = n) -> bool:
+        return len(usual_slices(one_region(rng, n=n, short=1.0)).off) > 1
+
+    for off in (0.5, 1.0):
+
+        @simulation(
+            "one-slice",
+            "a pair named where all of a slice is off",
+            f"{off:g} logits, with tenure and premium, {n:,} rows",
+            at_most=0.05,
+        )
+        def _(rng: np.random.Generator, n: int = n, off: float = off) -> bool:
+            return " and " in named(one_region(rng, n=n, off=off, short=0.0))
 
 
 for case, how in ALIKE.items():

@@ -303,11 +303,13 @@ def look_at_default(data: Dataset) -> None:
 def conditional_values(
     data: Dataset, column: str, mask: BoolArray | None = None
 ) -> tuple[str, ...]:
-    """Values of a column that a condition can name, of the rows of a mask: those of a group, and the slices of a column that is cut."""
+    """Values of a column that a condition can name, of the rows of a mask: those of a group, the slices of a column that is cut, and the sides of its edges."""
     factors = [data.groups[column]] if column in data.groups else []
     factors += [data.sliced(column)] if column in data.cuts else []
     taken = [f if mask is None else f.take(mask) for f in factors]
-    return tuple(dict.fromkeys(level for factor in reversed(taken) for level in factor.levels))
+    sides = data.cuts[column].sides if column in data.cuts else {}
+    levels = [level for factor in reversed(taken) for level in factor.levels]
+    return tuple(dict.fromkeys([*levels, *sides]))
 
 
 def look_at_slice(data: Dataset, where: Where, **others: str) -> None:

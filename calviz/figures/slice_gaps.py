@@ -45,7 +45,7 @@ from calviz.figures.marks import (
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import axis
 from calviz.sample.risk_tests import CONFIDENCE
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, Where
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
 
 #: Maximum number of slices drawn.
@@ -188,21 +188,19 @@ _NAME, _ABOVE, _BESIDE = 52, 46, 20
 
 
 def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
-    palette, rate = sheet.palette, figure.result.rate
+    palette, result = sheet.palette, figure.result
+    filled = {s.where for s in result.off}
     top = Reduction.of(figure.result.reduction).kind == "top-label"
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
     kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
     for title, above, colour, symbol in kinds:
-        for off in (True, False):
-            at = [
-                i
-                for i, s in enumerate(figure.shown)
-                if (s.gap > 0) == above and (s.adjusted <= rate) == off
-            ]
+        same = {i: s for i, s in enumerate(figure.shown) if (s.gap > 0) == above}
+        for more in ("", ", by rows of the first", ", may be chance"):
+            off = not more
+            at = [i for i, s in same.items() if _what_more(s.where, filled, result) == more]
             if not at:
                 continue
             some = [figure.shown[i] for i in at]
-            name = title if off else f"{title}, may be chance"
             yield markers(
                 [100 * s.gap for s in some],
                 at,
@@ -211,13 +209,24 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 symbol=symbol if off else f"{symbol}-open",
                 edge=colour,
                 edge_width=1.5,
-                name=name,
+                name=title + more,
                 error_x=_whiskers(some, palette.ink if off else palette.muted, 1.3, 4),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hover="%{customdata[1]}<br>%{customdata[2]}",
                 unselected=UNFADED["unselected"],
                 selected={"marker": {"opacity": 1, "size": _CLICKED}},
             )
+
+
+def _what_more(where: Where, off: set[Where], result: Slices) -> str:
+    """What the legend adds to the way in which a slice is off."""
+    return (
+        ""
+        if where in off
+        else ", by rows of the first"
+        if where in result.explained
+        else ", may be chance"
+    )
 
 
 def _whiskers(some: Sequence[Slice], colour: str, thickness: float, width: int) -> Trace:

@@ -30,7 +30,7 @@ from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, Where, rows_where, where_words
+from calviz.sample.sample import Sample, Where, rows_where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,8 @@ class Slices(Displayed):
     def furthest(self) -> tuple[str, str]:
         """The slice that is most surely off, and in which way: "ward = ICU", "too low"; its gap, where it was chosen, looks larger than it is."""
         worst = self.off[0]
-        return shorten(where_words(worst.where), 40), f"too {'high' if worst.gap > 0 else 'low'}"
+        where = " and ".join(shorten(condition(*one, 40), 40) for one in worst.where)
+        return where, f"too {'high' if worst.gap > 0 else 'low'}"
 
     @property
     @claim("slices")
@@ -200,7 +201,7 @@ class Slices(Displayed):
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
-LEFT = 0.75
+LEFT = 0.85
 
 
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
@@ -372,18 +373,22 @@ def no_group_column(data: Dataset, column: str) -> OptionError:
 def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     """Measure the slices, and test those that are off again on the rows outside the one that is most surely off, if that differs from the rest.
 
-    It explains those whose p-value there leads to no discovery, and whose gap there is smaller by more than a quarter.
+    It explains those whose p-value there leads to no discovery, and whose gap there is clearly smaller. Where a slice of another
+    column carries what is wrong in it, both together come first, and explain it.
     """
     found = replace(sample.view(_measured, **how), rate=rate)
     if not found.off or found.against == "rest" or sample.data.clusters is not None:
         return found
-    first, *others = found.off
+    first, largest = found.off[0], found.off[-1].p_value
     rest = sample.view(_found, **how | {"rate": rate, "against": "rest"})
     data, events, weights = sample.data, sample.scored, sample.weights
     if first.where not in {s.where for s in rest.off}:
         return found
+    both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
+    if both is not None:
+        first, found = both, replace(found, slices=(both, *found.slices))
     outside, terms = ~np.asarray(rows_where(data, first.where)), row_terms(events, weights)
-    gaps, largest = {s.where: s.gap for s in others}, found.off[-1].p_value
+    gaps = {s.where: s.gap for s in found.off if s is not first}
     explained: set[Where] = set()
     for names in dict.fromkeys(tuple(name for name, _ in where) for where in gaps):
         factors = {name: data.sliced(name) for name in names}
@@ -399,6 +404,42 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
 
 
 @takes_weights
+def _part(sample: Sample, *, where: Where, inside: bool) -> Sample:
+    """The rows of a slice, or all other rows."""
+    rows = np.asarray(rows_where(sample.data, where)) == inside
+    return sample.with_data(sample.data.take(np.flatnonzero(rows)))
+
+
+#: A slice within another carries what is wrong there if the other rows of that show no gap, by this level, and at most this share of its.
+_NO_GAP, _SHARE = 0.05, 0.5
+
+
+def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) -> Slice | None:
+    """The slice of another column within `first`, most surely off, that differs from the other rows of `first`, of which none is off; None if there is none.
+
+    Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
+    """
+    own = {name for name, _ in first.where}
+    how = how | {"columns": tuple(n for n in how["columns"] if n not in own), "pairs": False}
+
+    def measured(some: Sample, against: Against) -> Slices:
+        return replace(some.view(_measured, **how | {"sides": True, "against": against}), rate=rate)
+
+    part = sample.view(_part, where=first.where, inside=True)
+    differ = {s.where for s in measured(part, "rest").off}
+    for one in measured(part, "calibrated").off:
+        if one.where not in differ or first.rows - one.rows < how["min_rows"]:
+            continue
+        other = part.view(_part, where=one.where, inside=False)
+        events, none = other.scored, np.zeros(other.data.n, np.intp)
+        sums = slice_sums(events, none, 1, weights=other.weights)
+        p = p_against_calibrated(sums, events, none, other.weights)[0]
+        if p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and not measured(other, "calibrated").off:
+            return replace(one, where=first.where + one.where)
+    return None
+
+
+@takes_weights
 def _measured(
     sample: Sample,
     *,
@@ -408,8 +449,9 @@ def _measured(
     min_rows: int,
     level: float,
     bins: int,
+    sides: bool = False,
 ) -> Slices:
-    """Measure the slices, which does not depend on the false discovery rate."""
+    """Measure the slices, with `sides` also what lies on either side of each edge of a number; this does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
@@ -425,28 +467,24 @@ def _measured(
     whole: SliceSums | None = None
     measured: list[Slice] = []
     small = 0
-    for names, table in crossed_sums(
-        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
-    ):
-        # Only weights and clusters need each row again.
-        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+
+    def measure(
+        table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
+    ) -> SliceSums:
         sums = sums_of_table(table.sum(axis=1), terms, codes, cluster)
-        whole = whole or sums
-        if not names:
-            continue
+        if whole is None:
+            return sums
         if against == "rest":
             p_values = p_against_rest(sums, whole, events, codes, weights)
         else:
             p_values = p_against_calibrated(sums, events, codes, weights)
         eces, noises = slice_ece(table, sums.mass)
         gaps, half_widths = sums.gap, z * sums.spread
-        is_large = (sums.rows >= min_rows) & (sums.mass > 0)
-        small += number_of_slices(sums.rows, names) - int(np.count_nonzero(is_large))
-        for i in np.flatnonzero(is_large).tolist():
+        for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
             measured.append(
                 Slice(
-                    where=where_of(names, factors, i),
+                    where=where_of(names, of, i),
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
@@ -458,6 +496,25 @@ def _measured(
                     ece_noise=float(noises[i]),
                 )
             )
+        return sums
+
+    for names, table in crossed_sums(
+        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
+    ):
+        # Only weights and clusters need each row again.
+        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+        before = len(measured)
+        sums = measure(table, codes, names, factors)
+        if not names:
+            whole = sums
+            continue
+        small += number_of_slices(sums.rows, names) - (len(measured) - before)
+        cut = data.cuts.get(names[0]) if sides else None
+        for side, parts in () if cut is None else cut.sides.items():
+            in_it = np.isin(factors[names[0]].levels, parts)
+            some = table[:, :, in_it].sum(axis=2, keepdims=True)
+            of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
+            measure(some, of_side.codes if each_row else codes, names, {names[0]: of_side})
     assert whole is not None
     return Slices(
         name=data.name,

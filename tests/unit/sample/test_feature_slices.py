@@ -12,7 +12,7 @@ import calviz
 from benchmarks.claims import too_few, too_many
 from benchmarks.claims.slices import Features
 from benchmarks.record_segments import segment_rows
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import range_exceeds
@@ -70,6 +70,18 @@ def test_each_slice_holds_the_rows_of_its_interval_and_where_names_them():
         # Rows that are selected are cut as all rows are.
         part = Sample.of(data.take(np.arange(500)), where=s.where)
         assert part.data.n == own[:500].sum()
+
+
+def test_a_condition_may_name_all_on_one_side_of_an_edge():
+    x = np.append(np.arange(100.0), np.nan)
+    data = data_of(np.full(101, 0.5), np.arange(101) % 2, numbers={"x": x})
+    sides = data.cuts["x"].sides
+    assert sides["≤ 19"] == ("≤ 9", "(9, 19]")
+    assert "≤ 9" not in sides  # an interval already
+    for side, rows in (("≤ 19", x <= 19), ("> 69", x > 69)):
+        np.testing.assert_array_equal(rows_where(data, (("x", side),)), rows)
+    with pytest.raises(InputError, match="there is no '≤ 20' here"):
+        rows_where(data, (("x", "≤ 20"),))
 
 
 def test_whole_numbers_dates_and_texts_of_a_group():
