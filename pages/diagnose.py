@@ -103,7 +103,10 @@ def reliability(chosen: Settings) -> None:
         # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
         if judged is not None and judged.reduction != chosen.reduction.key:
             answer, title = " ".join(filter(None, (judged.sentence, judged.other_view))), ""
-        if judged is not None:
+        if selected := rows_shown.slice_words(chosen):
+            say(selected)
+            answer, title = f"All rows: {answer}", ""
+        elif judged is not None:
             say(title or judged.headline)
         # Overview has the verdict's sentence; here stands what the title leaves out.
         details = answer if worst is None or not title else worst.message.split("): ", 1)[-1]
