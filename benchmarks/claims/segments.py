@@ -46,6 +46,14 @@ def five_classes(rng, n, given, offset=0.0):
     return p, (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=4)
 
 
+def a_region(rng, n, given, off=1.0):
+    """Probabilities of two classes that are `off` logits too low where c0 is 0 and the number c5 is low, and else right."""
+    z = rng.normal(0, 1.5, n)
+    inside = (given["c0"].astype(int) < 1) & (given["c5"] < -0.2)
+    p = expit(z - off * inside)
+    return np.stack([1 - p, p], axis=1), (rng.random(n) < expit(z)).astype(int)
+
+
 def fitted(rng, n, make=two_classes, categories=4, numbers=2, together=0.0, **effects):
     """The map fitted on n rows, and the loss on new rows minus that of temperature scaling, shape (JUDGED,)."""
     given = columns(rng, n + JUDGED, categories, numbers, together)
@@ -95,3 +103,18 @@ power("offsets of one column, 1,000 rows", n=1_000, offset=0.6)
 power("slopes of one column, 5,000 rows", n=5_000, slope=0.4)
 power("a pair of columns, 3,000 rows", n=3_000, pair=0.5)
 power("offsets of one column, five classes, 1,000 rows", n=1_000, make=five_classes, offset=0.7)
+
+
+REGION = "1 logit too low where c0 = 0 and a number is low, 8,000 rows"
+power(REGION, n=8_000, make=a_region)
+
+
+@simulation("segments", "rows of c0 = 0 that were right moved by more than a point on average", REGION, at_most=0.1, files=50)  # fmt: skip
+def _(rng: np.random.Generator) -> bool:
+    given = columns(rng, 8_000 + JUDGED, 4, 2)
+    p, y = a_region(rng, 8_000 + JUDGED, given)
+    first, new = ({name: v[rows] for name, v in given.items()} for rows in (slice(8_000), slice(8_000, None)))  # fmt: skip
+    own = SegmentOffsets().fit(p[:8_000], y[:8_000], columns=first)
+    right = (new["c0"] == "0") & (new["c5"] >= -0.2)
+    moved = own.transform(p[8_000:], new)[right, 1] - p[8_000:][right, 1]
+    return bool(abs(moved.mean()) > 0.01)
