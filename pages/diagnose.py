@@ -105,7 +105,7 @@ def reliability(chosen: Settings) -> None:
             answer, title = " ".join(filter(None, (judged.sentence, judged.other_view))), ""
         if selected := rows_shown.slice_words(chosen):
             say(selected)
-            answer, title = f"All rows: {answer}", ""
+            title = ""
         elif judged is not None:
             say(title or judged.headline)
         # Overview has the verdict's sentence; here stands what the title leaves out.

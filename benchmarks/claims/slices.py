@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
@@ -443,6 +444,45 @@ for n in (8_000, 20_000):
         )
         def _(rng: np.random.Generator, n: int = n, off: float = off) -> bool:
             return " and " in named(one_region(rng, n=n, off=off, short=0.0))
+
+
+ALL_OFF = "all rows 0.3 logits too low"
+for case, how, names in (
+    (f"{ALL_OFF}, one region 1 logit more, 8,000 rows", {"off": 1.0}, True),
+    (f"{ALL_OFF}, one region 0.5 logits more, 20,000 rows", {"off": 0.5, "n": 20_000}, True),
+    (f"{ALL_OFF}, 8,000 rows", {"short": 0.0}, False),
+):
+
+    @simulation(
+        "multicalibration",
+        f"title: all rows, {'further in the region that is' if names else 'and further in a slice'}",
+        case,
+        at_least=0.8 if names else None,
+        at_most=None if names else 0.05,
+    )
+    def _(rng: np.random.Generator, how: dict[str, float] = how, names: bool = names) -> bool:
+        title = multicalibration(one_region(rng, all_off=0.3, **how)).headline
+        return title.endswith("; further where region = 0") if names else " where " in title
+
+
+def two_slices(rng: np.random.Generator, n: int = 8_000) -> Sample:
+    """Scores of which one of six values of each of two columns is 0.9 logits too low."""
+    z, a, b = rng.normal(size=n), rng.integers(0, 6, n), rng.integers(0, 6, n)
+    probs, labels = expit(z - 0.9 * (a == 0) - 0.9 * (b == 0)), rng.random(n) < expit(z)
+    return Sample(Predictions(probs=probs, labels=labels, groups={"a": a, "b": b}), "positive")
+
+
+for case, sample_of in (
+    ("1 logit in one region, 8,000 rows", partial(one_region, off=1.0)),
+    ("0.9 logits in each of two slices, 8,000 rows", two_slices),
+    ("calibrated, 8,000 rows", one_region),
+):
+
+    @simulation("multicalibration", "title: all rows, where only some are off", case, at_most=0.05)
+    def _(
+        rng: np.random.Generator, sample_of: Callable[[np.random.Generator], Sample] = sample_of
+    ) -> bool:
+        return bool(multicalibration(sample_of(rng)).headline)
 
 
 for case, how in ALIKE.items():

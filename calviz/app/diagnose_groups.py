@@ -167,8 +167,8 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
-def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str]:
-    """The multicalibration error of the columns, and its worst segment, in words."""
+def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str, str]:
+    """The multicalibration error of the columns, its worst segment, and what all rows have, in words."""
     with session.computing(settings, "Measuring all segments …") as sample:
         return multicalibration_words(sample, question.columns)
 
@@ -194,14 +194,14 @@ def draw_answer(
     tested: Slices,
     settings: Settings,
     pinned: Overlay[FloatArray] | None = None,
-    over_all: tuple[str, str] = ("", ""),
+    over_all: tuple[str, str, str] = ("", "", ""),
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
         st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
-    number, worst = over_all
+    number, worst, of_all = over_all
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
         # where the slices of the title, off in one way, may only carry what all rows have.
@@ -233,7 +233,9 @@ def draw_answer(
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
     _draw_along(tested, settings)
-    return figure.headline
+    # What all rows have is not said of each of their slices.
+    alike = len(tested.off) > 1 and tested.against == "calibrated"
+    return of_all if of_all and alike else figure.headline
 
 
 def _draw_along(tested: Slices, settings: Settings) -> None:

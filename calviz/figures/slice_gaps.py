@@ -45,7 +45,7 @@ from calviz.figures.marks import (
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import axis
 from calviz.sample.risk_tests import CONFIDENCE
-from calviz.sample.sample import Sample, Where
+from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
 
 #: Maximum number of slices drawn.
@@ -194,10 +194,13 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
     kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
     for title, above, colour, symbol in kinds:
-        same = {i: s for i, s in enumerate(figure.shown) if (s.gap > 0) == above}
-        for more in ("", ", by rows of the first", ", may be chance"):
-            off = not more
-            at = [i for i, s in same.items() if _what_more(s.where, filled, result) == more]
+        same = {i: s.where for i, s in enumerate(figure.shown) if (s.gap > 0) == above}
+        for more, mark, wheres in (
+            ("", "", filled),
+            (", by rows of the first", "-open-dot", result.explained),
+            (", may be chance", "-open", set(same.values()) - filled - result.explained),
+        ):
+            off, at = not more, [i for i, where in same.items() if where in wheres]
             if not at:
                 continue
             some = [figure.shown[i] for i in at]
@@ -206,7 +209,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 at,
                 colour,
                 size=_MARK,
-                symbol=symbol if off else f"{symbol}-open",
+                symbol=symbol + mark,
                 edge=colour,
                 edge_width=1.5,
                 name=title + more,
@@ -216,17 +219,6 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 unselected=UNFADED["unselected"],
                 selected={"marker": {"opacity": 1, "size": _CLICKED}},
             )
-
-
-def _what_more(where: Where, off: set[Where], result: Slices) -> str:
-    """What the legend adds to the way in which a slice is off."""
-    return (
-        ""
-        if where in off
-        else ", by rows of the first"
-        if where in result.explained
-        else ", may be chance"
-    )
 
 
 def _whiskers(some: Sequence[Slice], colour: str, thickness: float, width: int) -> Trace:

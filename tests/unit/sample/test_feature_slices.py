@@ -1,6 +1,7 @@
 """Slices of numbers, dates and texts of many values."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.stats import norm
 
 import calviz
 from benchmarks.claims import too_few, too_many
-from benchmarks.claims.slices import Features
+from benchmarks.claims.slices import Features, one_region
 from benchmarks.record_segments import segment_rows
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
@@ -387,3 +388,15 @@ def test_columns_without_values_or_of_one_or_of_many_are_said_and_the_rest_goes_
         calviz.sites(data, "each")
     only = slices(data_of(score, rng.random(n) < score, groups={"empty": [""] * n}))
     assert SliceGaps.compute(only).answer() == "There are no slices: empty has no values."
+
+
+def test_what_all_rows_have_is_the_title_and_which_slice_differs():
+    def title(**how):
+        return calviz.multicalibration(one_region(np.random.default_rng(2), **how)).headline
+
+    alike = title(all_off=0.3)
+    assert re.fullmatch(r"All rows: too low by \d+\.\d points; no slice is off beyond that", alike)
+    more = title(all_off=0.3, off=1.0)
+    assert re.fullmatch(r"All rows: too low by \d+\.\d points; further where region = 0", more)
+    # All rows are off on average, through these alone.
+    assert title(off=1.0) == title() == ""

@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 from scipy.stats import binom, norm
 
 import calviz
-from benchmarks.claims.slices import one_region
+from benchmarks.claims.slices import one_region, two_slices
 from calviz.core.errors import NotAvailable
 from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.core.words import outside_range
@@ -337,14 +337,7 @@ def test_one_slice_is_named_where_it_alone_is_off_and_not_where_all_rows_are_ali
 
 
 def test_two_slices_are_not_one():
-    rng = np.random.default_rng(3)
-    z, a, b = rng.normal(size=8_000), rng.integers(0, 6, 8_000), rng.integers(0, 6, 8_000)
-    data = calviz.Predictions(
-        probs=expit(z - 0.9 * (a == 0) - 0.9 * (b == 0)),
-        labels=rng.random(8_000) < expit(z),
-        groups={"a": a, "b": b},
-    )
-    v = judged(Sample(data, "positive"))
+    v = judged(two_slices(np.random.default_rng(3)))
     assert not v.off_alone
     assert v.slices_off >= 2
     assert v.headline.startswith("Forecasts ")
