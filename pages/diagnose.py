@@ -27,12 +27,12 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
+from calviz.core.predictions import sliceable_columns
 from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
 from calviz.sample.error_bars import FEWEST_CLUSTERS
-from calviz.sample.slices import sliceable_columns
 from calviz.verdicts.evaluation import alone
 
 #: Sections below the reliability diagram, which older links open by a setting.

@@ -16,7 +16,7 @@ from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
 from calviz.core.blocks import FloatArray
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, edges_of, sliceable_columns, usual_columns
 from calviz.core.words import (
     capitalised,
     counted,
@@ -32,16 +32,7 @@ from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import OFF_AS_A_WHOLE, multicalibration_words
 from calviz.sample.sample import Sample, where_words
-from calviz.sample.slices import (
-    USUAL_RATE,
-    Against,
-    Slice,
-    Slices,
-    edges_of,
-    sliceable_columns,
-    slices,
-    usual_columns,
-)
+from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, slices
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

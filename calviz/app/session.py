@@ -20,7 +20,7 @@ from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS, Conventions
 from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
-from calviz.core.predictions import Dataset, at_prevalence
+from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import counted, distinct, shorten
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
@@ -34,7 +34,6 @@ from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
 from calviz.sample.logistic_curves import FlexibleKind
 from calviz.sample.sample import Sample, Where, rows_where
-from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 

@@ -13,7 +13,7 @@ from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.words import (
     counted,
     level_text,
@@ -46,7 +46,7 @@ from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import axis
 from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
-from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
+from calviz.sample.slices import USUAL_RATE, Slice, Slices, slices
 
 #: Maximum number of slices drawn.
 MOST = 20

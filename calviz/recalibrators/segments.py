@@ -15,7 +15,6 @@ from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import InputError, OptionError, claim, shortened
-from calviz.core.events import Reduction
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
 from calviz.core.predictions import NO_IDENTIFIER, Predictions, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
@@ -289,7 +288,7 @@ class SegmentOffsets(FlooredRecalibrator):
                 groups[column.name] = Factor(code, column.cut.labels)
         cuts = {column.name: column.cut for column in self.columns_ if column.name in numbers}
         found = usual_slices(
-            Sample(
+            Sample.of(
                 Predictions(
                     probs=expit(fit.z),
                     labels=fit.hit.astype(np.intp),
@@ -298,7 +297,7 @@ class SegmentOffsets(FlooredRecalibrator):
                     cuts=cuts,
                     weights=weights,
                 ),
-                Reduction("positive"),
+                reduction="positive",
             )
         )
         where = found.off[0].where if found is not None and found.off else ()

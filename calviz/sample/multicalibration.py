@@ -14,7 +14,7 @@ from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, cut_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slices
@@ -258,7 +258,7 @@ def multicalibration(
         raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
     sample = Sample.of(data, split=split, reduction=reduction)
     if edges:
-        sample = sample.with_data(slices.cut_columns(sample.data, edges))
+        sample = sample.with_data(cut_columns(sample.data, edges))
     chosen = slices.chosen_columns(sample.data, columns)
     if pairs is None:
         pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from calviz.core import errors
+from calviz.core import errors, predictions
 from calviz.core.blocks import (
     Factor,
     FloatArray,
@@ -21,11 +21,11 @@ from calviz.core.blocks import (
     quotient,
 )
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, claim, data_frame, picked, shortened
+from calviz.core.errors import NotAvailable, claim, data_frame, picked
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
-from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
+from calviz.core.features import MISSING, Cut, as_values
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
-from calviz.core.predictions import BEFORE, INTERVAL, Dataset
+from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
@@ -204,20 +204,6 @@ USUAL_RATE = SLICES - SEGMENTS
 LEFT = 0.85
 
 
-def sliceable_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
-    numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
-    texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
-    time = [] if data.times is None else [data.time_name]
-    return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
-
-
-def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that are sliced by default: all but the time, which the watch tests."""
-    time = None if data.times is None else data.time_name
-    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
-
-
 @claim(
     "slices",
     says="2 of 10 slices by 'region' are off beyond chance",
@@ -230,7 +216,7 @@ def usual_slices(sample: Sample) -> Slices | None:
     The false discovery rate is controlled (Benjamini and Hochberg). Where nothing is off, every discovery is a false one, so
     that the rate is then the probability that any slice is reported as off.
     """
-    columns = usual_columns(sample.data)
+    columns = predictions.usual_columns(sample.data)
     return slices(sample, columns, pairs=False, rate=USUAL_RATE) if columns else None
 
 
@@ -294,7 +280,7 @@ def slices(
     errors.check_choice("against", against, get_args(Against))
     sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
     if edges:
-        sample = sample.with_data(cut_columns(sample.data, edges))
+        sample = sample.with_data(predictions.cut_columns(sample.data, edges))
     return sample.view(
         _found,
         rate=rate,
@@ -309,64 +295,14 @@ def slices(
 
 def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
     """The columns to slice by, the usual ones for None; raises NotAvailable without any, OptionError for an unknown one."""
-    known = sliceable_columns(data)
+    known = predictions.sliceable_columns(data)
     if not known:
         raise NotAvailable("there is no group column to slice by.")
-    chosen = usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
+    chosen = predictions.usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
     for name in chosen:
         if name not in known:
-            raise no_group_column(data, name)
+            raise predictions.no_group_column(data, name)
     return chosen
-
-
-def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Read chosen edges, each "age=30,50,65"; raises OptionError."""
-    edges: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, given = text.rpartition("=")
-        if not (name and equals):
-            raise OptionError(f"edges must be COL=EDGES, such as age=30,50,65; got '{text}'.")
-        edges[name] = given.split(",")
-    return edges
-
-
-D = TypeVar("D", bound=Dataset)
-
-
-def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
-    """Return the same data with columns of numbers or dates cut at chosen edges, which every slice of them then has.
-
-    Raises
-    ------
-    OptionError
-        If there is no such column, it holds texts, or the edges are not ascending numbers or dates.
-    """
-    cuts = dict(data.cuts)
-    for name, given in edges.items():
-        if name not in sliceable_columns(data):
-            raise no_group_column(data, name)
-        factor = data.groups.get(name, data.texts.get(name))
-        own = cuts.get(name)
-        if factor is not None:
-            own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
-        cut = cut_at(given, name)
-        kind = "texts"
-        if own is not None and own.kept is None:
-            kind = "dates" if own.dates else "numbers"
-        if kind != ("dates" if cut.dates else "numbers"):
-            raise OptionError(
-                f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
-            )
-        cuts[name] = cut
-    result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
-    return result
-
-
-def no_group_column(data: Dataset, column: str) -> OptionError:
-    """Return the error about a column that is not among the groups, with those that are."""
-    names = ", ".join(shortened(name) for name in sliceable_columns(data)[:10])
-    known = f"known: {names}" if names else "these rows have none"
-    return OptionError(f"there is no group column '{shortened(column)}'; {known}.")
 
 
 @takes_weights
@@ -419,22 +355,21 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
 
     Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
     """
-    own = {name for name, _ in first.where}
-    how = how | {"columns": tuple(n for n in how["columns"] if n not in own), "pairs": False}
+    others = tuple(name for name in how["columns"] if name != first.where[0][0])
+    how = how | {"columns": others, "pairs": False}
 
     def measured(some: Sample, against: Against) -> Slices:
         return replace(some.view(_measured, **how | {"sides": True, "against": against}), rate=rate)
 
     part = sample.view(_part, where=first.where, inside=True)
     differ = {s.where for s in measured(part, "rest").off}
-    for one in measured(part, "calibrated").off:
-        if one.where not in differ or first.rows - one.rows < how["min_rows"]:
-            continue
+    for one in (s for s in measured(part, "calibrated").off if s.where in differ):
         other = part.view(_part, where=one.where, inside=False)
         events, none = other.scored, np.zeros(other.data.n, np.intp)
         sums = slice_sums(events, none, 1, weights=other.weights)
         p = p_against_calibrated(sums, events, none, other.weights)[0]
-        if p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and not measured(other, "calibrated").off:
+        no_gap = p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and sums.rows[0] >= how["min_rows"]
+        if no_gap and not measured(other, "calibrated").off:
             return replace(one, where=first.where + one.where)
     return None
 

@@ -15,10 +15,11 @@ from benchmarks.claims.slices import Features, one_region
 from benchmarks.record_segments import segment_rows
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
+from calviz.core.predictions import usual_columns
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import range_exceeds
 from calviz.sample.sample import Sample, rows_where
-from calviz.sample.slices import slices, usual_columns, usual_slices
+from calviz.sample.slices import slices, usual_slices
 from tests.inputs.command_line import run
 
 RECORDED = json.loads(Path("tests/reference/recorded_segments.json").read_text(encoding="utf-8"))
