@@ -16,7 +16,7 @@ from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
 from calviz.core.blocks import FloatArray
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, edges_of, sliceable_columns, usual_columns
 from calviz.core.words import (
     capitalised,
     counted,
@@ -32,16 +32,7 @@ from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import OFF_AS_A_WHOLE, multicalibration_words
 from calviz.sample.sample import Sample, where_words
-from calviz.sample.slices import (
-    USUAL_RATE,
-    Against,
-    Slice,
-    Slices,
-    edges_of,
-    sliceable_columns,
-    slices,
-    usual_columns,
-)
+from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, slices
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -167,8 +158,8 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
-def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str]:
-    """The multicalibration error of the columns, and its worst segment, in words."""
+def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str, str]:
+    """The multicalibration error of the columns, its worst segment, and what all rows have, in words."""
     with session.computing(settings, "Measuring all segments …") as sample:
         return multicalibration_words(sample, question.columns)
 
@@ -194,14 +185,14 @@ def draw_answer(
     tested: Slices,
     settings: Settings,
     pinned: Overlay[FloatArray] | None = None,
-    over_all: tuple[str, str] = ("", ""),
+    over_all: tuple[str, str, str] = ("", "", ""),
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
         st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
-    number, worst = over_all
+    number, worst, of_all = over_all
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
         # where the slices of the title, off in one way, may only carry what all rows have.
@@ -233,7 +224,9 @@ def draw_answer(
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
     _draw_along(tested, settings)
-    return figure.headline
+    # What all rows have is not said of each of their slices.
+    alike = len(tested.off) > 1 and tested.against == "calibrated"
+    return of_all if of_all and alike else figure.headline
 
 
 def _draw_along(tested: Slices, settings: Settings) -> None:
