@@ -72,7 +72,7 @@ def overview(chosen: Settings) -> None:
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
         pinned = pinning.values(chosen, keys)
-        tiles = ("mcs", chosen.sample.ece_key, "accuracy")
+        tiles = ("mcs", chosen.sample.ece_key, keys[0])
         tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
         with st.expander("More numbers"):
             others = [key for key in keys if key not in tiles]

@@ -35,7 +35,7 @@ from calviz.core.words import (
 from calviz.data.loaded import fit_split_for
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rate_if_rare
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
@@ -71,6 +71,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     choice = point_of(figure)
     say(choice.headline)
     st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
+    _of_rare(settings)
     _of_selected(settings, ranking, choice)
     if result is not None and after is not None:
         sentence = keep_units_together(point_of(after).sentence)
@@ -143,13 +144,32 @@ def _slider(
             return lambda curve: curve.at_coverage(percent / 100)
 
 
-def _promised(settings: Settings, risk: float) -> ThresholdChoice | None:
-    """Return the confidence that another split guarantees, with what the other rows show; None if there is no such split."""
+def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
+    """Return the threshold that another split guarantees, with what the other rows show; None if there is no such split."""
     split = fit_split_for(settings.whole, settings.split)
     if split is not None and risk:
         with suppress(CalvizError):
-            return threshold(settings.whole, risk, choose_split=split)
+            return threshold(settings.whole, risk, choose_split=split, **of)
     return None
+
+
+def _of_rare(settings: Settings) -> None:
+    """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
+    data, allowed = settings.whole, st.session_state.get("allowed")
+    if allowed is None or data.kind == "confidence" or data.n_classes != 2:
+        return
+    rate = rate_if_rare(settings.sample.but(reduction="positive"))
+    if rate is None or min(rate, 1 - rate) > allowed / 100:
+        return
+    usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
+    names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]
+    right = percent(max(rate, 1 - rate))
+    st.markdown(f"Always {names[0]} would be right in {right}: what counts is {names[1]}.")
+    for of in ("recall", "precision") if settings.split is not None and not settings.where else ():
+        promised = _promised(settings, allowed / 100, of=of, reduction=f"class:{rare}")
+        if promised is not None:
+            st.markdown(md(keep_units_together(promised.reading()), 1_000))
+    navigation.draw_link("decisions", f"**Decide on {names[1]}**", icon=":material/arrow_forward:")
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:

@@ -127,7 +127,7 @@ def bounds(sample: Sample, first: int, last: int | None = None) -> str:
     low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
     # The digits of the verdict, which names the worst of these bins.
     ends = (range_ends(*pair, tolerance=0.06)[0] for pair in pairwise(edges.tolist()))
-    digits = 4 if sample.scheme == "equal-mass" else max(2, *(len(end) - 2 for end in ends))
+    digits = 4 if sample.placed == "equal-mass" else max(2, *(len(end) - 2 for end in ends))
     return f"{'[' if first == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
 
 
@@ -498,7 +498,7 @@ def _identity(chosen: SelectionRule, settings: Settings) -> tuple[str, ...]:
     """Return what must not change for the selection to mean the same: the data, and for bins also their edges."""
     if not chosen.of_bins:
         return (settings.entry.key,)
-    edges = settings.rows_key if settings.scheme != "equal-width" else ()
+    edges = settings.rows_key if settings.sample.placed != "equal-width" else ()
     return (settings.entry.key, *settings.reduction_and_bins_key, *edges)
 
 

@@ -100,7 +100,8 @@ class Settings:
         None: all rows.
     reduction : Reduction
     bins : int or "cube_root"
-    scheme : {"equal-width", "equal-mass", "sturges"}
+    scheme : {"equal-width", "equal-mass", "sturges"} or None
+        As of a `Sample`.
     where : tuple of (str, str)
         The slice: columns and the values that they hold; empty for all rows.
     prevalence : float or None
@@ -114,7 +115,7 @@ class Settings:
     split: str | None
     reduction: Reduction
     bins: BinNumber
-    scheme: Scheme
+    scheme: Scheme | None
     where: Where = ()
     prevalence: float | None = None
     cuts: str = ""
@@ -152,7 +153,7 @@ class Settings:
     @property
     def reduction_and_bins_key(self) -> tuple[str, ...]:
         """Identifies reduction and bins, for caches and jobs."""
-        return self.reduction.key, str(self.bins), self.scheme
+        return self.reduction.key, str(self.bins), self.scheme or ""
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class Audit:
     split: str | None = None
     reduction: options.HowJudged = None
     bins: options.BinCount = options.DEFAULT_BINS
-    scheme: options.Scheme = "equal-width"
+    scheme: options.Scheme | None = None
     prevalence: options.Prevalence = None
     metrics: options.MetricKeys = None
     brief: bool = False

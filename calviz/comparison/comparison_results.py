@@ -126,8 +126,8 @@ class MethodResult:
 
     @property
     def worse_in(self) -> list[str]:
-        """Labels of NLL and ECE, if worse than those of the uncalibrated model beyond noise."""
-        changes = {key: self.differences.get(key) for key in ("nll", "ece")}
+        """Labels of the proper scores and the ECE, if worse than those of the uncalibrated model beyond noise."""
+        changes = {key: self.differences.get(key) for key in (*PROPER, "ece")}
         return [METRICS[k].label for k, c in changes.items() if c and c.verdict == "worse"]
 
     @property
@@ -318,6 +318,8 @@ class Comparison(Compared[MethodResult]):
     found : str or None
         The verdict on the rows before recalibration (the evaluation rows, or these and the fitting rows), if it finds
         miscalibration; "" if it finds none, None if there is no verdict.
+    in_places : bool
+        Whether it finds that in classes or slices only.
     near : mapping of str to tuple of str
         By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
         error of the difference.
@@ -335,6 +337,7 @@ class Comparison(Compared[MethodResult]):
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refits: int = 0
     found: str | None = None
+    in_places: bool = False
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
@@ -370,7 +373,7 @@ class Comparison(Compared[MethodResult]):
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.
 
-        They are better than the uncalibrated model by the criterion, and neither NLL nor ECE is worse beyond noise. A map that is its base alone
+        They are better than the uncalibrated model by the criterion, and no proper score and not the ECE is worse beyond noise. A map that is its base alone
         does not count as a method of its own.
 
         Parameters

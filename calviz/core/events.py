@@ -481,7 +481,7 @@ def sturges_bins(n: int) -> int:
     return max(n - 1, 0).bit_length() + 1
 
 
-def bins_used(n: int, bins: BinNumber, scheme: Scheme) -> int:
+def bins_used(n: int, bins: BinNumber, scheme: Scheme | None) -> int:
     """Number of bins for n rows: Sturges' rule for the scheme "sturges", otherwise the requested `bins`, or ceil(n^(1/3))."""
     if scheme == "sturges":
         return sturges_bins(n)

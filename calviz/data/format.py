@@ -647,6 +647,11 @@ class Column:
         return frozenset(self.keys) - {None}
 
     @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The two classes that they may be but for a few rows, if there are such, in each possible way."""
+        return column_names.pairs_of(Counter(key for key in self.keys if key is not None))
+
+    @cached_property
     def event(self) -> tuple[BoolArray, BoolArray] | None:
         """Which rows hold the event, and which hold a label, shape (n,) each; None if there are no two classes with a known event."""
         happened = event_of(self.classes)

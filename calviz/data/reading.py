@@ -376,7 +376,7 @@ def read(
             try:
                 return _read(opened, options, labels)
             except InputError as error:
-                asks = labels is None and opened.size <= _MOST_READ_ON
+                asks = labels is None and opened.size <= MOST_READ_ON
                 if not asks or not isinstance(source, str | os.PathLike | bytes):
                     raise
                 further = _asked_next(error, partial(Source, source, name), options, ())
@@ -384,7 +384,7 @@ def read(
 
 
 #: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
-_MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
+MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
 
 
 def _asked_next(
@@ -539,6 +539,17 @@ def _with_rows_of_all(table: Table) -> Table | None:
     )
     other.__post_init__()
     return other
+
+
+def cells_of(table: Table, rows: Sequence[int]) -> dict[str, dict[int, str]]:
+    """What rows of the whole file hold, by column; nothing if it cannot be read to its end."""
+    single = [c.name for c in table.columns if c.width is None and c.type != "other"]
+    try:
+        found = table.fetch((), single).columns
+    except InputError:
+        return {}
+    texts = {name: Factor.of(values).values() for name, values in found.items()}
+    return {name: {r: t[r] for r in rows if r < len(t)} for name, t in texts.items()}
 
 
 def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt.NDArray[Any]:

@@ -263,6 +263,11 @@ class Verdict(JudgedNumbers):
         return bool(self.classes_off) and not self.beyond_noise
 
     @property
+    def in_places(self) -> bool:
+        """Whether only classes or slices are off: a map of all rows would move the others too."""
+        return (self.only_slices_off or self.only_classes_off) and not self.in_reverse
+
+    @property
     def mcs_decimals(self) -> int:
         """Number of decimals of `mcs` in points."""
         return mcs_decimals(self.interval)

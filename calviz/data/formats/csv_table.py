@@ -283,6 +283,8 @@ _TOTALS = re.compile(
 _FEW = 0.1
 #: A column of at most so many distinct texts holds labels or groups.
 _FEW_TEXTS = 20
+#: A number with points between thousands, if another one of the column has a comma too.
+_AMOUNT = r"^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$"
 #: Bytes at the end of a file in which its last line is looked for.
 _TAIL = 1 << 14
 
@@ -354,6 +356,9 @@ class CsvTable(Table):
     def _spelled(self, j: int, text: pl.Series) -> pl.Series:
         """The cells of a column, those of numbers with a decimal point."""
         if self.dialect.decimal_comma and self.columns[j].numeric:
+            points, commas = text.str.contains(r"^[+-]?\d*\."), text.str.contains(",", literal=True)
+            if (points & commas).any() and (text.str.contains(_AMOUNT) | ~points).all():
+                text = text.str.replace_all(r"\.(\d{3})", "${1}")
             return text.str.replace(",", ".", literal=True)
         return text
 
@@ -540,7 +545,8 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
 def _float(cell: str, decimal_comma: bool) -> float | None:
     if not is_number(cell, decimal_comma):
         return None
-    return float(cell.replace(",", ".") if decimal_comma else cell)
+    has_comma = decimal_comma and "," in cell
+    return float(cell.replace(".", "").replace(",", ".") if has_comma else cell)
 
 
 def _bare(cell: str) -> str:

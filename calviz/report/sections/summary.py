@@ -419,7 +419,7 @@ def _changed(subject: Subject) -> Iterator[str]:
         yield f"slice {where_words(sample.where)}"
     if sample.reduction != events.Reduction.default(sample.data):
         yield f"reduction {shorten(sample.reduction.key, 60)}"
-    if sample.scheme != "equal-width":
+    if sample.scheme is not None:
         yield f"scheme {sample.scheme}"
     if sample.scheme != "sturges" and sample.bins != events.DEFAULT_BINS:
         yield counted(sample.bins_used, "bin")

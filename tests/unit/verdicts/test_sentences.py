@@ -283,6 +283,8 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert f"Without the rows of region = 0, {more} other slices would not be off." in f.message
     # No map of all rows is offered.
     assert no_fix_words(v) == ""
+    assert v.in_places
+    assert not replace(v, in_reverse=True).in_places
     method, why = cheap_fix(sample.data, v)
     assert (method, why) == ("segments", "No map of all rows repairs region = 0 alone. ")
     text = explained(sample, v)
@@ -707,10 +709,11 @@ def test_the_error_has_one_upper_bound_wherever_it_is_said(n, base, shift):
         hit = rng.random(n) < 1 / (1 + np.exp(-z - shift))
         data = calviz.Predictions(probs=1 / (1 + np.exp(-z)), labels=hit.astype(int))
         sample = Sample(data, "positive", resamples=FEW)
-        e, below = evaluate(sample, ["ece", "mcs"], ci=True), collect_evidence(sample).ece_below
-        if e["ece"].interval is None:
+        key = sample.ece_key
+        e, below = evaluate(sample, [key, "mcs"], ci=True), collect_evidence(sample).ece_below
+        if e[key].interval is None:
             continue
-        assert e["ece"].interval.high == below
-        assert Reliability.compute(sample).ece_interval == e["ece"].interval
+        assert e[key].interval.high == below
+        assert Reliability.compute(sample).ece_interval == e[key].interval
         # An error is never below the mean of its gaps.
         assert below >= max(map(abs, e["mcs"].interval or (0,)))
