@@ -30,7 +30,7 @@ from calviz.core.words import (
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import OFF_AS_A_WHOLE, multicalibration_words
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, slices
 
@@ -197,8 +197,7 @@ def draw_answer(
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
         # where the slices of the title, off in one way, may only carry what all rows have.
         said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
-        one_way = len({s.gap > 0 for s in tested.off}) == 1
-        if one_way and worst.startswith(OFF_AS_A_WHOLE):
+        if tested.off and of_all:
             said, behind = worst, number
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
