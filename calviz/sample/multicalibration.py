@@ -127,7 +127,12 @@ class Multicalibration(metric_results.Displayed):
         text = f"All rows: too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
         if one is None:
             return f"{text}; no slice is off beyond that"
-        return f"{text}; {'further' if (one.gap > 0) == (gap > 0) else 'less'} where {where_words(one.where)}"
+        further = (one.gap > 0) == (gap > 0)
+        # A slice that is off in the other way is not less off.
+        is_sound = further or abs(one.gap) < abs(gap)
+        return (
+            f"{text}; {'further' if further else 'less'} where {where_words(one.where)}" * is_sound
+        )
 
     @property
     def off(self) -> tuple[Segment, ...]:
