@@ -30,7 +30,7 @@ from calviz.core.words import (
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import OFF_AS_A_WHOLE, multicalibration_words
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, slices
 
@@ -193,12 +193,13 @@ def draw_answer(
         # The title says how many.
         st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
     number, worst, of_all = over_all
+    one_way = len(tested.off) > 1 and len({s.gap > 0 for s in tested.off}) == 1
+    alike = bool(of_all) and one_way and tested.against == "calibrated"
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
         # where the slices of the title, off in one way, may only carry what all rows have.
         said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
-        one_way = len({s.gap > 0 for s in tested.off}) == 1
-        if one_way and worst.startswith(OFF_AS_A_WHOLE):
+        if alike:
             said, behind = worst, number
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
@@ -225,8 +226,7 @@ def draw_answer(
         st.caption(md("; ".join(notes), 600) + ".")
     _draw_along(tested, settings)
     # What all rows have is not said of each of their slices.
-    alike = len(tested.off) > 1 and tested.against == "calibrated"
-    return of_all if of_all and alike else figure.headline
+    return of_all if alike else figure.headline
 
 
 def _draw_along(tested: Slices, settings: Settings) -> None:

@@ -286,7 +286,6 @@ class SegmentOffsets(FlooredRecalibrator):
                 numbers[column.name] = column.numbers(self._given[column.name])
             else:
                 groups[column.name] = Factor(code, column.cut.labels)
-        cuts = {column.name: column.cut for column in self.columns_ if column.name in numbers}
         found = usual_slices(
             Sample.of(
                 Predictions(
@@ -294,7 +293,7 @@ class SegmentOffsets(FlooredRecalibrator):
                     labels=fit.hit.astype(np.intp),
                     groups=groups,
                     numbers=numbers,
-                    cuts=cuts,
+                    cuts={column.name: column.cut for column in self.columns_},
                     weights=weights,
                 ),
                 reduction="positive",

@@ -21,8 +21,6 @@ from calviz.sample import metric_results, slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.sample import Sample, Where, rows_where, where_words
 
-#: How the sentence on the worst segment begins if that is all rows.
-OFF_AS_A_WHOLE = "The scores are off as a whole"
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
 #: Pairs of columns times rows up to which pairs are measured by default: a few seconds.
@@ -129,7 +127,12 @@ class Multicalibration(metric_results.Displayed):
         text = f"All rows: too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
         if one is None:
             return f"{text}; no slice is off beyond that"
-        return f"{text}; {'further' if (one.gap > 0) == (gap > 0) else 'less'} where {where_words(one.where)}"
+        further = (one.gap > 0) == (gap > 0)
+        # A slice that is off in the other way is not less off.
+        is_sound = further or abs(one.gap) < abs(gap)
+        return (
+            f"{text}; {'further' if further else 'less'} where {where_words(one.where)}" * is_sound
+        )
 
     @property
     def off(self) -> tuple[Segment, ...]:
@@ -156,7 +159,7 @@ class Multicalibration(metric_results.Displayed):
         if self.whole is None:
             return text, f"Largest for {_named(worst)}: {_gap_words(worst)}."
         surely = "" if worst.where else "no segment is as surely off as all rows, "
-        whole = f"{OFF_AS_A_WHOLE}: {surely}{_gap_words(self.whole)}."
+        whole = f"The scores are off as a whole: {surely}{_gap_words(self.whole)}."
         if self.beyond is None:
             return text, f"{whole} No segment is off beyond that."
         one = self.beyond

@@ -401,3 +401,5 @@ def test_what_all_rows_have_is_the_title_and_which_slice_differs():
     assert re.fullmatch(r"All rows: too low by \d+\.\d points; further where region = 0", more)
     # All rows are off on average, through these alone.
     assert title(off=1.0) == title() == ""
+    # A region that is off in the other way is not less off.
+    assert title(all_off=0.3, off=-1.5) == ""
