@@ -82,7 +82,7 @@ def test_verdict_findings_and_fix(answers):
     )
     assert fix in report
     # The room Recalibrate may advise another method.
-    assert "a comparison of all, by the Brier score of all rows, may advise another." in full
+    assert "a comparison of all, by a proper score of all rows, may advise another." in full
 
 
 @pytest.mark.slow
