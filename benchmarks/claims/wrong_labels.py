@@ -32,14 +32,16 @@ def drawn(
 ) -> Sample:
     """Draw labels from normal logits, replace some by another class, and multiply the logits, by factors that differ if `uneven`.
 
-    Those of the first class are moved by `shift`, and negative ones multiplied by `bend` as well.
+    Those of the first class are moved by `shift`. Of two classes, negative log-odds of the first are multiplied by `bend`.
     """
     z = rng.normal(0, scale, (n, k))
     labels = (z + rng.gumbel(size=(n, k))).argmax(axis=1)
     replaced = rng.random(n) < wrong
     labels = np.where(replaced, (labels + rng.integers(1, k, n)) % k, labels)
     factor = sharpen + uneven * rng.random((n, 1))
-    z = np.where(z < 0, bend * z, z)
+    if bend != 1:
+        odds = z[:, 0] - z[:, 1]
+        z = np.stack([np.where(odds < 0, bend * odds, odds), np.zeros(n)], axis=1)
     z[:, 0] += shift
     data: Predictions | ConfidencePredictions = Predictions(
         probs=softmax(factor * z, axis=1), labels=labels
