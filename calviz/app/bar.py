@@ -15,7 +15,7 @@ from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.app.upload import draw_uploader
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, BinNumber, Reduction, ReductionKind, Scheme
-from calviz.core.predictions import Dataset, at_prevalence
+from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import (
     condition,
     counted,
@@ -25,7 +25,6 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.sample.sample import Where, rows_where
-from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
 
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip, and one beside another on a phone.

@@ -66,21 +66,14 @@ export default function ({ parentElement, data, setStateValue }) {
     if (size !== data.size) { data.size = size; setStateValue("size", size); }
     const now = getComputedStyle(app).backgroundColor;
     if (now !== theme) { theme = now; setStateValue("theme", now); }
-    const held = window.calvizHeld, title = main.querySelector("h1"), at = document.activeElement;
-    if (held && title && (at === title || (at === document.body && (!held.isConnected || held.disabled)))) {
-      // What had the focus is gone: a button gets it back once it can be pressed again; the next Tab goes on after the title, not at the top
-      // of the page.
+    const held = window.calvizHeld, title = main.querySelector("h1");
+    if (held && title && document.activeElement === document.body && (!held.isConnected || held.disabled)) {
+      // What had the focus is gone: the next Tab goes on after the title, not at the top of the page.
       title.tabIndex = -1;
-      const again = window.calvizHeldKey && document.querySelector(`.${window.calvizHeldKey} button:enabled`);
-      (again || title).focus({ preventScroll: true });
+      title.focus({ preventScroll: true });
     }
   };
-  const hold = ({ target }) => {
-    if (target.matches("h1")) return;
-    const own = target.matches("button") ? target.closest("[data-testid=stElementContainer]")?.classList : [];
-    window.calvizHeldKey = [...(own || [])].find((name) => name.startsWith("st-key-"));
-    window.calvizHeld = target;
-  };
+  const hold = (event) => { window.calvizHeld = event.target; };
   document.addEventListener("focusin", hold);
   const timer = setInterval(look, 700);
   look();

@@ -16,7 +16,7 @@ from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
 from calviz.core.blocks import FloatArray
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, edges_of, sliceable_columns, usual_columns
 from calviz.core.words import (
     capitalised,
     counted,
@@ -30,18 +30,9 @@ from calviz.core.words import (
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import OFF_AS_A_WHOLE, multicalibration_words
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
-from calviz.sample.slices import (
-    USUAL_RATE,
-    Against,
-    Slice,
-    Slices,
-    edges_of,
-    sliceable_columns,
-    slices,
-    usual_columns,
-)
+from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, slices
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -167,8 +158,8 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
-def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str]:
-    """The multicalibration error of the columns, and its worst segment, in words."""
+def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str, str]:
+    """The multicalibration error of the columns, its worst segment, and what all rows have, in words."""
     with session.computing(settings, "Measuring all segments …") as sample:
         return multicalibration_words(sample, question.columns)
 
@@ -194,20 +185,21 @@ def draw_answer(
     tested: Slices,
     settings: Settings,
     pinned: Overlay[FloatArray] | None = None,
-    over_all: tuple[str, str] = ("", ""),
+    over_all: tuple[str, str, str] = ("", "", ""),
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
         st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
-    number, worst = over_all
+    number, worst, of_all = over_all
+    one_way = len(tested.off) > 1 and len({s.gap > 0 for s in tested.off}) == 1
+    alike = bool(of_all) and one_way and tested.against == "calibrated"
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
         # where the slices of the title, off in one way, may only carry what all rows have.
         said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
-        one_way = len({s.gap > 0 for s in tested.off}) == 1
-        if one_way and worst.startswith(OFF_AS_A_WHOLE):
+        if alike:
             said, behind = worst, number
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
@@ -233,7 +225,8 @@ def draw_answer(
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
     _draw_along(tested, settings)
-    return figure.headline
+    # What all rows have is not said of each of their slices.
+    return of_all if alike else figure.headline
 
 
 def _draw_along(tested: Slices, settings: Settings) -> None:

@@ -27,6 +27,7 @@ from calviz.app.jobs import Job, LongWork
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, offer_file
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
+from calviz.core.predictions import sliceable_columns
 from calviz.core.words import counted, file_size, keep_units_together
 from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
@@ -44,7 +45,6 @@ from calviz.report.content import (
 )
 from calviz.report.document import LETTERS, Panel, Part, Report, bind, caption_of, make_part, to_pdf
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
-from calviz.sample.slices import sliceable_columns
 
 # ---- The tab Report
 

@@ -18,7 +18,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, full_sentence, number, percent, range_ends, shorten
+from calviz.core.words import full_sentence, number, percent, range_ends, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
@@ -459,7 +459,7 @@ def draw_selected(settings: Settings) -> None:
             st.caption(f":material/info: {md(reason, 300)}", width="content")
         return
     st.button(
-        f"{counted(chosen.rows.size, 'row')} selected",
+        f"{chosen.rows.size:,} selected",
         key="calviz.selected.chip",
         icon=":material/close:",
         icon_position="right",

@@ -402,8 +402,8 @@ def slices(
     """
     from calviz import multicalibration, slices
     from calviz.cli.result_texts import print_slices
+    from calviz.core.predictions import edges_of
     from calviz.figures.slice_gaps import SliceGaps
-    from calviz.sample.slices import edges_of
 
     edges = edges_of(cut)
     loaded, data = options.read_model(file, model, json_only, reading)

@@ -13,10 +13,10 @@ import numpy as np
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts, cheap_method
 from calviz.core.errors import claim
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import NOT_SINCE, counted, decimal, decimals_for, listed, signed_points
 from calviz.sample.sample import Sample, rows_where, where_words
-from calviz.sample.slices import usual_columns, usual_slices
+from calviz.sample.slices import usual_slices
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.watching import watched
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
+from calviz.core import predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoint, read_only
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, shortened
@@ -26,7 +27,6 @@ from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, smaller_squared_error, squared_error
 from calviz.sample.sample import Sample, dataset_of
-from calviz.sample.slices import no_group_column, usual_columns
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
 LEAST_ROWS = 10
@@ -322,7 +322,7 @@ def _cross_fitted(data: Dataset, folds: int | str, seed: int) -> Rows:
 def _by_folds(data: Dataset, column: str) -> Rows:
     """Take the folds of a column."""
     if column not in data.groups:
-        raise no_group_column(data, column)
+        raise predictions.no_group_column(data, column)
     folds, fold = np.unique(data.groups[column].codes, return_inverse=True)
     if not 2 <= folds.size <= MOST_FOLDS:
         raise OptionError(
@@ -567,14 +567,14 @@ def columns_to_fit(
     if not getattr(recalibrator, "takes_columns", False):
         return {}
     known = data.to_slice()
-    names = chosen_names(recalibrator.columns) or usual_columns(data)
+    names = chosen_names(recalibrator.columns) or predictions.usual_columns(data)
     if not names:
         raise NotAvailable(
             f"'{recalibrator.key}' needs a column of groups or numbers to segment by, and these rows have none."
         )
     for name in names:
         if name not in known:
-            raise no_group_column(data, name)
+            raise predictions.no_group_column(data, name)
     return {"columns": {n: known[n] if rows is None else in_rows(known[n], rows) for n in names}}
 
 

@@ -15,10 +15,10 @@ from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
-from calviz.sample import cutoff_and_grades, slices
+from calviz.sample import cutoff_and_grades
 from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.step_views import steps, top_label_steps
@@ -253,7 +253,7 @@ def threshold(
     if choose_fraction is not None:
         check_level(choose_fraction, "choose_fraction")
     if by is not None and by not in data.groups:
-        raise slices.no_group_column(data, by)
+        raise no_group_column(data, by)
     divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from calviz.core import probabilities, registry
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
+from calviz.core.features import cut_at, cut_of_levels
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
 
@@ -485,3 +486,67 @@ def _is_missing(value: Any) -> bool:
 def _whole(text: str) -> str:
     match = _FRACTION.fullmatch(text)
     return match[1] if match else text
+
+
+# ---- Columns to slice by
+
+
+def sliceable_columns(data: Dataset) -> tuple[str, ...]:
+    """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
+    numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
+    texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
+    time = [] if data.times is None else [data.time_name]
+    return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
+
+
+def usual_columns(data: Dataset) -> tuple[str, ...]:
+    """Columns that are sliced by default: all but the time, which the watch tests."""
+    time = None if data.times is None else data.time_name
+    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
+
+
+def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Read chosen edges, each "age=30,50,65"; raises OptionError."""
+    edges: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, given = text.rpartition("=")
+        if not (name and equals):
+            raise OptionError(f"edges must be COL=EDGES, such as age=30,50,65; got '{text}'.")
+        edges[name] = given.split(",")
+    return edges
+
+
+def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
+    """Return the same data with columns of numbers or dates cut at chosen edges, which every slice of them then has.
+
+    Raises
+    ------
+    OptionError
+        If there is no such column, it holds texts, or the edges are not ascending numbers or dates.
+    """
+    cuts = dict(data.cuts)
+    for name, given in edges.items():
+        if name not in sliceable_columns(data):
+            raise no_group_column(data, name)
+        factor = data.groups.get(name, data.texts.get(name))
+        own = cuts.get(name)
+        if factor is not None:
+            own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
+        cut = cut_at(given, name)
+        kind = "texts"
+        if own is not None and own.kept is None:
+            kind = "dates" if own.dates else "numbers"
+        if kind != ("dates" if cut.dates else "numbers"):
+            raise OptionError(
+                f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
+            )
+        cuts[name] = cut
+    result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
+    return result
+
+
+def no_group_column(data: Dataset, column: str) -> OptionError:
+    """Return the error about a column that is not among the groups, with those that are."""
+    names = ", ".join(shortened(name) for name in sliceable_columns(data)[:10])
+    known = f"known: {names}" if names else "these rows have none"
+    return OptionError(f"there is no group column '{shortened(column)}'; {known}.")

@@ -155,6 +155,13 @@ SPLIT_WORDS = (
     "train", "training", "val", "valid", "validation", "cal", "calib", "calibration", "dev", "test",
     "eval", "evaluation", "holdout",
 )  # fmt: skip
+#: Values of a column of splits, without spaces, hyphens and underscores: those of rows that something was fitted on, and all.
+_FITTED_ON = frozenset((
+    "train", "training", "insample", "calibration", "calib", "cal", "kalibrierung", "val", "valid", "validation", "validierung",
+))  # fmt: skip
+_SPLIT_VALUES = _FITTED_ON | {
+    "test", "testing", "holdout", "heldout", "eval", "evaluation", "dev", "oot", "outoftime", "oos", "outofsample",
+}  # fmt: skip
 
 
 def number_of(text: str) -> float | None:
@@ -163,6 +170,16 @@ def number_of(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def are_splits(values: Iterable[object]) -> bool:
+    """Whether all values are usual names of splits, at least two, one of them of rows that something was fitted on.
+
+    >>> are_splits(["TRAIN", "Hold-out", "TRAIN"]), are_splits(["train", "bus"]), are_splits(["dev", "test"])
+    (True, False, False)
+    """
+    names = {plain(str(value)).replace("_", "") for value in values}
+    return len(names) > 1 and bool(names & _FITTED_ON) and names <= _SPLIT_VALUES
 
 
 @lru_cache(maxsize=1 << 12)

@@ -94,6 +94,10 @@ class FirstRows:
             roles |= {name: "confidence" for name, was in roles.items() if was == "score"}
         before, after = (_options_of(r, self.options) for r in (self.roles, roles))
         changed = {key: value for key, value in after.items() if value != before[key]}
+        if role not in ("group", "ignored"):
+            changed.pop(
+                "groups", None
+            )  # what has another role is no group, and the others stay to be recognised
         if not self.recognised:
             changed |= _options_of(roles, self.options, _ESSENTIAL)
         if {"scores", "models", "kind"} & {*changed}:

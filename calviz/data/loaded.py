@@ -78,7 +78,7 @@ def _are_numbers(names: tuple[str, ...]) -> bool:
 #: Common names of splits for fitting and for evaluation, in order of preference.
 FIT_SPLITS = ("calibration", "calib", "cal", "kalibrierung", "validation", "valid", "val", "validierung",
               "dev")  # fmt: skip
-EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out")
+EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out", "oot", "oos")  # fmt: skip
 #: Names, without spaces and hyphens, that say that the model was trained on the rows: its scores there are not like those of new rows.
 _TRAINED = ("train", "training", "trainset", "trainingset", "traindata", "trainingdata", "insample",
             "fit")  # fmt: skip
@@ -236,7 +236,7 @@ class Recognition:
         if self.groups:
             parts.append(f"groups {_some(self.groups, 5)}")
         if self.numbers:
-            parts.append(f"no role for {_some(self.numbers, 3)}")
+            parts.append(f"numbers {_some(self.numbers, 3)}")
         return f"{self.format}: {', '.join(parts)}"
 
 

@@ -15,17 +15,9 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core import errors
 from calviz.core.blocks import Factor, checkpoint
-from calviz.core.errors import (
-    MAX_ARRAYS,
-    CalvizError,
-    Finding,
-    InputError,
-    OptionError,
-    known_names,
-    needs,
-    shortened,
-)
+from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
 from calviz.core.predictions import Dataset
 from calviz.core.profile import (
     KEY,
@@ -173,7 +165,7 @@ def _of_model(answer: Answer, folder: str) -> Answer:
     """Add the model, which lm-evaluation-harness names only by the folder of the log."""
     if "model" in answer.columns:
         return answer
-    model = shortened(folder)
+    model = errors.shortened(folder)
     return replace(answer, id=f"{model}/{answer.id}", columns={"model": model, **answer.columns})
 
 
@@ -406,7 +398,7 @@ def _asked_next(
         except InputError as further:
             if further.answers and further.what not in before:
                 each[-1] = [further, *_asked_next(further, source, answered, before)]
-        except CalvizError:
+        except errors.CalvizError:
             return []
     of_all = [[(q.what, q.answers) for q in one] for one in each]
     return [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]

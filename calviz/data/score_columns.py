@@ -10,19 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names
+from calviz.data import column_names, roles
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
 from calviz.data.format import Column, Notice, known_columns, short, span
-from calviz.data.roles import (
-    CLEAR,
-    FEWEST_ROWS,
-    ScoreColumns,
-    ScoreKind,
-    TableView,
-    follows,
-    sum_to_one,
-    summing,
-)
+from calviz.data.roles import CLEAR, ScoreColumns, ScoreKind, TableView, follows, sum_to_one
 
 #: The end of a name that is a cast, such as ``prob_0::float`` or ``prob_0:FLOAT64``.
 _SQL_CAST = re.compile(
@@ -278,7 +269,7 @@ def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> 
     """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
     allowed = {*block.columns, *fit}
     alike = tuple(c.name for c in numeric if c.name in allowed)
-    names = alike if any(block.around) else summing(numeric) or ()
+    names = alike if any(block.around) else roles.summing(numeric) or ()
     wider = column_names.further_classes(block, names) if {*block.columns} <= {*names} else block
     return wider if len(wider.columns) > len(block.columns) else None
 
@@ -392,7 +383,7 @@ def ask_if_models(view: TableView, columns: Sequence[str], label: str | None) ->
         values, event = truth.keys, event_of(pair)
         # Two words that are no names of columns are not the classes of scores that do not sum to 1.
         apart = truth.type == "text" and not event_of(classes) and classes.isdisjoint(truth.classes)
-        if len(values) < FEWEST_ROWS and not (named and apart):
+        if len(values) < roles.FEWEST_ROWS and not (named and apart):
             continue
         hit = values == (event or max(pair))
         heads = {c.name: c.head.astype(float) for c in scores if len(c.head) == len(hit)}
@@ -481,7 +472,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
     if len(arrays) == 1:
         return (array(view, arrays[0]),)
-    columns, one = summing(numeric), only_with_words(numeric)
+    columns, one = roles.summing(numeric), only_with_words(numeric)
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
     if columns is not None:

@@ -17,16 +17,7 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, UNCALIBRATED
 from calviz.core.errors import OptionError, claim
 from calviz.core.events import Reduction
-from calviz.core.words import (
-    counted,
-    decimal,
-    decimals_for,
-    level_text,
-    listed,
-    plotly_text,
-    shorten,
-    told_apart,
-)
+from calviz.core.words import counted, decimal, level_text, listed, plotly_text, shorten, told_apart
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import DASHES, Picture, Sheet, Trace, area, label, line, markers
@@ -527,7 +518,7 @@ class ModelDifferences(Figure):
         """Write a difference with its interval, in the unit of the metric, with the decimals of all."""
         scale, unit = scale_of(self.metric, difference=True)
         spreads = (scale * (d.interval.high - d.interval.low) / 2 for d in self.differences)
-        decimals = decimals_for(*spreads, figures=2, least=1, most=4)
+        decimals = words.decimals_for(*spreads, figures=2, least=1, most=4)
         value, low, high = (
             decimal(scale * v, decimals) for v in (difference.value, *difference.interval)
         )
@@ -539,12 +530,12 @@ class ModelDifferences(Figure):
         by_side: dict[DifferenceVerdict, list[str]] = {"better": [], "tied": [], "worse": []}
         for name, d in zip(self.models, self.differences, strict=True):
             by_side[d.verdict].append(name)
-        words = {
+        how = {
             "better": "better beyond noise",
             "tied": "not told apart from it",
             "worse": "worse beyond noise",
         }
-        parts = [f"{listed(names)} {words[side]}" for side, names in by_side.items() if names]
+        parts = [f"{listed(names)} {how[side]}" for side, names in by_side.items() if names]
         return (
             f"{METRICS[self.metric].label} of {counted(len(self.models), 'model')} minus that of "
             f"'{shorten(self.reference)}' on the same {counted(self.comparison.rows, 'row')}: "
@@ -574,7 +565,7 @@ class ModelDifferences(Figure):
             title += "; better is nearer to 0"
         # Both sides are labelled above the rows.
         sides = {"lower": ("better", "worse"), "higher": ("worse", "better")}
-        words = sides.get(METRICS[self.metric].direction, ())
+        ends = sides.get(METRICS[self.metric].direction, ())
         place: Trace = {"xref": "paper", "yref": "paper", "y": 1, "yshift": 2, "yanchor": "bottom"}
         font = {"size": 12, "color": sheet.palette.muted}
         zero: Trace = {"x": 0, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
@@ -587,7 +578,7 @@ class ModelDifferences(Figure):
             + [
                 label(text.format(word), sheet.palette, x=x, xanchor=anchor, **place, font=font)
                 for word, x, anchor, text in zip(
-                    words, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
+                    ends, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
                 )
             ],
             shapes=[marks.vertical_shape(sheet.palette.ink, **zero)],

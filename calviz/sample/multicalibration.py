@@ -14,15 +14,13 @@ from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, cut_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
-from calviz.sample.sample import Sample, Where, where_words
+from calviz.sample.sample import Sample, Where, rows_where, where_words
 
-#: How the sentence on the worst segment begins if that is all rows.
-OFF_AS_A_WHOLE = "The scores are off as a whole"
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
 #: Pairs of columns times rows up to which pairs are measured by default: a few seconds.
@@ -95,9 +93,12 @@ class Multicalibration(metric_results.Displayed):
         Number of segments that were measured, and that have too few rows or expected hits.
     skipped : tuple of str
         Columns that were left out, each with its reason.
+    whole : Segment or None
+        All rows, if these are off beyond noise, and the largest error is theirs or they are off in the same direction without the segments
+        that are off further.
     beyond : Segment or None
-        If the largest error is that of all rows, and beyond noise: the segment with the largest error after scores are moved by the gap of
-        all rows with about the same scores, if that is beyond noise too.
+        If there is `whole`: the segment with the largest error after scores are moved by the gap of all rows with about the same scores, if
+        that is beyond noise too.
     """
 
     name: str
@@ -114,6 +115,24 @@ class Multicalibration(metric_results.Displayed):
     small: int
     skipped: tuple[str, ...] = ()
     beyond: Segment | None = None
+    whole: Segment | None = None
+
+    @property
+    @claim("multicalibration")
+    def headline(self) -> str:
+        """What all rows have, and the segment that differs most surely from that: "All rows: too high by 5.0 points; further where region = West"; "" without it."""
+        if self.whole is None or self.whole.interval.low <= 0 <= self.whole.interval.high:
+            return ""
+        gap, one = self.whole.gap, self.beyond
+        text = f"All rows: too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
+        if one is None:
+            return f"{text}; no slice is off beyond that"
+        further = (one.gap > 0) == (gap > 0)
+        # A slice that is off in the other way is not less off.
+        is_sound = further or abs(one.gap) < abs(gap)
+        return (
+            f"{text}; {'further' if further else 'less'} where {where_words(one.where)}" * is_sound
+        )
 
     @property
     def off(self) -> tuple[Segment, ...]:
@@ -122,7 +141,7 @@ class Multicalibration(metric_results.Displayed):
 
     @claim(
         "multicalibration",
-        says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
+        says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...; All rows: too high by 5.0 points; further where region = West",
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
         adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.5 %",
     )
@@ -137,9 +156,10 @@ class Multicalibration(metric_results.Displayed):
         ).replace("95 %", f"{100 * self.level:g} %")
         if not beyond:
             return text, ""
-        if worst.where:
+        if self.whole is None:
             return text, f"Largest for {_named(worst)}: {_gap_words(worst)}."
-        whole = f"{OFF_AS_A_WHOLE}: no segment is as surely off as all rows, {_gap_words(worst)}."
+        surely = "" if worst.where else "no segment is as surely off as all rows, "
+        whole = f"The scores are off as a whole: {surely}{_gap_words(self.whole)}."
         if self.beyond is None:
             return text, f"{whole} No segment is off beyond that."
         one = self.beyond
@@ -241,7 +261,7 @@ def multicalibration(
         raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
     sample = Sample.of(data, split=split, reduction=reduction)
     if edges:
-        sample = sample.with_data(slices.cut_columns(sample.data, edges))
+        sample = sample.with_data(cut_columns(sample.data, edges))
     chosen = slices.chosen_columns(sample.data, columns)
     if pairs is None:
         pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
@@ -263,14 +283,16 @@ def _gap_words(one: Segment) -> str:
     )
 
 
-def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
-    """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured."""
+def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str, str]:
+    """`Multicalibration.sentences` of pages and reports, and the headline; empty if it cannot be measured."""
     try:
         found = multicalibration(sample, columns) if columns else None
     except NotAvailable:
         found = None
     # Beside all rows, which the verdict is about.
-    return ("", "") if found is None or found.measured == 1 else found.sentences()
+    if found is None or found.measured == 1:
+        return "", "", ""
+    return *found.sentences(), found.headline
 
 
 #: Segments in the result.
@@ -300,13 +322,17 @@ def _measured(
     unit = float(np.sqrt(whole.sum()) / (data.n if weights is None else weights.sum()))
     mean, q95, quantile = _largest_range(len(found.where), level)
     largest, p = segments[0].sigma, float(found.adjusted.min())
-    beyond = None
-    if factors and not segments[0].where and p <= SEGMENTS:
+    whole_rows = _segment(rows, found, 0, level)
+    further: list[Segment] = []
+    is_whole = p <= SEGMENTS and not whole_rows.where and whole_rows.adjusted <= SEGMENTS
+    if factors and is_whole:
         as_all = _as_all_rows(sample.scored, cell, cells, weights)
-        rows = rows._replace(terms=slices.row_terms(as_all, weights))
-        found_beyond = _segments(rows, everywhere=False)
-        if found_beyond.where:
-            beyond = _segment(rows, found_beyond, int(found_beyond.order[0]), level)
+        moved = rows._replace(terms=slices.row_terms(as_all, weights))
+        again = _segments(moved, everywhere=False)
+        off = [i for i in again.order.tolist() if again.adjusted[i] <= SEGMENTS]
+        off = off[:1] + [i for i in off[1:] if len(again.where[i][0]) == 1]
+        further = [_segment(moved, again, i, level) for i in off]
+        is_whole = not segments[0].where or _off_without(sample, whole_rows.gap, further)
     return Multicalibration(
         name=data.name,
         rows=data.rows,
@@ -321,8 +347,21 @@ def _measured(
         measured=len(found.where),
         small=found.small,
         skipped=skipped,
-        beyond=beyond if beyond is not None and beyond.adjusted <= SEGMENTS else None,
+        whole=whole_rows if is_whole else None,
+        beyond=further[0] if is_whole and further else None,
     )
+
+
+def _off_without(sample: Sample, gap: float, further: list[Segment]) -> bool:
+    """Whether all other rows are off in the direction of a gap, without the segments that are off further."""
+    left = np.ones(sample.data.n, np.bool_)
+    for one in further:
+        if (one.gap > 0) == (gap > 0):
+            left &= ~np.asarray(rows_where(sample.data, one.where))
+    events, weights = sample.scored, sample.weights
+    sums = slices.slice_sums(events, left.astype(np.intp), 2, weights=weights)
+    p = slices.p_against_calibrated(sums, events, left.astype(np.intp), weights)[1]
+    return bool(p <= SEGMENTS and (sums.gap[1] > 0) == (gap > 0))
 
 
 class _Divided(NamedTuple):

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from calviz.core import errors
+from calviz.core import errors, predictions
 from calviz.core.blocks import (
     Factor,
     FloatArray,
@@ -21,16 +21,16 @@ from calviz.core.blocks import (
     quotient,
 )
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, claim, data_frame, picked, shortened
+from calviz.core.errors import NotAvailable, claim, data_frame, picked
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
-from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
+from calviz.core.features import MISSING, Cut, as_values
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
-from calviz.core.predictions import BEFORE, INTERVAL, Dataset
+from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, Where, rows_where, where_words
+from calviz.sample.sample import Sample, Where, rows_where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,8 @@ class Slices(Displayed):
     def furthest(self) -> tuple[str, str]:
         """The slice that is most surely off, and in which way: "ward = ICU", "too low"; its gap, where it was chosen, looks larger than it is."""
         worst = self.off[0]
-        return shorten(where_words(worst.where), 40), f"too {'high' if worst.gap > 0 else 'low'}"
+        where = " and ".join(shorten(condition(*one, 40), 40) for one in worst.where)
+        return where, f"too {'high' if worst.gap > 0 else 'low'}"
 
     @property
     @claim("slices")
@@ -200,21 +201,7 @@ class Slices(Displayed):
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
-LEFT = 0.75
-
-
-def sliceable_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
-    numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
-    texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
-    time = [] if data.times is None else [data.time_name]
-    return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
-
-
-def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that are sliced by default: all but the time, which the watch tests."""
-    time = None if data.times is None else data.time_name
-    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
+LEFT = 0.85
 
 
 @claim(
@@ -229,7 +216,7 @@ def usual_slices(sample: Sample) -> Slices | None:
     The false discovery rate is controlled (Benjamini and Hochberg). Where nothing is off, every discovery is a false one, so
     that the rate is then the probability that any slice is reported as off.
     """
-    columns = usual_columns(sample.data)
+    columns = predictions.usual_columns(sample.data)
     return slices(sample, columns, pairs=False, rate=USUAL_RATE) if columns else None
 
 
@@ -293,7 +280,7 @@ def slices(
     errors.check_choice("against", against, get_args(Against))
     sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
     if edges:
-        sample = sample.with_data(cut_columns(sample.data, edges))
+        sample = sample.with_data(predictions.cut_columns(sample.data, edges))
     return sample.view(
         _found,
         rate=rate,
@@ -308,82 +295,36 @@ def slices(
 
 def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
     """The columns to slice by, the usual ones for None; raises NotAvailable without any, OptionError for an unknown one."""
-    known = sliceable_columns(data)
+    known = predictions.sliceable_columns(data)
     if not known:
         raise NotAvailable("there is no group column to slice by.")
-    chosen = usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
+    chosen = predictions.usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
     for name in chosen:
         if name not in known:
-            raise no_group_column(data, name)
+            raise predictions.no_group_column(data, name)
     return chosen
-
-
-def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Read chosen edges, each "age=30,50,65"; raises OptionError."""
-    edges: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, given = text.rpartition("=")
-        if not (name and equals):
-            raise OptionError(f"edges must be COL=EDGES, such as age=30,50,65; got '{text}'.")
-        edges[name] = given.split(",")
-    return edges
-
-
-D = TypeVar("D", bound=Dataset)
-
-
-def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
-    """Return the same data with columns of numbers or dates cut at chosen edges, which every slice of them then has.
-
-    Raises
-    ------
-    OptionError
-        If there is no such column, it holds texts, or the edges are not ascending numbers or dates.
-    """
-    cuts = dict(data.cuts)
-    for name, given in edges.items():
-        if name not in sliceable_columns(data):
-            raise no_group_column(data, name)
-        factor = data.groups.get(name, data.texts.get(name))
-        own = cuts.get(name)
-        if factor is not None:
-            own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
-        cut = cut_at(given, name)
-        kind = "texts"
-        if own is not None and own.kept is None:
-            kind = "dates" if own.dates else "numbers"
-        if kind != ("dates" if cut.dates else "numbers"):
-            raise OptionError(
-                f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
-            )
-        cuts[name] = cut
-    result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
-    return result
-
-
-def no_group_column(data: Dataset, column: str) -> OptionError:
-    """Return the error about a column that is not among the groups, with those that are."""
-    names = ", ".join(shortened(name) for name in sliceable_columns(data)[:10])
-    known = f"known: {names}" if names else "these rows have none"
-    return OptionError(f"there is no group column '{shortened(column)}'; {known}.")
 
 
 @takes_weights
 def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     """Measure the slices, and test those that are off again on the rows outside the one that is most surely off, if that differs from the rest.
 
-    It explains those whose p-value there leads to no discovery, and whose gap there is smaller by more than a quarter.
+    It explains those whose p-value there leads to no discovery, and whose gap there is clearly smaller. Where a slice of another
+    column carries what is wrong in it, both together come first, and explain it.
     """
     found = replace(sample.view(_measured, **how), rate=rate)
     if not found.off or found.against == "rest" or sample.data.clusters is not None:
         return found
-    first, *others = found.off
+    first, largest = found.off[0], found.off[-1].p_value
     rest = sample.view(_found, **how | {"rate": rate, "against": "rest"})
     data, events, weights = sample.data, sample.scored, sample.weights
     if first.where not in {s.where for s in rest.off}:
         return found
+    both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
+    if both is not None:
+        first, found = both, replace(found, slices=(both, *found.slices))
     outside, terms = ~np.asarray(rows_where(data, first.where)), row_terms(events, weights)
-    gaps, largest = {s.where: s.gap for s in others}, found.off[-1].p_value
+    gaps = {s.where: s.gap for s in found.off if s is not first}
     explained: set[Where] = set()
     for names in dict.fromkeys(tuple(name for name, _ in where) for where in gaps):
         factors = {name: data.sliced(name) for name in names}
@@ -399,6 +340,41 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
 
 
 @takes_weights
+def _part(sample: Sample, *, where: Where, inside: bool) -> Sample:
+    """The rows of a slice, or all other rows."""
+    rows = np.asarray(rows_where(sample.data, where)) == inside
+    return sample.with_data(sample.data.take(np.flatnonzero(rows)))
+
+
+#: A slice within another carries what is wrong there if the other rows of that show no gap, by this level, and at most this share of its.
+_NO_GAP, _SHARE = 0.05, 0.5
+
+
+def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) -> Slice | None:
+    """The slice of another column within `first`, most surely off, that differs from the other rows of `first`, of which none is off; None if there is none.
+
+    Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
+    """
+    others = tuple(name for name in how["columns"] if name != first.where[0][0])
+    how = how | {"columns": others, "pairs": False}
+
+    def measured(some: Sample, against: Against) -> Slices:
+        return replace(some.view(_measured, **how | {"sides": True, "against": against}), rate=rate)
+
+    part = sample.view(_part, where=first.where, inside=True)
+    differ = {s.where for s in measured(part, "rest").off}
+    for one in (s for s in measured(part, "calibrated").off if s.where in differ):
+        other = part.view(_part, where=one.where, inside=False)
+        events, none = other.scored, np.zeros(other.data.n, np.intp)
+        sums = slice_sums(events, none, 1, weights=other.weights)
+        p = p_against_calibrated(sums, events, none, other.weights)[0]
+        no_gap = p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and sums.rows[0] >= how["min_rows"]
+        if no_gap and not measured(other, "calibrated").off:
+            return replace(one, where=first.where + one.where)
+    return None
+
+
+@takes_weights
 def _measured(
     sample: Sample,
     *,
@@ -408,8 +384,9 @@ def _measured(
     min_rows: int,
     level: float,
     bins: int,
+    sides: bool = False,
 ) -> Slices:
-    """Measure the slices, which does not depend on the false discovery rate."""
+    """Measure the slices, with `sides` also what lies on either side of each edge of a number; this does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
@@ -425,28 +402,24 @@ def _measured(
     whole: SliceSums | None = None
     measured: list[Slice] = []
     small = 0
-    for names, table in crossed_sums(
-        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
-    ):
-        # Only weights and clusters need each row again.
-        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+
+    def measure(
+        table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
+    ) -> SliceSums:
         sums = sums_of_table(table.sum(axis=1), terms, codes, cluster)
-        whole = whole or sums
-        if not names:
-            continue
+        if whole is None:
+            return sums
         if against == "rest":
             p_values = p_against_rest(sums, whole, events, codes, weights)
         else:
             p_values = p_against_calibrated(sums, events, codes, weights)
         eces, noises = slice_ece(table, sums.mass)
         gaps, half_widths = sums.gap, z * sums.spread
-        is_large = (sums.rows >= min_rows) & (sums.mass > 0)
-        small += number_of_slices(sums.rows, names) - int(np.count_nonzero(is_large))
-        for i in np.flatnonzero(is_large).tolist():
+        for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
             measured.append(
                 Slice(
-                    where=where_of(names, factors, i),
+                    where=where_of(names, of, i),
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
@@ -458,6 +431,25 @@ def _measured(
                     ece_noise=float(noises[i]),
                 )
             )
+        return sums
+
+    for names, table in crossed_sums(
+        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
+    ):
+        # Only weights and clusters need each row again.
+        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+        before = len(measured)
+        sums = measure(table, codes, names, factors)
+        if not names:
+            whole = sums
+            continue
+        small += number_of_slices(sums.rows, names) - (len(measured) - before)
+        cut = data.cuts.get(names[0]) if sides else None
+        for side, parts in () if cut is None else cut.sides.items():
+            in_it = np.isin(factors[names[0]].levels, parts)
+            some = table[:, :, in_it].sum(axis=2, keepdims=True)
+            of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
+            measure(some, of_side.codes if each_row else codes, names, {names[0]: of_side})
     assert whole is not None
     return Slices(
         name=data.name,

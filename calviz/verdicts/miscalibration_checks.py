@@ -21,7 +21,7 @@ from calviz.core.words import (
     score_and_hit,
 )
 from calviz.sample.error_bars import FILE
-from calviz.sample.sample import Sample, where_words
+from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.data_checks import one_vs_rest
 from calviz.verdicts.evaluation import mcs_decimals
@@ -193,7 +193,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     yield (
         "info" if slight else "warning",
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {words.listed(columns)} {verb} off beyond "
-        f"chance (false discovery rate {100 * slices.rate:g} %), most surely {where_words(worst.where)}: {score} "
+        f"chance (false discovery rate {100 * slices.rate:g} %), most surely {slices.furthest[0]}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
         f"{counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
         slices.headline,

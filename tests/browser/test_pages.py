@@ -202,7 +202,7 @@ def test_a_legend_of_a_small_window_is_whole(view):
     [
         *(
             f"/{page}?data=breast_cancer"
-            for page in ("metrics", "reliability", "classwise", "slices", "compare_models")
+            for page in ("metrics", "reliability", "classwise", "slices")
         ),
         # With columns for the selected rows and for the pinned state.
         *(

@@ -252,7 +252,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
         subject.sample, tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     )
     if any(over_all):
-        yield Text(" ".join(over_all).strip())
+        yield Text(" ".join(over_all[:2]).strip())
     if slices.slices:
         yield chart(
             figure,

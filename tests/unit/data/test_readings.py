@@ -839,6 +839,11 @@ def test_another_role_reads_the_file_with_it():
 def test_a_role_changes_only_what_it_is_about():
     shown = first_rows(READ)
     assert shown.with_role("split", "group") == ReadingOptions(split_column="", groups=("split",))
+    # What has another role is no group; the others, and numbers to slice by, stay to be recognised.
+    assert (
+        first_rows(b"a,b,label,p\nu,x,0,.2\nv,y,1,.7\nu,y,1,.6\n").with_role("a", "cluster").groups
+        is None
+    )
     assert shown.with_role("id", "cluster") == ReadingOptions(id_column="", cluster_column="id")
 
 

@@ -10,6 +10,7 @@ from calviz.comparison.comparison_results import headline
 from calviz.comparison.fitting import Division
 from calviz.comparison.prediction_sets import prediction_sets, sets_of
 from calviz.core.errors import Finding
+from calviz.core.predictions import usual_columns
 from calviz.figures.decision_cost import Decision
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
@@ -17,7 +18,7 @@ from calviz.report.content import PRESETS, Origin, Subject, preset_sections, sec
 from calviz.report.document import bind, make_part
 from calviz.report.sections.summary import fix_words
 from calviz.sample.sample import Sample
-from calviz.sample.slices import USUAL_RATE, usual_columns
+from calviz.sample.slices import USUAL_RATE
 from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.evaluation import Written
 from tests.inputs.command_line import run

@@ -12,17 +12,18 @@ from scipy.special import expit, softmax
 from scipy.stats import binom, norm
 
 import calviz
-from benchmarks.claims.slices import one_region
+from benchmarks.claims.slices import one_region, two_slices
 from calviz.core.errors import NotAvailable
 from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.core.words import outside_range
 from calviz.figures.class_bars import headline
 from calviz.figures.reliability import Reliability
+from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.sections.summary import cheap_fix, no_fix_words
 from calviz.sample import error_bars as levels
 from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
 from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import evaluate, findings_of
 from calviz.verdicts.data_checks import classes_off, of_the_top_label, one_vs_rest
@@ -295,6 +296,34 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert not judged(sample.with_data(replace(sample.data, **clusters))).off_alone
 
 
+def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named():
+    sample = one_region(np.random.default_rng(1), short=1.0)
+    v = judged(sample)
+    (region, value), (tenure, range_) = v.off_alone
+    assert (region, value, tenure) == ("region", "0", "tenure")
+    # The first intervals of the number together.
+    assert range_ in sample.data.cuts["tenure"].sides
+    assert 1.5 < float(range_.removeprefix("≤ ")) < 2.6
+    pair = f"region = 0 and tenure {range_}"
+    assert v.headline == f"Off where {pair}: too low; elsewhere no miscalibration found"
+    rows = sample.data.n - np.sum(rows_where(sample.data, v.off_alone))
+    assert f"No miscalibration found on the other {rows:,} rows" in v.sentence
+    (f, *_) = findings_of(sample)
+    assert f.short == f"1 of {v.slices} slices is off beyond chance, most surely {pair}: too low"
+    assert f"most surely {pair}: " in f.message
+    assert cheap_fix(sample.data, v)[1] == f"No map of all rows repairs {pair} alone. "
+    # The slice itself is off through these rows alone, and drawn so.
+    tested = usual_slices(sample)
+    assert (("region", "0"),) in tested.explained
+    traces = SliceGaps.compute(tested).plot().data
+    filled = [t for t in traces if t.name in ("Too high", "Too low")]
+    assert sum(len(t.x) for t in filled) == len(tested.off) == 1
+    assert any(t.name == "Too low, by rows of the first" for t in traces)
+    # Where all of the slice is off, it alone is named.
+    whole = judged(one_region(np.random.default_rng(1), off=1.0, short=0.0))
+    assert whole.headline.startswith("Off where region = 0: too low; ")
+
+
 @pytest.mark.parametrize(
     ("how", "said"), [({"off": 1.0}, True), ({"all_off": 0.15}, False), ({"all_off": 0.07}, False)]
 )
@@ -310,14 +339,7 @@ def test_one_slice_is_named_where_it_alone_is_off_and_not_where_all_rows_are_ali
 
 
 def test_two_slices_are_not_one():
-    rng = np.random.default_rng(3)
-    z, a, b = rng.normal(size=8_000), rng.integers(0, 6, 8_000), rng.integers(0, 6, 8_000)
-    data = calviz.Predictions(
-        probs=expit(z - 0.9 * (a == 0) - 0.9 * (b == 0)),
-        labels=rng.random(8_000) < expit(z),
-        groups={"a": a, "b": b},
-    )
-    v = judged(Sample(data, "positive"))
+    v = judged(two_slices(np.random.default_rng(3)))
     assert not v.off_alone
     assert v.slices_off >= 2
     assert v.headline.startswith("Forecasts ")
