@@ -20,7 +20,7 @@ from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_datase
 from calviz.core.probabilities import MOST
 from calviz.core.profile import Profile
 from calviz.core.row_columns import cells_after_map
-from calviz.core.words import counted, decimal, percent
+from calviz.core.words import counted, decimal, listed, percent
 from calviz.data import loaded
 from calviz.data.format import ReadingOptions
 from calviz.recalibrators.base import check_two_classes, load_map
@@ -137,9 +137,8 @@ class Division:
         """Choose the splits, or a half of the rows, where it is not said what is fitted on."""
         if self.fit_split is not None or self._at_random or self.in_sample:
             return self
-        judged = self.eval_split
-        if judged is None:
-            judged = loaded.usual_split(data.split_names, loaded.EVAL_SPLITS)
+        named = loaded.usual_split(data.split_names, loaded.EVAL_SPLITS)
+        judged = named if self.eval_split is None else self.eval_split
         usual = self.with_other_split(data, judged, seed=self.seed)
         return usual if self.eval_split is None or usual.fit_split is None else self
 
@@ -460,7 +459,10 @@ def calibrate(
             data, spec, replace(rows, pairs=((fit, others), *rows.pairs[1:])), options
         )
     fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
-    warnings = tuple(filter(None, (rows.fit.remark, *fitted.warnings)))
+    note = rows.fit.remark
+    if rows.fit.split is None and data.splits is not None:
+        note = f"fitted on {rows.fit.words}, which have the split 'calibration' in the result."
+    warnings = tuple(filter(None, (note, *fitted.warnings)))
     return replace(fitted, calibrated=_marked(fitted.calibrated, rows), warnings=warnings)
 
 
@@ -758,7 +760,7 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         if not loaded.classes_agree(data.class_names, names):
             raise InputError(
                 "the map is for other classes, or for another order of them: "
-                f"{_first_names(names)} against {_first_names(data.class_names)}",
+                f"{listed(names, most=5)} against {listed(data.class_names, most=5)}",
                 remedy="give the score columns in the order of the map (--scores, scores=), name its classes if these have other names "
                 "for them (--class-names, class_names=), or fit a map on these data",
             )
@@ -770,10 +772,6 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         if recalibrator.input == "probabilities":
             scores = data.probs
     return calibrated_by(recalibrator, data, scores)
-
-
-def _first_names(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 # ---- Before and after

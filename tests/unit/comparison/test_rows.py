@@ -352,6 +352,8 @@ def test_cross_fitted_comparisons_and_files_have_the_rows_they_say():
 
 def test_rows_that_were_drawn_to_fit_are_marked_in_the_result():
     data = in_splits("TRAIN", "HOLDOUT")
+    said = "fitted on 50 % of the rows of split 'HOLDOUT', stratified, seed 0 (30 rows), which have the split 'calibration'"
+    assert calibrate(data, "temperature", Division()).warnings[0].startswith(said)
     result = calviz.recalibrate(data, "temperature")
     assert result.splits.counts() == {"HOLDOUT": 30, "TRAIN": 60, "calibration": 30}
     fit = Division().rows(data).pairs[0][0]
