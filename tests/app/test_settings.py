@@ -448,5 +448,5 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
 @pytest.mark.slow
 def test_the_norm_is_found_beside_the_bins():
     app = quiet(open_page("data=breast_cancer"))
-    (link,) = [b for b in app.get("page_link") if b.proto.label.startswith("Norm:")]
+    (link,) = [b for b in app.get("page_link") if b.proto.label.startswith("Other norms:")]
     assert link.proto.page == "metrics"
