@@ -171,11 +171,10 @@ def _off(evidence: Evidence, sample: Sample) -> str:
     if evidence.direction in ("over", "under"):
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-        tail = ""
-        if worst is not None:
-            same = (worst.gap > 0) == (evidence.mcs > 0)
-            how = ", furthest" if same else f", but {words.expected_gap(worst.expected_gap)}"
-            tail = f"{how} {worst.where}"
+        against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
+        tail = "" if worst is None or worst is against else f", furthest {worst.where}"
+        if against is not None and (worst is against or not against.slight):
+            tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):
