@@ -119,7 +119,11 @@ IN_PLACES = {
 ON_AVERAGE = {
     "off in places and by 3 points, 2 classes": (partial(wavy, shift=MEAN_GAP), "positive")
 }
-CASES = CALIBRATED | OFF | WITHOUT_ORDER | IN_PLACES | ON_AVERAGE
+#: Scores below 0.23 are too low, all others too high.
+BOTH_SIDES = {
+    "logits x 1.7, events fewer, 2 classes": (partial(two, slope=1.7, shift=-0.5), "positive")
+}
+CASES = CALIBRATED | OFF | WITHOUT_ORDER | IN_PLACES | ON_AVERAGE | BOTH_SIDES
 
 
 def sample_of(case: str, n: int, rng: np.random.Generator) -> Sample:
@@ -248,9 +252,16 @@ over_cases(
 over_cases(
     "direction",
     "too low said where none is",
-    {k: OFF[k] for k in list(OFF)[:2]},
+    {k: OFF[k] for k in [*list(OFF)[:2], "forecasts too high, 2 classes"]},
     lambda s, _: (seen := s.once(collect_evidence)).sides[1] or seen.too_low is not None,
     at_most=0.05,
+)
+over_cases(
+    "direction",
+    "too low named where it is",
+    BOTH_SIDES,
+    lambda s, _: "too low" in judged(s).sentence,
+    sizes=(1_000, 4_000, 16_000),
 )
 over_cases(
     "tells-apart",

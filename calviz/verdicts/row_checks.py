@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, expit, gammaincc, ndtri
+from scipy.special import betainc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
-from calviz.core.entry_specs import Told, check, takes_weights
+from calviz.core.entry_specs import RECALIBRATORS, Told, check, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import Scores, fit_temperature
 from calviz.core.row_columns import one_row_each, rows_of_models
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.sample import Sample, chosen_bins
+from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.joint_tests import MIN_ROWS, collect_evidence, in_reverse
+from calviz.verdicts.joint_tests import MIN_ROWS, in_reverse, tested_views
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.
@@ -344,275 +343,153 @@ RULED_OUT = 0.01
 #: Gain in log-likelihood beyond which wrong labels are shown at `CLASS_TEST`: half the quantile of the mixture of 0 and a chi-square
 #: (Self & Liang 1987, case 5). Factors that differ between rows look a little like wrong labels: these must give this part of the gain.
 SHOWN, PART = float(ndtri(CLASS_TEST)) ** 2 / 2, 0.05
-#: Gain beyond which a parameter is shown at 5 %; and level at which wrong labels do not explain the hits of the bins.
-BESIDES, MISFIT = 1.92, 0.05
-#: Share of wrong labels up to which they are mentioned where logits explain as much: test sets have 0.2 to 10 % (Northcutt et al. 2021).
-PLAUSIBLE = 0.1
 #: Lower limit of probabilities before logarithms; number of probabilities that are used, and of rows at least.
 LEAST_PROBABILITY, MOST_ENTRIES, FEWEST_ROWS = 1e-16, 1 << 17, 2_000
-#: Number of steps, twice the gain at which they end, and the largest logarithm of a factor.
-MOST_STEPS, ACCURATE, LARGEST = 12, 0.01, 4.0
 #: Number of rows that are named.
 NAMED = 5
 
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """Wrong labels and too large logits as explanations of the same rows.
+    """What wrong labels explain that recalibration does not.
 
     Attributes
     ----------
-    share : float
-        Share of labels that are replaced by another class, with the largest likelihood.
-    factor : float
-        Factor by which logits are too large, with the largest likelihood.
-    together : tuple of float
-        Share and factor with the largest likelihood together.
-    of_share, of_factor, of_both : float
-        Gain in log-likelihood over the probabilities as they are: with the share, with the factor, and with both.
+    of_map : float
+        Gain in log-likelihood of the map over the probabilities as they are.
+    of_labels : float
+        Further gain by a share of random labels.
     ruled_out : int
         Number of labels with a probability of `RULED_OUT` or less.
-    expected, too_many : float
-        Expected number of such labels for a calibrated model, and the probability of this number or more.
+    expected : float
+        Expected number of such labels for a calibrated model.
     """
 
-    share: float = 0.0
-    factor: float = 1.0
-    together: tuple[float, float] = (0.0, 1.0)
-    of_share: float = 0.0
-    of_factor: float = 0.0
-    of_both: float = 0.0
-    ruled_out: int = 0
-    expected: float = 0.0
-    too_many: float = 1.0
+    of_map: float
+    of_labels: float
+    ruled_out: int
+    expected: float
 
     @property
     def shown(self) -> bool:
-        """Whether wrong labels are needed to explain the rows, whatever the factor of the logits, and labels are where they should not be."""
-        least = max(SHOWN, PART * self.of_both)
-        gain = min(self.of_share, self.of_both - self.of_factor)
-        return gain > least and self.too_many <= CLASS_TEST
-
-    @property
-    def factor_too(self) -> bool:
-        """Whether the factor is needed, whatever the share."""
-        return self.of_both - self.of_share > BESIDES
-
-    @property
-    def explain(self) -> bool:
-        """Whether wrong labels explain the rows better than the probabilities as they are, and no worse than with a factor too."""
-        return self.of_share > BESIDES and self.share <= PLAUSIBLE and not self.factor_too
+        """Whether wrong labels are needed to explain the rows."""
+        return self.of_labels > max(SHOWN, PART * (self.of_map + self.of_labels))
 
 
-def label_errors(sample: Sample) -> LabelErrors:
-    """Compare the likelihoods of both explanations; of many rows, evenly spaced ones are used.
+def label_errors(data: Predictions) -> LabelErrors | None:
+    """Recalibrate the rows, and see what wrong labels explain beyond that; None if no more labels than expected are ruled out.
 
-    With a share e of the labels drawn at random, class k has the probability ``(1 - e) p_k + e / K``, and ``e (K - 1) / K`` of the labels
-    are wrong. With logits too large by a factor 1 / b it is the softmax of ``b log p``. Each is compared with the
-    model that contains both. Confidence-only data have the classes right and wrong, a replaced label counts as
-    wrong. Of two classes, beta calibration is compared too, of confidences any logistic recalibration.
+    With a share e of the labels drawn at random, class k has the probability ``(1 - e) p_k + e / K``. The map that comes first has a
+    factor and an offset for the log-probability of each class (vector scaling): for two classes this is beta calibration, and contains
+    a slope and an intercept of the log-odds. As it is fitted to the same rows, the gain of a share beyond it is less than that of the
+    model that contains both, and the test is conservative. Of many rows, evenly spaced ones are used.
 
     References
     ----------
     Cox 1961, section 5, and Atkinson 1970 (a model that contains both); Patrini et al. 2017, theorem 2 (forward correction).
     """
-    data, events = sample.data, sample.top_events
-    classes = data.n_classes if isinstance(data, Predictions) else 2
-    step = max(1, min(data.n // FEWEST_ROWS, data.n * classes // MOST_ENTRIES))
-    if isinstance(data, Predictions):
-        probs, labels = data.probs, data.labels
-        wrong = 1 - 1 / data.n_classes
-        labels = labels[::step]
-        fit = _LabelFit(probs[::step], labels, np.full(labels.size, 1 / data.n_classes))
-    else:
-        score = events.score[::step].astype(np.float64)
-        labels, wrong = events.hit[::step].astype(np.intp), 1.0
-        fit = _LabelFit(np.stack([1 - score, score], axis=1), labels, 1.0 - labels)
-    share, of_share = fit.best_share(fit.given)
-    if of_share <= BESIDES:
-        return LabelErrors(wrong * share, of_share=of_share)
-    scaled = fit_temperature(Scores(fit.logs, "logits", "logits"), labels)
-    of_factor = -float(fit.of_label.sum()) - labels.size * scaled.loss
-    explanations = [
-        (of_share, (share, 1.0)),
-        (of_factor, (0.0, 1 / scaled.value)),
-        fit.best_of_both(1 / scaled.value),
-    ]
-    if classes == 2:
-        # A shift of the log-odds, or a bend, looks like wrong labels to a factor alone.
-        curve = fit.after_curve(bent=isinstance(data, Predictions))
-        of_curve = float((curve.of_label - fit.of_label).sum())
-        of_factor = max(of_factor, of_curve)
-        beside, at = curve.best_of_both(1.0)
-        explanations.append((of_curve + beside, at))
-    of_both, (own_share, b) = max(explanations)
-    together = wrong * own_share, 1 / b
-    gains = of_share, of_factor, of_both
-    return LabelErrors(wrong * share, scaled.value, together, *gains, *_ruled_out(sample))
+    step = max(1, min(data.n // FEWEST_ROWS, data.probs.size // MOST_ENTRIES))
+    labels, p = data.labels[::step], np.maximum(data.probs[::step], 0, dtype=np.float64)
+    # With rounded scores, a probability of 0 counts as half of the smallest positive one.
+    least = max(float(p.min(where=p > 0, initial=1.0)) / 2, LEAST_PROBABILITY)
+    logs, rows = np.log(np.maximum(p, least)), np.arange(labels.size)
+    before = logs[rows, labels]
+    if gain_of_random_labels(np.exp(before), data.n_classes) <= SHOWN or np.ptp(labels) == 0:
+        return None
+    ruled_out, expected, too_many = _ruled_out(data)
+    if too_many > CLASS_TEST:
+        return None
+    mapped = RECALIBRATORS["vector"].make(input="logits").fit(logs, labels).transform(logs)
+    after = np.maximum(mapped[rows, labels], LEAST_PROBABILITY)
+    of_map = float((np.log(after) - before).sum())
+    of_labels = gain_of_random_labels(after, data.n_classes)
+    return LabelErrors(of_map, of_labels, ruled_out, expected)
 
 
-class _LabelFit:
-    """Gains in log-likelihood of some rows over their probabilities, shape (n, K); a replaced label has probability `at_random`, (n,)."""
-
-    def __init__(self, probs: FloatArray, labels: IntArray, at_random: FloatArray) -> None:
-        p = np.maximum(probs, 0, dtype=np.float64)
-        # With rounded scores, a probability of 0 counts as half of the smallest positive one.
-        least = max(float(p.min(where=p > 0, initial=1.0)) / 2, LEAST_PROBABILITY)
-        self.logs, self.labels = np.log(np.maximum(p, least)), labels
-        self.of_label = self.logs[np.arange(labels.size), labels]
-        self.given, self.at_random = np.exp(self.of_label), at_random
-
-    def best_share(self, given: FloatArray) -> tuple[float, float]:
-        """Share of random labels with the largest likelihood, for probabilities of the labels, shape (n,), and its gain."""
-        more = self.at_random - given
-        share = 0.0
-        if (more / given).sum() > 0:
-            share, low, high = 0.03, 0.0, 1.0
-            # The likelihood is concave: Newton's method in a bracket. From below, a step is too short, by half at most.
-            for _ in range(60):
-                ratio = more / (given + share * more)
-                slope = float(ratio.sum())
-                low, high = (share, high) if slope > 0 else (low, share)
-                new = share + slope / float(ratio @ ratio)
-                new = new if low < new < high else (low + high) / 2
-                step, share = abs(new - share), new
-                if step < 1e-3 * share:
-                    break
-        return share, float((np.log(given + share * more) - self.of_label).sum())
-
-    def after_curve(self, *, bent: bool) -> _LabelFit:
-        """The same rows of two classes after a logistic recalibration or, `bent`, after beta calibration (Kull et al. 2017)."""
-        from calviz.core.curve_fits import penalised_logistic
-
-        z = self.logs[:, 1] - self.logs[:, 0]
-        x = np.column_stack([np.ones(z.size), self.logs if bent else z])
-        hits, width = self.labels[:, None].astype(np.float64), x.shape[1]
-        start, penalty = np.zeros((1, width)), np.full(width, 1e-6)
-        t = penalised_logistic(x, z, np.ones_like(hits), hits, penalty, start, 1e-3)[0]
-        p = expit(z + x @ t)
-        return _LabelFit(np.stack([1 - p, p], axis=1), self.labels, self.at_random)
-
-    def best_of_both(self, factor: float) -> tuple[float, tuple[float, float]]:
-        """Gain of the best share with the best factor, and both, by Fisher's method of scoring in log b from one factor."""
-        best, at = (-math.inf, (0.0, 1.0)), math.log(factor)
-        n, labels = self.of_label.size, self.labels
-        for _ in range(MOST_STEPS):
-            b = math.exp(at)
-            e = self.logs * b
-            e -= e.max(axis=1, keepdims=True)
-            np.exp(e, out=e)
-            total = e.sum(axis=1)
-            given = e[np.arange(n), labels] / total
-            share, gain = self.best_share(given)
-            best = max(best, (gain, (share, b)))
-            mixture = given + share * (self.at_random - given)
-            # Scores of log b and of the share.
-            of_factor = b * (self.of_label - np.vecdot(e, self.logs) / total)
-            of_factor *= (1 - share) * given / mixture
-            of_share = (self.at_random - given) / mixture
-            slope, information = float(of_factor.sum()), float(of_factor @ of_factor)
-            if share > 0:
-                information -= float(of_factor @ of_share) ** 2 / float(of_share @ of_share)
-            if slope**2 <= ACCURATE * information or information <= 0:
-                break
-            at = min(max(at + slope / information, at - 0.7, -LARGEST), at + 0.7, LARGEST)
-        return best
+def gain_of_random_labels(given: FloatArray, classes: int) -> float:
+    """Largest gain in log-likelihood by a share of random labels, for the probabilities of the labels, shape (n,)."""
+    more = 1 / classes - given
+    if (more / given).sum() <= 0:
+        return 0.0
+    share, low, high = 0.03, 0.0, 1.0
+    # The likelihood is concave: Newton's method in a bracket. From below, a step is too short, by half at most.
+    for _ in range(60):
+        ratio = more / (given + share * more)
+        slope = float(ratio.sum())
+        low, high = (share, high) if slope > 0 else (low, share)
+        new = share + slope / float(ratio @ ratio)
+        new = new if low < new < high else (low + high) / 2
+        step, share = abs(new - share), new
+        if step < 1e-3 * share:
+            break
+    return float(np.log1p(share * more / given).sum())
 
 
+def rest_of_rows(sample: Sample) -> Sample | None:
+    """The rows outside the slice that is most surely off; None if it does not differ from them beyond chance, or none is off."""
+    found = usual_slices(sample)
+    if found is None or not found.apart:
+        return None
+    inside = np.asarray(rows_where(sample.data, found.off[0].where))
+    return sample.with_data(sample.data.take(np.flatnonzero(~inside)))
+
+
+@takes_weights
 def label_errors_found(sample: Sample) -> LabelErrors | None:
-    """Return the comparison if wrong labels are shown, or explain what the verdict states as well as logits that are too large.
+    """Return what shows wrong labels, if anything does: where a slice is off and differs from the other rows, on these too.
 
-    Rows with weights or clusters, and profiles, are not compared: their likelihood is unknown. Nor is that of a factor of logits for
-    confidence-only data, which is close to that of two classes only where the model is sure.
+    Rows with weights or clusters, and profiles, are left out: their likelihood is unknown. So are confidence-only data, for which a
+    map explains wrong labels as well.
     """
     data = sample.data
-    if not data.alike or data.cells is not None:
+    if not isinstance(data, Predictions) or not data.alike or data.cells is not None:
         return None
-    errors = sample.once(label_errors)
-    apart = (of_slices := usual_slices(sample)) is not None and bool(of_slices.apart)
-    if errors.shown or apart:
-        # Rows of a slice that is off look like wrong labels among the others.
-        return None if apart else errors
-    explain = isinstance(data, Predictions) and errors.explain
-    return errors if explain and _fits_the_bins(sample, errors, data.n_classes) else None
-
-
-def _fits_the_bins(sample: Sample, errors: LabelErrors, k: int) -> bool:
-    """Whether the verdict states an error, and wrong labels explain the hits of its bins (chi-square of Hosmer & Lemeshow 1980)."""
-    evidence = sample.once(collect_evidence)
-    if not evidence.beyond_noise:
-        return False
-    sums = chosen_bins(sample.but(reduction=evidence.reduction))
-    at_random = max(evidence.reduction.r if evidence.reduction.kind == "within-top-r" else 1, 1) / k
-    share = errors.share / (1 - 1 / k)
-    count = np.maximum(sums.count, 1)
-    hit = (1 - share) * sums.score_sum / count + share * at_random
-    variance = count * hit * (1 - hit)
-    many = (sums.count > 0) & (variance >= 1)
-    chi_square = ((sums.hit_sum - count * hit)[many] ** 2 / variance[many]).sum()
-    return bool(gammaincc(max(many.sum(), 1) / 2, chi_square / 2) > MISFIT)
+    found = label_errors(data)
+    views = tested_views(sample) if found is not None and found.shown else ()
+    for others in filter(None, map(rest_of_rows, views)):
+        assert isinstance(others.data, Predictions)
+        rest = label_errors(others.data)
+        if rest is None or not rest.shown:
+            return None
+    return found if views else None
 
 
 @check("CAL021", "Suspected wrong labels")
 @claim(
     "wrong-labels",
-    says="suspect wrong labels; or: wrong labels explain this as well as too large logits",
-    chosen="the share of wrong labels and the factor of the logits",
-    adjusted="likelihood ratios within the model that contains both",
+    says="some labels may be wrong, where vector scaling does not explain them (two classes: beta calibration)",
+    chosen="the share of wrong labels",
+    adjusted="gain in likelihood beyond that map at a sixth of 1 %, and 5 % of all gain; also without the slice that is most surely off",
 )
 def wrong_labels(sample: Sample) -> Iterator[Told]:
-    """Report labels that are wrong at random, if this explains the rows and no factor of the logits does, or if both do."""
-    errors = label_errors_found(sample)
-    if errors is None:
+    """Report labels that the model nearly rules out, if wrong labels at random explain these rows and no recalibration does."""
+    errors, data = sample.once(label_errors_found), sample.data
+    if errors is None or not isinstance(data, Predictions):
         return
-    share, factor = errors.together if errors.factor_too else (errors.share, 1.0)
-    labels = f"{percent(share, decimals_for(100 * share, figures=2, least=1))} wrong labels"
-    besides = f" with {_logits(factor)}" if errors.factor_too else ""
-    logits = _logits(errors.factor)
-    if errors.shown:
-        less = errors.of_both - errors.of_factor
-        fault = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
-        words = (
-            f"The labels of {counted(errors.ruled_out, 'row')} {fault} to which the model gives {percent(RULED_OUT, 0)} or less, where "
-            f"calibrated probabilities would allow {errors.expected:.1f}: {labels}{besides} explain them, {logits} "
-            f"{'alone ' if besides else ''}do not (log-likelihood {decimal(less, 1)} less); suspect wrong labels"
-        )
-    else:
-        less = errors.of_share - errors.of_factor
-        words = (
-            f"{labels} explain these rows as well as {logits} (log-likelihood {decimal(abs(less), 1)} "
-            f"{'less' if less < 0 else 'more'}): look at the labels before recalibrating"
-        )
-    yield "warning", f"{words}, first {_least_probable(sample)}."
+    may = f"some labels may be wrong, first {_least_probable(data)}."
+    rival = "beta calibration" if data.n_classes == 2 else "vector scaling"
+    yield (
+        "warning",
+        f"The labels of {counted(errors.ruled_out, 'row')} are of a class to which the model gives {percent(RULED_OUT, 0)} or less, where "
+        f"calibrated probabilities would allow {errors.expected:.1f}, and {rival} does not explain them (log-likelihood "
+        f"{decimal(errors.of_labels, 1)} less than with wrong labels too): {may}",
+        capitalised(may),
+    )
 
 
-def _logits(factor: float) -> str:
-    size, way = (factor, "large") if factor >= 1 else (1 / factor, "small")
-    return f"logits {decimal(size, 2)} times too {way}"
+def _of_labels(data: Predictions) -> FloatArray:
+    """Probability of each row's label, shape (n,)."""
+    return data.probs[np.arange(data.n), data.labels].astype(np.float64)
 
 
-def _of_labels(sample: Sample) -> FloatArray:
-    """Probability of each row's label, shape (n,); of confidence-only data, that of a hit, or of a miss."""
-    data = sample.data
-    if isinstance(data, Predictions):
-        return data.probs[np.arange(data.n), data.labels].astype(np.float64)
-    score = sample.top_events.score.astype(np.float64)
-    return np.where(sample.top_events.hit, score, 1 - score)
-
-
-def _ruled_out(sample: Sample) -> tuple[int, float, float]:
+def _ruled_out(data: Predictions) -> tuple[int, float, float]:
     """Number of labels that the model nearly rules out, that of a calibrated model, and the probability of so many or more.
 
     Under calibration it is a sum of independent draws, one per row, whose probability is that of all ruled-out classes of the row.
     """
-    count = int(np.count_nonzero(_of_labels(sample) <= RULED_OUT))
-    data, moments = sample.data, np.zeros(3)
-    if isinstance(data, Predictions):
-        probs = data.probs
-    else:
-        probs = 1 - sample.top_events.score.astype(np.float64)[:, None]
-    for part in row_blocks(probs):
-        block = probs[part]
+    count, moments = int(np.count_nonzero(_of_labels(data) <= RULED_OUT)), np.zeros(3)
+    for part in row_blocks(data.probs):
+        block = data.probs[part]
         out = np.where(block <= RULED_OUT, block, 0).sum(axis=1, dtype=np.float64)
         variance = out * (1 - out)
         moments += out.sum(), variance.sum(), (variance * (1 - 2 * out)).sum()
@@ -620,12 +497,12 @@ def _ruled_out(sample: Sample) -> tuple[int, float, float]:
     return count, float(moments[0]), float(above(count - 0.5, *moments))
 
 
-def _least_probable(sample: Sample) -> str:
+def _least_probable(data: Predictions) -> str:
     """Name the rows whose label is least probable, by id or by position."""
-    ids, given = sample.data.ids, _of_labels(sample)
+    ids, given = data.ids, _of_labels(data)
     first = np.argsort(given, kind="stable")[:NAMED]
     kind = "row" if ids is None else "id"
-    at = first if sample.data.file_rows is None else sample.data.file_rows[first]
+    at = first if data.file_rows is None else data.file_rows[first]
     names = [f"{i + 1:,}" for i in at] if ids is None else [shorten(str(ids[i]), 30) for i in first]
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields, replace
 
-import numpy as np
-
 from calviz.core import words
 from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
-from calviz.sample.sample import Sample, event_sums, rows_where
+from calviz.sample.sample import Sample, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
@@ -25,7 +23,7 @@ from calviz.verdicts.evaluation import (
     mcs_decimals,
 )
 from calviz.verdicts.joint_tests import MIN_ROWS, Evidence
-from calviz.verdicts.row_checks import LabelErrors, hardly_telling, label_errors_found
+from calviz.verdicts.row_checks import hardly_telling, label_errors_found, rest_of_rows
 from calviz.verdicts.watching import watched
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
@@ -128,12 +126,8 @@ def _judge(
 )
 def one_slice_off(sample: Sample) -> str:
     """Say that scores are off in one slice, and that nothing is found on all other rows; "" if that is not so."""
-    slices = usual_slices(sample)
-    if slices is None or not slices.apart:
-        return ""
-    inside = np.asarray(rows_where(sample.data, slices.off[0].where))
-    rest = sample.with_data(sample.data.take(np.flatnonzero(~inside)))
-    if rest.once(joint_tests.collect_evidence).beyond_noise:
+    slices, rest = usual_slices(sample), rest_of_rows(sample)
+    if slices is None or rest is None or rest.once(joint_tests.collect_evidence).beyond_noise:
         return ""
     verdict = rest.once(judged)
     found = verdict.sentence.replace("found on", "found on the other", 1)
@@ -177,11 +171,10 @@ def _off(evidence: Evidence, sample: Sample) -> str:
     if evidence.direction in ("over", "under"):
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-        tail = ""
-        if worst is not None:
-            same = (worst.gap > 0) == (evidence.mcs > 0)
-            how = ", furthest" if same else f", but {words.expected_gap(worst.expected_gap)}"
-            tail = f"{how} {worst.where}"
+        against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
+        tail = "" if worst is None or worst is against else f", furthest {worst.where}"
+        if against is not None and (worst is against or not against.slight):
+            tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):
@@ -387,7 +380,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         reduction,
         _class_words(sample, reduction),
         off[0] if off else None,
-        label_errors_found(sample) if verdict.beyond_noise else None,
+        verdict.beyond_noise and sample.once(label_errors_found) is not None,
         _expected(sample, verdict),
         classes_off(sample) if verdict.beyond_noise and sample.data.alike else (),
     )
@@ -419,7 +412,7 @@ class _Sentences:
     reduction: Reduction
     name: str
     group: Slice | None
-    labels: LabelErrors | None
+    labels: bool
     expected: tuple[float, Interval] | None
     classes: tuple[str, ...]
 
@@ -563,13 +556,10 @@ class _Sentences:
                 "First find out what the scores are of, such as the other class; until then nothing should depend on "
                 "them."
             )
-        if self.labels is not None:
-            well = "as well as a fault of the model would"
-            if self.labels.shown:
-                well = "and scores that are merely too extreme would not"
+        if self.labels:
             return (
-                f"First look at the labels that it finds least likely: wrong ones explain this, {well}; only if they are right, correct the "
-                "probabilities with rows whose outcome is known."
+                "First look at the labels that it finds least likely, as some of them may be wrong; then correct the probabilities with "
+                "rows whose outcome is known."
             )
         if v.beyond_noise or v.changed:
             known = "from after the change" if v.changed else "whose outcome is known"

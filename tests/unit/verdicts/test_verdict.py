@@ -76,6 +76,33 @@ def test_one_bin_is_called_the_worst():
     )
 
 
+def test_the_side_on_which_scores_are_off_the_other_way_is_named_too():
+    # Log-odds 1.7 times too spread about their mean: too high on average, too low in four rows of ten.
+    rng = np.random.default_rng(0)
+    truth = rng.normal(-1.6, 0.9, 16_000)
+    spread = -1.6 + 1.7 * (truth + 1.6)
+    labels = rng.random(truth.size) < expit(truth)
+    for turned in (False, True):
+        probs = expit(spread if not turned else -spread)
+        data = calviz.Predictions(probs=probs, labels=labels != turned)
+        sentence = judged(Sample(data)).sentence
+        way, other = ("low", "high") if turned else ("high", "low")
+        assert re.match(
+            rf"Forecasts too {way} by \d\.\d points .* on 16,000 rows, furthest between 0\.\d\d and 0\.\d\d, "
+            rf"but about \d\.\d points too {other} between \d\.\d\d and \d\.\d\d\.$",
+            sentence,
+        ), sentence
+
+
+def test_a_slight_error_of_the_other_side_is_left_out():
+    # A third of the rows is 10 points too high, the others are 0.7 points too low.
+    scores, hits = np.repeat([0.8, 0.05], [20_000, 40_000]), np.zeros(60_000, dtype=bool)
+    hits[:14_000] = hits[20_000:22_280] = True
+    sample = Sample(calviz.Predictions(probs=scores, labels=hits))
+    assert sample.once(collect_evidence).too_low.slight
+    assert judged(sample).sentence.endswith("on 60,000 rows, furthest between 0.73 and 0.80.")
+
+
 def test_underconfident_counts_upwards():
     v = judge(confidence(8_000, -0.1))
     assert v.direction == "under"
