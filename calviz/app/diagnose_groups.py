@@ -30,7 +30,7 @@ from calviz.core.words import (
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import OFF_AS_A_WHOLE, multicalibration_words
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import (
     USUAL_RATE,
@@ -200,15 +200,12 @@ def draw_answer(
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
-        st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
-    number, worst = over_all
+        worst = capitalised(figure.worst()) if tested.named else ""
+        st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
+    number, segment = over_all
     if number:
-        # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
-        # where the slices of the title, off in one way, may only carry what all rows have.
-        said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
-        one_way = len({s.gap > 0 for s in tested.off}) == 1
-        if one_way and worst.startswith(OFF_AS_A_WHOLE):
-            said, behind = worst, number
+        # Where it is largest answers another question than the title, if that is about slices.
+        said, behind = (number, segment) if tested.off else (f"{number} {segment}".rstrip(), "")
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
@@ -220,7 +217,7 @@ def draw_answer(
         if size < len(tested.slices):
             order_words = f"The {size} slices that are most surely off, of {len(tested.slices):,}."
         st.caption(
-            f"{order_words} Lines: 95 % intervals. Filled: off beyond chance, all slices looked at together. Dashed: all rows "
+            f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together. Dashed: all rows "
             f"({points(tested.gap)} points).",
             help=f"Each interval is for itself.{_why_off_despite_interval(tested)}",
         )
@@ -333,7 +330,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     shown = tested.slices[:MOST]
     limit = {"wide": 46, "narrow": 28, "usual": 24}.get(screen.width_class(), 22)
-    names, off = told_apart((s.name for s in shown), limit), {s.where for s in tested.off}
+    names = told_apart((s.name for s in shown), limit)
     frame = pd.DataFrame(
         {
             "slice": name,
@@ -342,7 +339,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
             "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
             "p-value": s.p_value,
             "adjusted": s.adjusted,
-            "off": "yes" if s.where in off else "",
+            "off": tested.word(s),
             "score": s.score,
             "hits": s.hits,
             "ECE": s.ece,
@@ -387,7 +384,9 @@ _COLUMNS = {
     ),
     "p-value": _column(62),
     "adjusted": _column(70, "The p-value with all slices looked at together."),
-    "off": st.column_config.TextColumn(width=38, help="Whether it is off beyond chance."),
+    "off": st.column_config.TextColumn(
+        width=72, help="Whether it is off beyond chance, as the rest is or more than that."
+    ),
     "ECE": _column(48, "In points."),
     "noise": _column(
         52, "The ECE that a calibrated model would show with the same number of rows, in points."

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
+from calviz.core.blocks import Factor, FloatArray, IntArray, crossed_codes, crossed_sums
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
-from calviz.core.events import BinaryEvents, Reduction
+from calviz.core.events import Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
@@ -21,14 +21,10 @@ from calviz.sample import metric_results, slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.sample import Sample, Where, where_words
 
-#: How the sentence on the worst segment begins if that is all rows.
-OFF_AS_A_WHOLE = "The scores are off as a whole"
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
 #: Pairs of columns times rows up to which pairs are measured by default: a few seconds.
 _PAIRS_TIMES_ROWS = 500_000_000
-#: Scores above this number are merged with their neighbours, into cells of about equal counts.
-_CELLS = 2_048
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,7 @@ class Multicalibration(metric_results.Displayed):
             return text, ""
         if worst.where:
             return text, f"Largest for {_named(worst)}: {_gap_words(worst)}."
-        whole = f"{OFF_AS_A_WHOLE}: no segment is as surely off as all rows, {_gap_words(worst)}."
+        whole = f"The scores are off as a whole: no segment is as surely off as all rows, {_gap_words(worst)}."
         if self.beyond is None:
             return text, f"{whole} No segment is off beyond that."
         one = self.beyond
@@ -287,7 +283,7 @@ def _measured(
             "the multicalibration error of clustered rows has no known noise; test slices."
         )
     factors, skipped = slices.sliced_columns(data, columns, min_rows)
-    cell, cells = _cells(sample.scored.score)
+    cell, cells = slices.cells_of(sample.scored.score)
     rows = _Divided(factors, slices.row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
     found = _segments(rows)
     if not found.where:
@@ -302,7 +298,7 @@ def _measured(
     largest, p = segments[0].sigma, float(found.adjusted.min())
     beyond = None
     if factors and not segments[0].where and p <= SEGMENTS:
-        as_all = _as_all_rows(sample.scored, cell, cells, weights)
+        as_all = slices.as_all_rows(sample.scored, cell, cells, weights)
         rows = rows._replace(terms=slices.row_terms(as_all, weights))
         found_beyond = _segments(rows, everywhere=False)
         if found_beyond.where:
@@ -357,7 +353,7 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     one = np.zeros_like(rows.cell)
     where: list[tuple[tuple[str, ...], int]] = []
     kept, small = [], 0
-    tables = slices.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
+    tables = crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
     sums_of = {names: table[:, 0] for names, table in tables if names or everywhere}
     for (names, sums), spread in zip(sums_of.items(), _ranges(rows, list(sums_of)), strict=True):
         large = np.flatnonzero((sums[0] >= rows.min_rows) & (sums[-2] >= LEAST_VARIANCE))
@@ -377,7 +373,7 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
 def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     """Describe one segment, with the interval of its gap adjusted for all."""
     names, number = found.where[i]
-    codes = slices.crossed_codes([rows.factors[name] for name in names], rows.cell.size)
+    codes = crossed_codes([rows.factors[name] for name in names], rows.cell.size)
     own = np.flatnonzero(codes == number)
     of_rows, off, of_weighted = rows.terms
     terms = [None if term is None else term[own] for term in of_rows]
@@ -452,31 +448,6 @@ def _add_few(sums: FloatArray, code: IntArray, cell: IntArray, summand: FloatArr
     high[own] = np.maximum(high[own], np.maximum.reduceat(path, starts) - before)
     low[own] = np.minimum(low[own], np.minimum.reduceat(path, starts) - before)
     last[own] = until - before
-
-
-#: Intervals of the scores whose error all rows share.
-_SHARED = 50
-
-
-def _as_all_rows(
-    events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
-) -> BinaryEvents:
-    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
-    part = cell * min(cells, _SHARED) // cells
-    w = np.ones(cell.size) if weights is None else weights
-    score = events.score.astype(np.float64)
-    gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
-    return replace(events, score=np.clip(score + gap[part], 0, 1))
-
-
-def _cells(score: FloatArray) -> tuple[IntArray, int]:
-    """The cell of each row in the order of the scores, shape (n,), and their number; rows of one score are in one cell."""
-    _, first, cell, count = np.unique(
-        score, return_index=True, return_inverse=True, return_counts=True
-    )
-    if first.size > _CELLS:
-        cell = ((np.cumsum(count) - count) * _CELLS // score.size)[cell]
-    return cell.astype(np.intp), min(first.size, _CELLS)
 
 
 def range_exceeds(r: FloatArray) -> FloatArray:

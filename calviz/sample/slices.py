@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -13,9 +13,12 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from calviz.core import errors
 from calviz.core.blocks import (
+    BoolArray,
     Factor,
     FloatArray,
     IntArray,
+    crossed_codes,
+    crossed_sums,
     denominators,
     effective_numbers_of_sums,
     quotient,
@@ -100,10 +103,13 @@ class Slices(Displayed):
     slices : tuple of Slice
     small : int
         Number of slices with too few rows.
-    apart : bool
-        Whether the slice that is most surely off also differs from the rows that are not in it, beyond chance; never for clustered rows.
+    differ : tuple of (str, str) pairs
+        Conditions of the slices among `off` that also differ from the other rows with about the same scores beyond chance: one after the
+        other, the most surely first, each without the rows of those before it. None of clustered rows.
+    rest : str
+        In which way the rows of none of these are off together: "too high by 5.0 points", "off in places"; "" if that is not found.
     explained : frozenset of (str, str) pairs
-        Conditions of slices that would be off if they did not hold rows of the one that is most surely off.
+        Conditions of slices that would not be off but for rows of the one that is most surely off.
     skipped : tuple of str
         Columns that were left out, each with its reason.
     cuts : dict of str to Cut
@@ -122,7 +128,8 @@ class Slices(Displayed):
     small: int
     skipped: tuple[str, ...] = ()
     cuts: Mapping[str, Cut] = field(default_factory=dict)
-    apart: bool = False
+    differ: tuple[Where, ...] = ()
+    rest: str = ""
     explained: frozenset[Where] = frozenset()
 
     @claim("slices")
@@ -140,7 +147,7 @@ class Slices(Displayed):
                     percent(s.score, 2),
                     percent(s.hits, 2),
                     points(s.gap),
-                    "yes" if s in self.off else "",
+                    self.word(s),
                 )
                 for s in shown
             ),
@@ -154,6 +161,20 @@ class Slices(Displayed):
         """Slices that are off beyond chance, adjusted for all slices, and not only by rows of the one that is most surely off."""
         beyond = (s for s in self.slices if s.adjusted <= self.rate)
         return tuple(s for s in beyond if s.where not in self.explained)
+
+    @property
+    def apart(self) -> bool:
+        """Whether the slice that is most surely off differs from the other rows."""
+        return bool(self.off) and self.off[0].where in self.differ
+
+    @property
+    def named(self) -> tuple[Slice, ...]:
+        """The slices to look at: those that are off or, where the rest is off too, those that differ from it."""
+        return tuple(s for s in self.off if not self.rest or s.where in self.differ)
+
+    def word(self, one: Slice) -> str:
+        """Whether a slice is off: "yes", "as the rest", or ""."""
+        return "" if one not in self.off else "yes" if one in self.named else "as the rest"
 
     @property
     def counted_off(self) -> str:
@@ -170,19 +191,40 @@ class Slices(Displayed):
 
     @property
     @claim("slices")
+    @claim(
+        "slices-that-differ",
+        says="site = C differs from the rest; other rows: too high by 5.0 points",
+        chosen="the slices that differ most surely, one after the other, of those that are off",
+        adjusted="scores moved by the gap of the other rows with about the same scores; Benjamini and Hochberg at 0.5 % over all slices each time",
+    )
     def headline(self) -> str:
-        """How many are off, and which one most surely; in which way, if tested against a calibrated model."""
+        """How many are off, and which one most surely; in which way, if tested against a calibrated model. Where the rest is off too, which differ from it."""
+        if self.rest:
+            others = len(self.named) - 1
+            more = f" and {others:,} more differ" if others > 0 else " differs"
+            which, rows = (self.furthest[0], "other") if self.named else ("No slice", "all")
+            return f"{which}{more} from the rest; {rows} rows: {self.rest}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
         return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
 
     @property
     @claim("slices")
     def remark(self) -> str:
-        """Say how many slices would be off but for rows of the one that is most surely off; "" if none would."""
-        if not self.explained:
-            return ""
-        more = counted(len(self.explained), "other slice")
-        return f"Without the rows of {self.furthest[0]}, {more} would not be off."
+        """Say how many slices are off as the rest is, or would not be off without the rows of the first; "" if none."""
+        named, alike = len(self.named), len(self.off) - len(self.named)
+        slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
+        if alike:
+            are = "is" if alike == 1 else "are"
+            return f"{slices} {are} off as {'the other' if named else 'all'} rows are."
+        without = f"Without the rows of {self.furthest[0]}, {slices} would" if named else ""
+        return f"{without} not be off." if self.explained else ""
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """What is true of the slices that are named, and of the others."""
+        if self.rest:
+            return "differs from the rest beyond chance", "as the rest"
+        return "off beyond chance", "may be chance"
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""
@@ -191,7 +233,7 @@ class Slices(Displayed):
             {"slice": s.name, **picked(s, "rows score hits gap")}
             | {"low": s.interval.low, "high": s.interval.high, "p_value": s.p_value}
             | {"adjusted_p_value": s.adjusted, "off": s.where in off}
-            | {"ece": s.ece, "ece_noise": s.ece_noise}
+            | {"ece": s.ece, "ece_noise": s.ece_noise, "differs": s.where in self.differ}
             for s in self.slices
         )
 
@@ -370,32 +412,118 @@ def no_group_column(data: Dataset, column: str) -> OptionError:
 
 @takes_weights
 def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
-    """Measure the slices, and test those that are off again on the rows outside the one that is most surely off, if that differs from the rest.
+    """Measure the slices, and test those that are off again: which of them differ from the other rows, and which are off without the first.
 
-    It explains those whose p-value there leads to no discovery, and whose gap there is smaller by more than a quarter.
+    If the one that is most surely off differs, while the rest is not off, it explains those whose p-value without its rows leads to no
+    discovery, and whose gap there is smaller by more than a quarter.
     """
     found = replace(sample.view(_measured, **how), rate=rate)
     if not found.off or found.against == "rest" or sample.data.clusters is not None:
         return found
-    first, *others = found.off
-    rest = sample.view(_found, **how | {"rate": rate, "against": "rest"})
-    data, events, weights = sample.data, sample.scored, sample.weights
-    if first.where not in {s.where for s in rest.off}:
+    found = _told_apart(sample, found)
+    if found.rest:
+        named = sorted(found.slices, key=lambda s: s.where not in found.differ)
+        return replace(found, slices=tuple(named))
+    if not found.apart:
         return found
-    outside, terms = ~np.asarray(rows_where(data, first.where)), row_terms(events, weights)
-    gaps, largest = {s.where: s.gap for s in others}, found.off[-1].p_value
-    explained: set[Where] = set()
-    for names in dict.fromkeys(tuple(name for name, _ in where) for where in gaps):
+    first, *others = found.off
+    outside = ~np.asarray(rows_where(sample.data, first.where))
+    without = _tested(sample, sample.scored, [s.where for s in others], outside)
+    largest = found.off[-1].p_value
+    explained = {
+        s.where
+        for s, (p_value, gap) in zip(others, without, strict=True)
+        if p_value > largest and gap / s.gap < LEFT
+    }
+    return replace(found, explained=frozenset(explained))
+
+
+def _told_apart(sample: Sample, found: Slices) -> Slices:
+    """Find the slices that differ from the other rows with about the same scores, and in which way the rest is off.
+
+    The one with the smallest p-value of those that are further off, or else of all, is taken out, and the others that may differ are
+    tested again, until none is left.
+    """
+    events, weights = sample.scored, sample.weights
+    cell, cells = cells_of(events.score)
+    outside = np.ones(cell.size, bool)
+    may, differ = {s.where: s.gap for s in found.off}, list[Where]()
+    while may:
+        moved = as_all_rows(events, cell, cells, outside * (1.0 if weights is None else weights))
+        tested = _tested(sample, moved, list(may), outside)
+        # All slices count, of which the others have been found not to differ.
+        p_values = [p for p, _ in tested] + [1.0] * (len(found.slices) - len(may))
+        left = [
+            (more * gap <= 0, p, -abs(gap), where)
+            for (where, gap), (p, more), adjusted in zip(
+                may.items(), tested, benjamini_hochberg(p_values), strict=False
+            )
+            if adjusted <= found.rate
+        ]
+        if left:
+            differ.append(min(left)[-1])
+            outside &= ~np.asarray(rows_where(sample.data, differ[-1]))
+        may = {where: may[where] for *_, where in left if where not in differ}
+    rest = _way_of_the_rest(sample, outside, cell, found.rate)
+    return replace(found, differ=tuple(differ), rest=rest)
+
+
+def _tested(
+    sample: Sample, events: BinaryEvents, wheres: Sequence[Where], outside: BoolArray
+) -> list[tuple[float, float]]:
+    """The p-value against a calibrated model, and the gap, of slices without rows that are not `outside`, shape (n,)."""
+    data, terms = sample.data, row_terms(events, sample.weights)
+    tested: dict[Where, tuple[float, float]] = {}
+    for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
         factors = {name: data.sliced(name) for name in names}
         size = math.prod(len(factor.levels) for factor in factors.values())
         codes = np.where(outside, crossed_codes(factors.values(), data.n), size)
         sums = sums_of_terms(terms, codes, size + 1)
-        p_values = p_against_calibrated(sums, events, codes, weights)
-        for i in np.flatnonzero(p_values[:size] > largest).tolist():
-            gap = gaps.get(where := where_of(names, factors, i))
-            if gap and sums.gap[i] / gap < LEFT:
-                explained.add(where)
-    return replace(found, apart=True, explained=frozenset(explained))
+        p_values = p_against_calibrated(sums, events, codes, sample.weights)
+        for i in range(size):
+            tested[where_of(names, factors, i)] = float(p_values[i]), float(sums.gap[i])
+    return [tested[where] for where in wheres]
+
+
+def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
+    """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance."""
+    events, terms = sample.scored, row_terms(sample.scored, sample.weights)
+    codes = np.where(outside, 0, 1)
+    sums = sums_of_terms(terms, codes, 2)
+    gap, variance, third = (float(v[0]) for v in (sums.gap, sums.variance, sums.third))
+    if p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
+        return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
+    path = np.cumsum(np.bincount(cell, terms[1] * outside))
+    spread = max(path.max(), 0.0) - min(path.min(), 0.0)
+    tails = (above(spread, 0.0, variance, side) for side in (third, -third))
+    return "off in places" * bool(variance > 0 and 4 * sum(tails) <= rate)
+
+
+#: Scores above this number are merged with their neighbours, into cells of about equal counts.
+_CELLS = 2_048
+#: Intervals of the scores whose error all rows share.
+_SHARED = 50
+
+
+def as_all_rows(
+    events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
+) -> BinaryEvents:
+    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
+    part = cell * min(cells, _SHARED) // cells
+    w = np.ones(cell.size) if weights is None else weights
+    score = events.score.astype(np.float64)
+    gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
+    return replace(events, score=np.clip(score + gap[part], 0, 1))
+
+
+def cells_of(score: FloatArray) -> tuple[IntArray, int]:
+    """The cell of each row in the order of the scores, shape (n,), and their number; rows of one score are in one cell."""
+    _, first, cell, count = np.unique(
+        score, return_index=True, return_inverse=True, return_counts=True
+    )
+    if first.size > _CELLS:
+        cell = ((np.cumsum(count) - count) * _CELLS // score.size)[cell]
+    return cell.astype(np.intp), min(first.size, _CELLS)
 
 
 @takes_weights
@@ -649,78 +777,6 @@ def sums_of_table(
     rows, score, hits, variance, third, squares = totals[:6]
     weighted = totals[6:] if terms[2] else None
     return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
-
-
-def crossed_sums(
-    factors: Mapping[str, Factor],
-    terms: Sequence[FloatArray | None],
-    *,
-    pairs: bool,
-    bin_of: IntArray,
-    bins: int,
-) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
-    """Yield the names of no, one or two columns, and sums over the rows by bin and value, shape (T, bins, S).
-
-    The values of two columns are numbered as by `crossed_codes`. Where that makes fewer sums than there are rows, four columns are
-    added up at once, so that one pass over the rows serves four pairs.
-
-    Parameters
-    ----------
-    factors : mapping of str to Factor
-    terms : sequence of T ndarray or None, shape (n,)
-        What is added up; None counts the rows.
-    pairs : bool
-        Whether to cross columns that have several values.
-    bin_of : ndarray of int, shape (n,)
-        The bin of each row, one of `bins`.
-    bins : int
-    """
-    size = {name: len(factor.levels) for name, factor in factors.items()}
-    several = [name for name in factors if size[name] > 1]
-    at_once = 2 if pairs and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
-    blocks = [tuple(several[i : i + at_once]) for i in range(0, len(several), at_once)]
-
-    def added(code: IntArray, names: tuple[str, ...]) -> FloatArray:
-        shape = [size[name] for name in names]
-        cells = bins * int(np.prod(shape, dtype=np.intp))
-        sums = [np.bincount(code, term, minlength=cells) for term in terms]
-        return np.array(sums, np.float64).reshape(len(terms), bins, *shape)
-
-    def by(table: FloatArray, names: tuple[str, ...], kept: tuple[str, ...]) -> FloatArray:
-        """The sums by some of the columns."""
-        others = tuple(2 + i for i, name in enumerate(names) if name not in kept)
-        return table.sum(axis=others) if others else table
-
-    def flat(table: FloatArray) -> FloatArray:
-        return table.reshape(*table.shape[:2], -1)
-
-    yield (), flat(added(bin_of, ()))
-    for name, factor in factors.items():
-        yield (name,), flat(added(_numbered(bin_of, [factor]), (name,)))
-    for i, block in enumerate(blocks) if pairs else ():
-        code = _numbered(bin_of, [factors[name] for name in block])
-        if len(block) > 1:
-            yield block, flat(added(code, block))
-        for other in blocks[i + 1 :]:
-            every = added(_numbered(code, [factors[name] for name in other]), block + other)
-            for first in block:
-                part = by(every, block + other, (first, *other))
-                for second in other:
-                    yield (first, second), flat(by(part, (first, *other), (first, second)))
-
-
-def _numbered(code: IntArray, factors: Iterable[Factor]) -> IntArray:
-    """Number the combinations of a code and the values of columns; shape (n,) each."""
-    code = code.astype(np.intp)
-    for factor in factors:
-        code *= len(factor.levels)
-        code += factor.codes
-    return code
-
-
-def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
-    """Number of the combination of values of each of n rows, shape (n,)."""
-    return _numbered(np.zeros(n, np.intp), factors)
 
 
 def where_of(names: tuple[str, ...], factors: Mapping[str, Factor], number: int) -> Where:

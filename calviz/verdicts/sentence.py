@@ -129,7 +129,7 @@ def _judge(
 def one_slice_off(sample: Sample) -> str:
     """Say that scores are off in one slice, and that nothing is found on all other rows; "" if that is not so."""
     slices = usual_slices(sample)
-    if slices is None or not slices.apart:
+    if slices is None or slices.rest or not slices.apart:
         return ""
     inside = np.asarray(rows_where(sample.data, slices.off[0].where))
     rest = sample.with_data(sample.data.take(np.flatnonzero(~inside)))
@@ -379,7 +379,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     """
     reduction = Reduction.of(verdict.reduction)
     groups = usual_slices(sample) if verdict.slices_off else None
-    off = groups.off if groups else ()
+    off = groups.named if groups else ()
     if verdict.off_alone:
         verdict = replace(verdict, worst=None, beyond_noise=False, direction="off")
     s = _Sentences(
