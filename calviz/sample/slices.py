@@ -193,17 +193,18 @@ class Slices(Displayed):
     @claim("slices")
     @claim(
         "slices-that-differ",
-        says="site = C differs from the rest; other rows: too high by 5.0 points",
+        says="Unlike the rest: site = C; other rows: too high by 5.0 points",
         chosen="the slices that differ most surely, one after the other, of those that are off",
         adjusted="scores moved by the gap of the other rows with about the same scores; Benjamini and Hochberg at 0.5 % over all slices each time",
     )
     def headline(self) -> str:
         """How many are off, and which one most surely; in which way, if tested against a calibrated model. Where the rest is off too, which differ from it."""
         if self.rest:
+            if not self.named:
+                return f"No slice differs from the rest; all rows: {self.rest}"
             others = len(self.named) - 1
-            more = f" and {others:,} more differ" if others > 0 else " differs"
-            which, rows = (self.furthest[0], "other") if self.named else ("No slice", "all")
-            return f"{which}{more} from the rest; {rows} rows: {self.rest}"
+            more = f" and {others:,} more" * (others > 0)
+            return f"Unlike the rest: {self.furthest[0]}{more}; other rows: {self.rest}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
         return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
 
