@@ -27,12 +27,12 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
+from calviz.core.predictions import sliceable_columns
 from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
 from calviz.sample.error_bars import FEWEST_CLUSTERS
-from calviz.sample.slices import sliceable_columns
 from calviz.verdicts.evaluation import alone
 
 #: Sections below the reliability diagram, which older links open by a setting.
@@ -103,7 +103,10 @@ def reliability(chosen: Settings) -> None:
         # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
         if judged is not None and judged.reduction != chosen.reduction.key:
             answer, title = " ".join(filter(None, (judged.sentence, judged.other_view))), ""
-        if judged is not None:
+        if selected := rows_shown.slice_words(chosen):
+            say(selected)
+            title = ""
+        elif judged is not None:
             say(title or judged.headline)
         # Overview has the verdict's sentence; here stands what the title leaves out.
         details = answer if worst is None or not title else worst.message.split("): ", 1)[-1]

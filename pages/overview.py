@@ -72,7 +72,7 @@ def overview(chosen: Settings) -> None:
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
         pinned = pinning.values(chosen, keys)
-        tiles = ("mcs", chosen.sample.ece_key, "accuracy")
+        tiles = ("mcs", chosen.sample.ece_key, keys[0])
         tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
         with st.expander("More numbers"):
             others = [key for key in keys if key not in tiles]
@@ -171,7 +171,7 @@ def _draw_cheap_fix(chosen: Settings) -> None:
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
     words = md(f"{why}{fix_words(method, before, after)}")
-    more = "This is one simple method; a comparison of all may advise another."
+    more = "This is one simple method; a comparison of all, by a proper score of all rows, may advise another."
     help = md(f"{result.words} {more}", 600)
     st.markdown(f"**{words}**" if after.value < before.value else words, help=help)
 

@@ -88,6 +88,8 @@ def _draw_advice(
         if say:
             say(headline)
         brought = advice_words(comparison, advice, chosen.sample.ece_key)
+        if comparison.fit.remark:
+            st.warning(md(comparison.fit.remark, 600), icon=":material/warning:")
         first = "" if say else f"{headline}. "
         st.markdown(f"{first}{decided} {md(keep_units_together(brought))}")
         return recalibrate_comparison.draw_downloads(

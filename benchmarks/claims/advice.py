@@ -19,7 +19,7 @@ from calviz.verdicts.sentence import judged
 
 #: Rows with known probabilities, for the true gain of a fitted map.
 FRESH = 10_000
-TWO = ("temperature", "ets", "vector", "beta", "logit-spline", "isotonic")
+TWO = ("temperature", "platt", "ets", "vector", "beta", "logit-spline", "isotonic")
 MORE = ("temperature", "ets", "vector", "sms", "logit-spline", "isotonic")
 #: Experiments with real data: `{data set}/{model}.npz` with the arrays val_probs, val_labels, test_probs, test_labels.
 ARENA = Path(__file__).resolve().parents[3] / "shared" / "data" / "arena"
@@ -58,6 +58,13 @@ def class_biased(n, rng, world, *, k, by=1.0):
     return q, softmax(by * np.log(q) + np.random.default_rng(world).normal(0, 0.5, k), axis=1)
 
 
+def rare(n, rng, world, *, by, shift):
+    """Two classes, events at 1 to 5 %: logits times a factor about their centre, and an offset, as of undersampled negatives."""
+    centre = np.random.default_rng(world).uniform(-6, -4)
+    e = rng.normal(centre, 1.5, n)
+    return pair(expit(e)), pair(expit(centre + by * (e - centre) + shift))
+
+
 def not_monotone(n, rng, world):
     """Two classes, too low and too high in turn."""
     s = rng.random(n).clip(1e-6, 1 - 1e-6)
@@ -93,11 +100,31 @@ CALIBRATED: dict[str, tuple[Maker, int]] = {
     "calibrated, 2 classes, 200 rows": (partial(scaled, k=2, by=1.0), 200),
     "calibrated, 5 classes, 1,000 rows": (partial(scaled, k=5, by=1.0), 1_000),
 }
+#: Rare events: the Brier score hardly sees them, so that gains are those in the log loss.
+RARE: dict[str, tuple[Maker, int]] = {
+    "rare events, too high, 10,000 rows": (partial(rare, by=1, shift=1.0), 10_000),
+    "rare events, too low, 10,000 rows": (partial(rare, by=1, shift=-0.7), 10_000),
+    "rare events, spread out, 10,000 rows": (partial(rare, by=1.5, shift=0), 10_000),
+}
+CALIBRATED_RARE: dict[str, tuple[Maker, int]] = {
+    "rare events, calibrated, 10,000 rows": (partial(rare, by=1, shift=0), 10_000)
+}
+
+
+def squared(q, p):
+    """Expected Brier score of p beyond that of the true q, up to a constant of q."""
+    return np.square(p - q).sum(axis=1).mean()
+
+
+def log(q, p):
+    """Expected log loss of p, where q is true."""
+    return -(q * np.log(np.maximum(p, np.finfo(float).eps))).sum(axis=1).mean()
 
 
 def drawn(setting: tuple[Maker, int], rng) -> tuple[Comparison, dict[str, float]]:
-    """Compare methods on a file, and return the true gains in the Brier score."""
+    """Compare methods on a file, and return the true gains in the Brier score, of rare events in the log loss."""
     make, n = setting
+    loss = log if getattr(make, "func", None) is rare else squared
     world = int(rng.integers(2**31))
     q, scores = make(2 * n, rng, world)
     labels = (rng.random((2 * n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
@@ -111,9 +138,9 @@ def drawn(setting: tuple[Maker, int], rng) -> tuple[Comparison, dict[str, float]
         jobs=1,
     )
     q, scores = make(FRESH, rng, world)
-    before = np.square(scores - q).sum(axis=1).mean()
+    before = loss(q, scores)
     gains = {
-        m.key: float(before - np.square(m.recalibrator.transform(scores) - q).sum(axis=1).mean())
+        m.key: float(before - loss(q, m.recalibrator.transform(scores)))
         for m in comparison.ready
         if m.key != UNCALIBRATED
     }
@@ -142,9 +169,7 @@ def without_proof(comparison: Comparison, gains: dict[str, float]) -> bool:
     """Whether a method is advised although neither the verdict nor the method named beforehand shows an error."""
     advised = comparison.advice.method != UNCALIBRATED
     proof = comparison.found or any(
-        m.differences["brier"].verdict == "better"
-        for m in comparison.ready
-        if m.key != UNCALIBRATED
+        m.differences["nll"].verdict == "better" for m in comparison.ready if m.key != UNCALIBRATED
     )
     return bool(advised and not proof)
 
@@ -155,7 +180,7 @@ def against_the_table(comparison: Comparison, *_: dict[str, float]) -> bool:
     better = [
         m.label
         for m in comparison.ready
-        if m.key != UNCALIBRATED and m.differences["brier"].verdict == "better"
+        if m.key != UNCALIBRATED and m.differences["nll"].verdict == "better"
     ]
     return any(f"and {label} is not better" in reason for label in better)
 
@@ -181,7 +206,11 @@ for _measures, (_measure, _most) in MEASURES.items():
     simulation("advice", _measures, "any of the nine settings", at_most=_most)(
         any_of(SETTINGS, _measure)
     )
-for _case, _setting in CALIBRATED.items():
+for _case, _setting in RARE.items():
+    simulation("advice", "regret, of the attainable gain", _case, at_most=0.20)(
+        any_of({_case: _setting}, regret)
+    )
+for _case, _setting in (CALIBRATED | CALIBRATED_RARE).items():
     simulation("advice", "worse than nothing", _case, at_most=0.05)(
         any_of({_case: _setting}, worse)
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from benchmarks.claims import simulation
 from benchmarks.claims.verdict import labels_of
+from calviz.comparison.fitting import Division
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
@@ -71,6 +72,33 @@ for parts, n in ((2, 400), (5, 1_000), (10, 5_000)):
 simulation("splits-differ", "said of one worse by 20 points", "3 splits, 2,000 rows", at_least=0.9)(
     partial(splits, parts=3, n=2_000, worse=0.4)
 )
+
+
+def trained(rng: np.random.Generator, *, n: int, mean: float, moved: float = 0.0) -> bool:
+    """A split "train" beside one "test" of two classes; the logits of the former are moved to the labels."""
+    z = rng.normal(mean, 1.5, 2 * n)
+    y = (rng.random(2 * n) < expit(z)).astype(int)
+    known = np.arange(2 * n) < n
+    p = expit(z + moved * known * (2 * y - 1))
+    data = Predictions(probs=p, labels=y, splits=np.where(known, "train", "test"))
+    return bool(Division(fit_split="train", eval_split="test").told(data).fit.remark)
+
+
+for mean, n in ((0.0, 100), (0.0, 2_000), (-4.0, 400), (-4.0, 5_000)):
+    simulation(
+        "splits-differ",
+        "said that the model was trained on rows that are like the others",
+        f"mean logit {mean:g}, {n:,} rows each",
+        at_most=0.01,
+        files=1_000,
+    )(partial(trained, mean=mean, n=n))
+    if n >= 2_000:
+        simulation(
+            "splits-differ",
+            "said of logits moved by 1.3 to the labels",
+            f"mean logit {mean:g}, {n:,} rows each",
+            at_least=0.9,
+        )(partial(trained, mean=mean, n=n, moved=1.3))
 
 
 def groups(rng: np.random.Generator, *, together: float) -> bool:

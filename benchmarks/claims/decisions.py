@@ -467,10 +467,10 @@ def at_threshold(case: str, of: str, threshold: float) -> tuple[float, float]:
     return float(kept[at]), float(risk[at])
 
 
-def promised(rng, *, case: str, n: int, of, **options):
-    """Choose a threshold on n rows; a tenth as many others are there to observe it."""
+def chosen(rng, *, case: str, n: int, of, others: float = 0.1, **options):
+    """Choose a threshold on n rows, observed on a share of as many others."""
     names = (of,) if isinstance(of, str) else of
-    rows = EVERY_PROMISED[case](n + n // 10, rng)
+    rows = EVERY_PROMISED[case](n + round(n * others), rng)
     split = np.where(np.arange(rows.score.size) < n, "calibration", "test")
     data = rows.confidences(rng) if "cost" in names else rows.predictions(rng)
     return threshold(
@@ -479,7 +479,33 @@ def promised(rng, *, case: str, n: int, of, **options):
         of=names,
         costs=(COST.wrong, COST.referred, COST.right),
         **options,
-    ).threshold
+    )
+
+
+def promised(rng, **how):
+    """The threshold alone."""
+    return chosen(rng, **how).threshold
+
+
+def refuted(rng, *, case: str, of, **how) -> bool:
+    """Whether the other rows are said to break a promise that holds."""
+    choice = chosen(rng, case=case, of=of, others=1, **how)
+    if not choice.refuted:
+        return False
+    names = (of,) if isinstance(of, str) else of
+    risks = ((at_threshold(case, name, choice.threshold)[1], TARGETS[name]) for name in names)
+    return all(risk <= target for risk, target in risks)
+
+
+def memorised(rng, *, n: int, moved: float) -> bool | None:
+    """Whether other rows refute a threshold that was set on rows whose logits are moved to the labels; None if there is no threshold."""
+    rows = events(2 * n, rng, spread=2.0)
+    data, known = rows.predictions(rng), np.arange(2 * n) < n
+    score = expit(logit(rows.score) + moved * known * (2 * data.labels - 1))
+    splits = np.where(known, "train", "test")
+    data = Predictions(probs=score, labels=data.labels, splits=splits)
+    choice = threshold(data, 0.05, choose_split="train")
+    return None if choice.threshold is None else choice.refuted
 
 
 def breaks(rng, *, case: str, of, **how) -> bool:
@@ -562,6 +588,24 @@ for n in (300, 2_000):
                     choose(rng, case="events", of=of, n=n), "events", of
                 )
             )
+
+
+for n in (300, 2_000):
+    for of, cases in (("precision", PROMISED), ("fpr", PROMISED), ("cost", PROMISED_COST)):
+        for case in cases:
+            simulation(
+                "threshold-risk",
+                "said to be refuted although the promise holds",
+                f"{of} of {case}, {n:,} rows each",
+                at_most=0.01,
+                files=400,
+            )(partial(refuted, case=case, of=of, n=n))
+simulation(
+    "threshold-risk",
+    "refuted on new rows",
+    "5 %, set on logits moved by 1.3 to the labels, 2,000 rows each",
+    at_least=0.9,
+)(partial(memorised, n=2_000, moved=1.3))
 
 
 def kept_by_sgr(rng, *, case: str, n: int, target: float) -> float | None:

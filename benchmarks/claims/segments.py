@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from benchmarks.claims import simulation
 from calviz.core.entry_specs import RECALIBRATORS
@@ -44,6 +44,14 @@ def five_classes(rng, n, given, offset=0.0):
     truth[np.arange(n), z.argmax(axis=1)] += rng.normal(0, offset, 8)[given["c0"].astype(int)]
     p, q = (np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for v in (z, truth))
     return p, (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=4)
+
+
+def a_region(rng, n, given, off=1.0):
+    """Probabilities of two classes that are `off` logits too low where c0 is 0 and the number c5 is low, and else right."""
+    z = rng.normal(0, 1.5, n)
+    inside = (given["c0"].astype(int) < 1) & (given["c5"] < -0.2)
+    p = expit(z - off * inside)
+    return np.stack([1 - p, p], axis=1), (rng.random(n) < expit(z)).astype(int)
 
 
 def fitted(rng, n, make=two_classes, categories=4, numbers=2, together=0.0, **effects):
@@ -95,3 +103,29 @@ power("offsets of one column, 1,000 rows", n=1_000, offset=0.6)
 power("slopes of one column, 5,000 rows", n=5_000, slope=0.4)
 power("a pair of columns, 3,000 rows", n=3_000, pair=0.5)
 power("offsets of one column, five classes, 1,000 rows", n=1_000, make=five_classes, offset=0.7)
+
+
+REGION = "1 logit too low where c0 = 0 and a number is low, 8,000 rows"
+
+
+def errors_by_region(rng, n=8_000):
+    """Mean error of the map on new rows: where scores are 1 logit too low, and in the other rows of c0 = 0; and the first without a map."""
+    given = columns(rng, n + JUDGED, 4, 2)
+    p, y = a_region(rng, n + JUDGED, given)
+    first, new = ({name: v[rows] for name, v in given.items()} for rows in (slice(n), slice(n, None)))  # fmt: skip
+    mapped = SegmentOffsets().fit(p[:n], y[:n], columns=first).transform(p[n:], new)[:, 1]
+    score, same, low = p[n:, 1], new["c0"] == "0", new["c5"] < -0.2
+    true = expit(logit(score) + 1.0 * (same & low))
+    parts = (mapped - true, same & low), (mapped - true, same & ~low), (score - true, same & low)
+    return [float(abs(error[rows].mean())) for error, rows in parts]
+
+
+@simulation("segments", "mean error at most half of that before, where two conditions hold what is off", REGION, at_least=0.8, files=60)  # fmt: skip
+def _(rng: np.random.Generator) -> bool:
+    inside, _, before = errors_by_region(rng)
+    return inside <= before / 2
+
+
+@simulation("segments", "rows that were right moved by more than 2 points, where two conditions hold what is off", REGION, at_most=0.2, files=60)  # fmt: skip
+def _(rng: np.random.Generator) -> bool:
+    return errors_by_region(rng)[1] > 0.02

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from benchmarks.claims import simulation
 from calviz.comparison.compare import compare
+from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Predictions
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
@@ -414,12 +416,25 @@ for case, how in WHOLE_OFF.items():
 
 
 def one_region(
-    rng: np.random.Generator, *, n: int = 8_000, off: float = 0.0, all_off: float = 0.0
+    rng: np.random.Generator,
+    *,
+    n: int = 8_000,
+    off: float | FloatArray = 0.0,
+    all_off: float = 0.0,
+    short: float | None = None,
 ) -> Sample:
-    """Scores of seven regions, of which the first, 15 % of the rows, is `off` logits too low; two other columns go with it."""
+    """Scores of seven regions, of which the first, 15 % of the rows, is `off` logits too low; two other columns go with it.
+
+    With `short`, the first 25 % are `short` logits too low where tenure is below 2 years, a third of them; premiums go with the scores.
+    """
     z = rng.normal(-0.2, 1.1, n)
-    region = rng.choice(7, n, p=[0.15, 0.18, 0.17, 0.14, 0.13, 0.12, 0.11])
+    least = 0.15 if short is None else 0.25
+    region = rng.choice(7, n, p=[least, 0.33 - least, 0.17, 0.14, 0.13, 0.12, 0.11])
     first = region == 0
+    tenure = {}
+    if short is not None:
+        tenure = {"tenure": rng.exponential(4.5, n), "premium": z + rng.normal(size=n)}
+        off = off + short * (tenure["tenure"] < 2)
     data = Predictions(
         probs=expit(z - off * first - all_off),
         labels=(rng.random(n) < expit(z)).astype(int),
@@ -427,7 +442,7 @@ def one_region(
             "region": region,
             "channel": rng.integers(1, 4, n) * (rng.random(n) > 0.15 + 0.55 * first),
         },
-        numbers={"age": rng.normal(np.where(first, 58, 42), 9)},
+        numbers={"age": rng.normal(np.where(first, 58, 42), 9)} | tenure,
     )
     return Sample(data, "positive", resamples=499)
 
@@ -447,6 +462,90 @@ for case, how in IN_ONE.items():
     @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
         return len(usual_slices(one_region(rng, **how)).off) > 1
+
+
+#: Conditions in the title of a file in which one region is off for short tenure alone, where tenure is cut at its deciles.
+IN_A_PAIR = "region = 0 and tenure ≤ "
+
+
+def named(sample: Sample) -> str:
+    """The conditions of the slice that the title names, or of the one most surely off."""
+    verdict = judged(sample)
+    return "" if verdict.off_in is None else verdict.off_in[0]
+
+
+for n in (8_000, 20_000):
+    case = f"1 logit for short tenure in one region, {n:,} rows"
+
+    @simulation("one-slice", "both conditions named where a pair is off", case, at_least=0.8)
+    def _(rng: np.random.Generator, n: int = n) -> bool:
+        return named(one_region(rng, n=n, short=1.0)).startswith(IN_A_PAIR)
+
+    @simulation("one-slice", "said alone where a pair is off", case, at_least=0.8)
+    def _(rng: np.random.Generator, n: int = n) -> bool | None:
+        verdict = judged(one_region(rng, n=n, short=1.0))
+        return len(verdict.off_alone) == 2 if verdict.beyond_noise else None
+
+    @simulation("one-slice", "a pair named that is not the one", case, at_most=0.05)
+    def _(rng: np.random.Generator, n: int = n) -> bool:
+        where = named(one_region(rng, n=n, short=1.0))
+        return " and " in where and not where.startswith(IN_A_PAIR)
+
+    @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
+    def _(rng: np.random.Generator, n: int = n) -> bool:
+        return len(usual_slices(one_region(rng, n=n, short=1.0)).off) > 1
+
+    for off in (0.5, 1.0):
+
+        @simulation(
+            "one-slice",
+            "a pair named where all of a slice is off",
+            f"{off:g} logits, with tenure and premium, {n:,} rows",
+            at_most=0.05,
+        )
+        def _(rng: np.random.Generator, n: int = n, off: float = off) -> bool:
+            return " and " in named(one_region(rng, n=n, off=off, short=0.0))
+
+
+ALL_OFF = "all rows 0.3 logits too low"
+for case, how, names in (
+    (f"{ALL_OFF}, one region 1 logit more, 8,000 rows", {"off": 1.0}, True),
+    (f"{ALL_OFF}, one region 0.5 logits more, 20,000 rows", {"off": 0.5, "n": 20_000}, True),
+    (f"{ALL_OFF}, 8,000 rows", {"short": 0.0}, False),
+):
+
+    @simulation(
+        "slices-that-differ",
+        "the region that is further off named" if names else "any named where none differs",
+        case,
+        at_least=0.8 if names else None,
+        at_most=None if names else 0.05,
+    )
+    def _(rng: np.random.Generator, how: dict[str, float] = how, names: bool = names) -> bool:
+        found = usual_slices(one_region(rng, all_off=0.3, **how))
+        return (
+            found.headline.startswith("Unlike the rest: region = 0") if names else bool(found.named)
+        )
+
+
+def two_slices(rng: np.random.Generator, n: int = 8_000) -> Sample:
+    """Scores of which one of six values of each of two columns is 0.9 logits too low."""
+    z, a, b = rng.normal(size=n), rng.integers(0, 6, n), rng.integers(0, 6, n)
+    probs, labels = expit(z - 0.9 * (a == 0) - 0.9 * (b == 0)), rng.random(n) < expit(z)
+    return Sample(Predictions(probs=probs, labels=labels, groups={"a": a, "b": b}), "positive")
+
+
+for case, sample_of in (
+    ("1 logit in one region, 8,000 rows", partial(one_region, off=1.0)),
+    ("0.9 logits in each of two slices, 8,000 rows", two_slices),
+    ("calibrated, 8,000 rows", one_region),
+):
+
+    @simulation("slices-that-differ", "the rest said to be off, which is not", case, at_most=0.05)
+    def _(
+        rng: np.random.Generator, sample_of: Callable[[np.random.Generator], Sample] = sample_of
+    ) -> bool:
+        return bool(usual_slices(sample_of(rng)).rest)
 
 
 for case, how in ALIKE.items():

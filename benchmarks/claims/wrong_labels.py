@@ -27,13 +27,22 @@ def drawn(
     wrong: float = 0.0,
     uneven: float = 0.0,
     confidence_only: bool = False,
+    shift: float = 0.0,
+    bend: float = 1.0,
 ) -> Sample:
-    """Draw labels from normal logits, replace some by another class, and multiply the logits, by factors that differ if `uneven`."""
+    """Draw labels from normal logits, replace some by another class, and multiply the logits, by factors that differ if `uneven`.
+
+    Those of the first class are moved by `shift`. Of two classes, negative log-odds of the first are multiplied by `bend`.
+    """
     z = rng.normal(0, scale, (n, k))
     labels = (z + rng.gumbel(size=(n, k))).argmax(axis=1)
     replaced = rng.random(n) < wrong
     labels = np.where(replaced, (labels + rng.integers(1, k, n)) % k, labels)
     factor = sharpen + uneven * rng.random((n, 1))
+    if bend != 1:
+        odds = z[:, 0] - z[:, 1]
+        z = np.stack([np.where(odds < 0, bend * odds, odds), np.zeros(n)], axis=1)
+    z[:, 0] += shift
     data: Predictions | ConfidencePredictions = Predictions(
         probs=softmax(factor * z, axis=1), labels=labels
     )
@@ -102,6 +111,18 @@ simulation(
     "logits x 1 to 2, 20 classes, 10,000 rows",
     at_most=0.02,
 )(partial(named, n=10_000, options=BASE["20 classes"] | {"uneven": 1.0}))
+for case, options in {
+    "logits x 1.7, moved by 1": {"sharpen": 1.7, "shift": 1.0},
+    "logits moved by 1": {"shift": 1.0},
+    "logits x 1.5, below 0 by half of that": {"sharpen": 1.5, "bend": 0.5},
+}.items():
+    for n in (2_000, 10_000):
+        simulation(
+            "wrong-labels",
+            "mentioned where there are none",
+            f"{case}, 2 classes, {n:,} rows",
+            at_most=0.01,
+        )(partial(either, n=n, options={"k": 2, "scale": 1.5} | options))
 for case in ("5 classes", "100 classes"):
     simulation(
         "wrong-labels",

@@ -15,7 +15,7 @@ from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.app.upload import draw_uploader
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, BinNumber, Reduction, ReductionKind, Scheme
-from calviz.core.predictions import Dataset, at_prevalence
+from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import (
     condition,
     counted,
@@ -24,8 +24,7 @@ from calviz.core.words import (
     keep_units_together,
     shorten,
 )
-from calviz.sample.sample import Where, rows_where, usual_scheme
-from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
+from calviz.sample.sample import Where, rows_where
 
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip, and one beside another on a phone.
@@ -191,15 +190,15 @@ def draw_settings_choice() -> session.Settings:
     with _chip("view", "View", requests.view(data)):
         reduction = _reduction(data, requests)
         prevalence = _prevalence(data, requests)
-    scheme: Scheme = "equal-width"
-    judged = model, split, reduction, DEFAULT_BINS, scheme, (), prevalence
+    placed: Scheme = "equal-width"
+    judged = model, split, reduction, DEFAULT_BINS, None, (), prevalence
     chosen = session.Settings(entry, *judged)
     with suppress(CalvizError):  # no rows, which the page says
-        scheme = usual_scheme(chosen.sample)
-    _follow_default("scheme", scheme, requests)
-    with _chip("bins", "Bins", requests.bins(scheme)):
-        scheme, bins = _bins(requests, scheme)
-        navigation.draw_link("metrics", "Norm: L1 is the ECE, L2 the RMSCE, max the MCE")
+        placed = chosen.sample.placed
+    _follow_default("scheme", placed, requests)
+    with _chip("bins", "Bins", requests.bins(placed)):
+        scheme, bins = _bins(requests, placed)
+        navigation.draw_link("metrics", "Other norms: RMSCE (L2) and MCE (max)")
     where: Where = ()
     cuts = _edges(data, requests)
     if sliceable_columns(data):
@@ -207,7 +206,9 @@ def draw_settings_choice() -> session.Settings:
             data = cut_columns(data, edges_of(open_files.split_parts(cuts)))
         with _chip("rows", "Rows", requests.rows(data)):
             where = _slice(data, requests)
-    chosen = replace(chosen, bins=bins, scheme=scheme, where=where, cuts=cuts)
+    # A slice keeps the bins of all rows.
+    asked = None if scheme == placed and not where else scheme
+    chosen = replace(chosen, bins=bins, scheme=asked, where=where, cuts=cuts)
     session.set_current(chosen)
     requests.write()
     return chosen

@@ -66,7 +66,15 @@ export default function ({ parentElement, data, setStateValue }) {
     if (size !== data.size) { data.size = size; setStateValue("size", size); }
     const now = getComputedStyle(app).backgroundColor;
     if (now !== theme) { theme = now; setStateValue("theme", now); }
+    const held = window.calvizHeld, title = main.querySelector("h1");
+    if (held && title && document.activeElement === document.body && (!held.isConnected || held.disabled)) {
+      // What had the focus is gone: the next Tab goes on after the title, not at the top of the page.
+      title.tabIndex = -1;
+      title.focus({ preventScroll: true });
+    }
   };
+  const hold = (event) => { window.calvizHeld = event.target; };
+  document.addEventListener("focusin", hold);
   const timer = setInterval(look, 700);
   look();
   // Plotly takes every touch of a figure that selects for a drag, and the page does not scroll. Where it sees no touch, a swipe scrolls and a
@@ -104,6 +112,7 @@ export default function ({ parentElement, data, setStateValue }) {
   } catch { /* without storage a reload forgets the files, and other tabs do not find them */ }
   return () => {
     clearInterval(timer);
+    document.removeEventListener("focusin", hold);
     document.removeEventListener("touchstart", leave, true);
     for (const kind of kinds) document.removeEventListener(kind, carry, true);
   };

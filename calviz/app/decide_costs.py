@@ -24,7 +24,6 @@ from calviz.core.words import (
     score_and_hit,
     shorten,
 )
-from calviz.data.loaded import fit_split_for
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.risk_coverage import ReferralChoice
 from calviz.figures.slice_gaps import LEAST_ROWS
@@ -164,7 +163,7 @@ def decisions(
         )
     with session.computing(settings, "Weighing the costs …") as judged:
         n = counted(judged.data.n, "row")
-        split = fit_split_for(settings.whole, settings.split)
+        split = settings.fit_split
         if split is None or settings.split is None:
             return ((_decision(costs, model_name(settings), judged, None),), "", n)
         fit = replace(settings, split=split, where=()).sample

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from calviz.app import before_after, navigation, open_files, pinning, screen, selection, session
+from calviz.app.fitting_choices import choose_split
 from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
@@ -32,14 +33,13 @@ from calviz.core.words import (
     percent_range,
     shorten,
 )
-from calviz.data.loaded import fit_split_for
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rate_if_rare
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
-_CURVE = "risk.curve"
+_CURVE, _SET_ON = "risk.curve", "set-on"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
 
@@ -70,7 +70,12 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     point_of = _slider(figure, settings, method)
     choice = point_of(figure)
     say(choice.headline)
-    st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
+    words = md(keep_units_together(choice.sentence), 1_000)
+    if choice.refused:
+        st.warning(words, icon=":material/warning:")
+    else:
+        st.markdown(f"**{words}**")
+    _of_rare(settings)
     _of_selected(settings, ranking, choice)
     if result is not None and after is not None:
         sentence = keep_units_together(point_of(after).sentence)
@@ -117,39 +122,62 @@ def _slider(
         by = session.choose_one("Choose by", _BY, default=first, key="by")
         if by == "threshold":
             return _by_threshold(figure)
-        with st.container(width=420):
-            if by == "error":
-                allowed = st.slider(
-                    "Errors allowed among the kept, %",
-                    0.0,
-                    50.0,
-                    5.0,
-                    0.5,
-                    format="%g",
-                    key="allowed",
-                    bind="query-params",
-                )
-                # What another split promises is the answer where it is about these scores and these rows.
-                judged = settings.split is not None and not settings.where
-                plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
-                promised = _promised(settings, allowed / 100) if judged and plain else None
-                if promised is not None and promised.threshold is not None:
-                    at, words = promised.threshold, promised.reading()
-                    return lambda curve: replace(curve.at_threshold(at), sentence=words)
-                return lambda curve: curve.at_risk(allowed / 100)
+        if by == "share":
             percent = st.slider(
-                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
+                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params", width=420
             )
             return lambda curve: curve.at_coverage(percent / 100)
+        allowed = st.slider(
+            "Errors allowed among the kept, %",
+            0.0,
+            50.0,
+            5.0,
+            0.5,
+            format="%g",
+            key="allowed",
+            bind="query-params",
+            width=420,
+        )
+        # What another split promises is the answer where it is about these scores and these rows.
+        judged = settings.split is not None and not settings.where
+        plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
+        promised: ThresholdChoice | None = None
+        if judged and plain and len(settings.whole.split_names) > 1:
+            note = "Where it is not the split in the bar, the other rows check the promise."
+            choose_split(settings, "Set on", _SET_ON, own=True, help=note)
+            promised = _promised(settings, allowed / 100)
+    if promised is None or promised.threshold is None:
+        return lambda curve: curve.at_risk(allowed / 100)
+    at, words, refused = promised.threshold, promised.reading(), promised.refuted
+    return lambda curve: replace(curve.at_threshold(at), sentence=words, refused=refused)
 
 
-def _promised(settings: Settings, risk: float) -> ThresholdChoice | None:
-    """Return the confidence that another split guarantees, with what the other rows show; None if there is no such split."""
-    split = fit_split_for(settings.whole, settings.split)
-    if split is not None and risk:
+def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
+    """Return the threshold that another split guarantees, with what the other rows show; None if the rows that judge set it."""
+    split = st.session_state.get(_SET_ON) or settings.fit_split
+    if split not in (None, settings.split) and risk:
         with suppress(CalvizError):
-            return threshold(settings.whole, risk, choose_split=split)
+            return threshold(settings.whole, risk, choose_split=split, **of)
     return None
+
+
+def _of_rare(settings: Settings) -> None:
+    """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
+    data, allowed = settings.whole, st.session_state.get("allowed")
+    if allowed is None or data.kind == "confidence" or data.n_classes != 2:
+        return
+    rate = rate_if_rare(settings.sample.but(reduction="positive"))
+    if rate is None or min(rate, 1 - rate) > allowed / 100:
+        return
+    usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
+    names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]
+    right = percent(max(rate, 1 - rate))
+    st.markdown(f"Always {names[0]} would be right in {right}: what counts is {names[1]}.")
+    for of in ("recall", "precision") if settings.split is not None and not settings.where else ():
+        promised = _promised(settings, allowed / 100, of=of, reduction=f"class:{rare}")
+        if promised is not None:
+            st.markdown(md(keep_units_together(promised.reading()), 1_000))
+    navigation.draw_link("decisions", f"**Decide on {names[1]}**", icon=":material/arrow_forward:")
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:

@@ -48,7 +48,7 @@ from calviz.sample.cutoff_and_grades import (
     possible_grade_columns,
     tests_words,
 )
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rate_if_rare
 from calviz.verdicts.analysis import evaluate
 
 _SHOWN: dict[Shown, str] = {
@@ -58,6 +58,8 @@ _SHOWN: dict[Shown, str] = {
 }
 #: The widget of the cutoff, its smallest value, and the key of an invalid cutoff in a link.
 CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.000001, "calviz.decisions.bad_link"
+#: The cutoff that the last rows began with.
+_FIRST = "calviz.decisions.first"
 #: Widths in pixels: of a square figure on a page of usual width, and of the confusion matrix beside the table of shares.
 _SQUARE, _NARROW = 344, 300
 
@@ -67,11 +69,20 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     deciding_samples = deciding(settings, method)
     before, data = deciding_samples.before, deciding_samples.before.data
     name = data.class_names[before.reduction.class_index(data)]
-    _say_bad_link()
+    rate = rate_if_rare(before)
+    first = CUTOFF if not rate else min(max(float(f"{rate:.2g}"), LEAST), 1 - LEAST)
+    # What the last rows began with was not chosen.
+    if st.session_state.get(CUTOFF_KEY) == st.session_state.get(_FIRST, first) != first:
+        st.session_state.pop(CUTOFF_KEY)
+    st.session_state[_FIRST] = first
+    _say_bad_link(first)
     roc = _roc(before)
     label = f"Act where the probability of '{md(shorten(name, 40))}' is at least"
     scores, limits = roc.cutoff[:0:-1].tolist(), Interval(LEAST, 1 - LEAST)
-    cutoff = screen.choose_threshold(label, CUTOFF, limits, scores, CUTOFF_KEY)
+    begins = (
+        "Begins with the share of positives if that is below 10 % or above 90 %, else with 0.5."
+    )
+    cutoff = screen.choose_threshold(label, first, limits, scores, CUTOFF_KEY, begins)
     pinned = _pinned(settings)
     samples = {"now" if deciding_samples.after is None else "as it is": deciding_samples.before}
     if deciding_samples.after is not None:
@@ -122,17 +133,17 @@ def chosen_cutoff() -> float | None:
     return value if isinstance(value, float) else None
 
 
-def _say_bad_link() -> None:
+def _say_bad_link(first: float) -> None:
     """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
     in_link = st.query_params.get(CUTOFF_KEY)
     if CUTOFF_KEY not in st.session_state and in_link is not None and not _usable(in_link):
         st.session_state[_BAD_LINK] = in_link
-    if st.session_state.get(CUTOFF_KEY, CUTOFF) != CUTOFF:
+    if st.session_state.get(CUTOFF_KEY, first) != first:
         st.session_state.pop(_BAD_LINK, None)
     if _BAD_LINK in st.session_state:
         bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
         st.warning(
-            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:f} to {1 - LEAST:f}, so {CUTOFF:g} is shown; "
+            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:f} to {1 - LEAST:f}, so {first:g} is shown; "
             "type the one that was meant.",
             icon=":material/link_off:",
         )

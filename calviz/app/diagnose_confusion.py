@@ -9,15 +9,9 @@ import streamlit as st
 from calviz.app import navigation, screen, selection, session, tables_and_cards
 from calviz.app.selection import CellRule
 from calviz.app.session import Settings, md
+from calviz.core import words
 from calviz.core.errors import NotAvailable
-from calviz.core.words import (
-    capitalised,
-    distinct,
-    full_sentence,
-    keep_units_together,
-    percent_numbers,
-    told_apart,
-)
+from calviz.core.words import capitalised, distinct, full_sentence, percent_numbers, told_apart
 from calviz.figures.confusion import SHOWN, By, Confusion
 
 #: Pairs listed in the table; the download has all.
@@ -42,7 +36,7 @@ def explore_confusion(settings: Settings) -> None:
             "Colour by share", BY, default="true", key="confusion-by"
         )
         chosen = _chosen_classes(figure, settings)
-    description = keep_units_together(figure.describe().split(": ", 1)[-1])
+    description = words.keep_units_together(figure.describe().split(": ", 1)[-1])
     st.markdown(md(capitalised(description), 600))
     picture, pairs = st.columns([6, 5], gap="small")
     with picture:

@@ -16,7 +16,7 @@ from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
 from calviz.core.blocks import FloatArray
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, edges_of, sliceable_columns, usual_columns
 from calviz.core.words import (
     capitalised,
     counted,
@@ -32,16 +32,7 @@ from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
-from calviz.sample.slices import (
-    USUAL_RATE,
-    Against,
-    Slice,
-    Slices,
-    edges_of,
-    sliceable_columns,
-    slices,
-    usual_columns,
-)
+from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, slices
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -219,7 +210,8 @@ def draw_answer(
         st.caption(
             f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together. Dashed: all rows "
             f"({points(tested.gap)} points).",
-            help=f"Each interval is for itself.{_why_off_despite_interval(tested)}",
+            help="Each interval is for itself, and says how precisely these rows measure the gap; the test, whether a calibrated model "
+            "would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
     notes = []
     if small := counted(tested.small, "slice") if tested.small else "":
@@ -280,21 +272,6 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
         return
     along = FeatureGap.compute(tested, column)
     screen.chart(along, key="slices.along", filename="slices-along", wide=True)
-
-
-def _why_off_despite_interval(tested: Slices) -> str:
-    """Explain why a slice is off although its interval contains 0, if there is one."""
-    around_zero = [s for s in tested.off if s.interval.low <= 0 <= s.interval.high]
-    if not around_zero or tested.against != "calibrated":
-        return ""
-    one = len(around_zero) == 1
-    are = "is off contains" if one else "are off contain"
-    which = f"{counted(len(around_zero), 'slice')} that {are}"
-    return (
-        f" The {'interval' if one else 'intervals'} of {which} 0: an interval says how precisely these rows measure the gap, the "
-        "test whether a calibrated model would show it. Where scores are near 0 or 1, a few surprises rule that out, although "
-        "they measure the gap poorly."
-    )
 
 
 def draw_slices_table(

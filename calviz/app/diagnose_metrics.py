@@ -96,7 +96,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
 
 def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
     """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
-    same = "" if settings.scheme == "equal-width" else "ece"
+    same = "" if settings.scheme in (None, "equal-width") else "ece"
     return tuple(m.key for m in METRICS if family in (ALL_FAMILIES, m.family) and m.key != same)
 
 

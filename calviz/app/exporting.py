@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +17,7 @@ from calviz.app import (
     diagnose_levels,
     jobs,
     models_compared,
+    navigation,
     recalibrate_comparison,
     recalibrate_learning_curve,
     screen,
@@ -26,6 +27,7 @@ from calviz.app.jobs import Job, LongWork
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, offer_file
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
+from calviz.core.predictions import sliceable_columns
 from calviz.core.words import counted, file_size, keep_units_together
 from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
@@ -36,13 +38,13 @@ from calviz.report.content import (
     NeededWork,
     Origin,
     Preset,
+    Section,
     Subject,
     preset_sections,
     sections_in_order,
 )
 from calviz.report.document import LETTERS, Panel, Part, Report, bind, caption_of, make_part, to_pdf
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
-from calviz.sample.slices import sliceable_columns
 
 # ---- The tab Report
 
@@ -58,40 +60,44 @@ HEIGHT = {None: 900, screen.PHONE: 560}
 
 
 def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
-    """Draw the choices, the job, the downloads and the preview; `say` replaces the title."""
+    """Draw the preset, the downloads, the other choices and the preview; `say` replaces the title."""
     inputs = results_of_pages(settings)
-    keys, preset = _sections(settings, inputs)
+    offered = _offered(settings, inputs)
+    preset, usual = _preset(settings, inputs, offered)
     inputs = replace(inputs, subject=replace(inputs.subject, preset=preset))
-    title, author, notes, date = _own_words(settings)
-    if not keys:
-        st.info("Choose at least one section.", icon=":material/info:")
-        return
-    about = f"report of {counted(len(keys), 'section')} on {settings.row_count}"
-    say(f"A {about}")
-    requested = {(key, inputs.identity(key)) for key in keys}
-    work = LongWork(
-        PLACE,
-        settings.key,
-        "Making the report",
-        lambda: _work(settings, inputs, keys, requested),
-        "Make the report",
-        ":material/description:",
-        "calviz.report.make",
-        answers=lambda part: part[1] >= requested,
-        stopped=lambda _: "Stopped before the report was made.",
-        out_of_date="The report that was made does not hold all of these sections as they are now.",
-    )
-    result = work.draw().result
-    if result is None or not work.answers(result):
-        return
-    say(f"The {about} is ready")
-    part: Part = result[0]
-    chosen = replace(
-        part,
-        sections=tuple(w for w in part.sections if w.section.key in keys),
-        shared=tuple(w for w in part.shared if w.section.key in keys),
-    )
-    _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
+    answer = st.container()
+    with st.expander("Sections, title and notes", icon=":material/tune:"):
+        keys = _sections(offered, inputs, usual)
+        title, author, notes, date = _own_words(settings)
+    with answer:
+        if not keys:
+            st.info("Choose at least one section.", icon=":material/info:")
+            return
+        about = f"report of {counted(len(keys), 'section')} on {settings.row_count}"
+        say(f"A {about}")
+        work = LongWork(
+            PLACE,
+            (*settings.key, *(f"{key} {inputs.identity(key)}" for key in keys)),
+            "Making the report",
+            lambda: _work(settings, inputs, keys),
+            "Make the report",
+            ":material/description:",
+            "calviz.report.make",
+            stopped=lambda _: "Stopped before the report was made.",
+        )
+        data = settings.sample.data
+        small = data.n * max(1, data.n_classes) <= recalibrate_comparison.AT_ONCE
+        part: Part | None = work.draw(at_once=small, patience=2.0).result
+        if part is None:
+            return
+        say(f"The {about} is ready")
+        html = _downloads(
+            bind([part], title=title, author=author, notes=notes, date=date), settings
+        )
+    if html:
+        # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
+        with st.container(border=True):
+            st.iframe(html, height=HEIGHT[screen.page_width()], alt="Preview of the report")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +116,10 @@ class PageResults:
             "models": None if self.chosen is None else self.chosen.key,
             "slices": self.question,
         }[work]
+
+    def has(self, work: NeededWork | None) -> bool:
+        """Whether a kind of work was done or asked for; with None, there is none to do."""
+        return work is None or self.of(work) is not None
 
     def identity(self, key: str) -> str:
         """Identify what a section is made of in addition to the rows and the settings."""
@@ -163,23 +173,27 @@ def _latest(place: str, settings: Settings) -> Any:
     return None if job is None or job.running else job.result
 
 
-def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...], Preset | None]:
-    """Draw the choice of sections, or of a guideline's sections; those without content are not offered."""
-
-    def has_content(work: NeededWork | None) -> bool:
-        # The report measures slices itself if none were asked for on their page.
-        if work == "slices":
-            return bool(sliceable_columns(settings.whole))
-        return work is None or inputs.of(work) is not None
-
-    applicable = _applicable(settings, inputs.subject.grades)
-    sites, folds = inputs.subject.sites is not None, diagnose_levels.has_folds(settings.whole)
-    applicable |= {OVER_TIME: settings.whole.times is not None, SITES: sites, FOLDS: folds}
-    offered = {
+def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
+    """Return the sections that have content."""
+    about = inputs.subject
+    applicable = _applicable(settings, about.grades)
+    folds = diagnose_levels.has_folds(settings.whole)
+    times, sites = settings.whole.times is not None, about.sites is not None
+    applicable |= {OVER_TIME: times, SITES: sites, FOLDS: folds}
+    # The report measures slices itself if none were asked for on their page.
+    sliceable = bool(sliceable_columns(settings.whole))
+    return {
         s.key: s
         for s in sections_in_order(with_requested=True)
-        if has_content(s.shows_result) and applicable.get(s.key, True)
+        if applicable.get(s.key, True)
+        and (sliceable if s.shows_result == "slices" else inputs.has(s.shows_result))
     }
+
+
+def _preset(
+    settings: Settings, inputs: PageResults, offered: Mapping[str, Section]
+) -> tuple[Preset | None, list[str]]:
+    """Draw the choice of a preset, which chooses its sections; return it (None for all sections), and the sections of the default."""
 
     def choose() -> None:
         st.session_state["sections"] = keys_of(str(st.session_state.get("preset")))
@@ -191,26 +205,45 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         keys = preset_sections("full" if named == "all" else named, about)
         return [key for key in keys if key in offered]
 
-    preset = st.segmented_control(
+    presets: dict[str, Preset] = {"all" if key == "full" else key: key for key in PRESETS}
+    preset = st.radio(
         "Preset",
-        _PRESETS,
-        default="default",
-        required=True,
+        tuple(presets),
+        index=tuple(presets).index("default"),
+        captions=[PRESETS[key].reader for key in presets.values()],
+        horizontal=True,
         key="preset",
         bind="query-params",
         on_change=choose,
-        help="\n".join(
-            f"- {'all' if name == 'full' else name}: {preset_spec.source}"
-            for name, preset_spec in PRESETS.items()
-        ),
+        help="\n".join(f"- {name}: {PRESETS[key].source}" for name, key in presets.items()),
     )
-    if preset != "default" and "sections" not in st.session_state:
-        choose()  # for a link that names only the preset
+    if "sections" not in st.session_state:
+        now = {section.earlier: section.title for section in offered.values()}
+        query = {name: st.query_params.get_all(name) for name in st.query_params}
+        named = query.get("sections", ())
+        if (
+            now.keys() & named
+        ):  # an older link: the widget takes its titles from the address at which a page begins
+            query["sections"] = [now.get(title, title) for title in named]
+            st.switch_page(navigation.link(PLACE), query_params=query)
+        if preset != "default" and not named:  # a link that names only the preset
+            choose()
+    try:
+        preset_sections(presets[preset], Subject(settings.sample, grades=inputs.subject.grades))
+    except OptionError as reason:
+        st.info(md(str(reason), 1_000), icon=":material/info:")
+    return None if preset == "all" else presets[preset], keys_of("default")
+
+
+def _sections(
+    offered: Mapping[str, Section], inputs: PageResults, usual: list[str]
+) -> tuple[str, ...]:
+    """Draw the choice of sections, at first the `usual` ones."""
     chosen = st.pills(
         "Sections",
         tuple(offered),
         selection_mode="multi",
-        default=None if "sections" in st.session_state else keys_of("default"),
+        default=None if "sections" in st.session_state else usual,
         format_func=lambda key: offered[key].title if key in offered else str(key),
         key="sections",
         bind="query-params",
@@ -218,20 +251,10 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
             f"- {s.title}: {s.summary[:1].lower()}{s.summary[1:]}" for s in offered.values()
         ),
     )
-    missing = [words for work, words in _FOR_MORE_SECTIONS.items() if not has_content(work)]
+    missing = [words for work, words in _FOR_MORE_SECTIONS.items() if not inputs.has(work)]
     if missing:
         st.caption(f"For more sections: {'; '.join(missing)}.")
-    if preset in PRESETS:
-        try:
-            preset_sections(preset, Subject(settings.sample, grades=inputs.subject.grades))
-        except OptionError as reason:
-            st.info(md(str(reason), 1_000), icon=":material/info:")
-    keys = tuple(key for key in offered if key in (chosen or ()))
-    return keys, preset if preset in PRESETS else None
-
-
-#: The presets as links name them, which hold what stands on a button.
-_PRESETS = ("default", "one-page", "clinical", "credit", "all")
+    return tuple(key for key in offered if key in (chosen or ()))
 
 
 def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
@@ -287,9 +310,7 @@ def _own_words(settings: Settings) -> tuple[str, str, str, str]:
     return title or "", author or "", notes or "", "" if date is None else str(date)
 
 
-def _work(
-    settings: Settings, inputs: PageResults, keys: tuple[str, ...], made: set[tuple[str, str]]
-) -> Callable[[Job], tuple[Part, set[tuple[str, str]]]]:
+def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Callable[[Job], Part]:
     subject, aligned = inputs.subject, None
     if inputs.question is not None:
         slices = diagnose_groups.measure_slices(settings, inputs.question)
@@ -304,30 +325,30 @@ def _work(
             with suppress(CalvizError):  # models of other rows: the page Compare models says why
                 aligned = models_compared.alignment(inputs.chosen, settings)
 
-    def work(job: Job) -> tuple[Part, set[tuple[str, str]]]:
+    def work(job: Job) -> Part:
         about = subject
         if aligned is not None:
             models = models_compared.compare(job, aligned, settings)
             about = replace(subject, models=models)
-        part = make_part(
+        return make_part(
             about,
             sections=keys,
             progress=lambda title, done, total: job.progress(done, total, title),
         )
-        return part, made
 
     return work
 
 
-def _downloads(report: Report, settings: Settings) -> None:
-    """Draw the downloads, and a preview of the page."""
+def _downloads(report: Report, settings: Settings) -> str:
+    """Draw the downloads; return the page if a preview is wanted, else an empty text."""
     stem = settings.file_stem
     with st.spinner("Writing …"):
         html = report.html()
         on_paper = html if report.date else report.dated().html()
+        anywhere = "Opens anywhere, without a network; saves its pictures as PNG or SVG."
         tables_words = "All tables as CSV, Markdown and LaTeX."
         files = (
-            ("HTML", html, f"{stem}-report.html", "text/html", "One file that opens anywhere."),
+            ("HTML", html, f"{stem}-report.html", "text/html", anywhere),
             ("Markdown", report.markdown(), f"{stem}-report.md", "text/markdown", "A model card."),
             ("Tables", report.archive(), f"{stem}-tables.zip", "application/zip", tables_words),
         )
@@ -346,14 +367,10 @@ def _downloads(report: Report, settings: Settings) -> None:
         draw_pdf_buttons(on_paper, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
-        "The file holds summaries, not the rows of your file, but for the section *Worst rows*; with few rows the points of a curve "
-        "may be single scores. It needs no network. Pictures are saved from it as PNG or SVG, with a caption if you like; its "
-        "print view fits paper."
+        "It holds summaries, not the rows of your file, but for the section *Worst rows*; with few rows the points of a curve may be "
+        "single scores."
     )
-    if preview:
-        # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
-        with st.container(border=True):
-            st.iframe(html, height=HEIGHT[screen.page_width()], alt="Preview of the report")
+    return html if preview else ""
 
 
 def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
@@ -420,7 +437,6 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
     st.iframe(
         html, height=_SHEET_HEIGHT, alt="Preview of the figure, with buttons that save and copy it"
     )
-    st.caption(f"As it is saved: on white paper, {COLUMNS[columns]:g} inches wide.")
     draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)

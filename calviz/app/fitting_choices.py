@@ -25,7 +25,6 @@ from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import MOST, UNDERFLOW
 from calviz.core.words import counted, distinct, full_sentence, shorten
-from calviz.data.loaded import fit_split_for
 
 #: Sources of the rows to fit on.
 ROW_WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
@@ -38,7 +37,7 @@ class FitRows:
     Attributes
     ----------
     settings : Settings
-        The settings whose rows are divided.
+        The settings with the rows of all splits, which are divided.
     data : Predictions or ConfidencePredictions
         All these rows.
     division : Division
@@ -74,25 +73,19 @@ def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
     folds : bool
         Whether cross-fitting is among the choices.
     """
-    others = tuple(name for name in settings.whole.split_names if name != settings.split)
     several = len(settings.whole.split_names) > 1
-    ways = tuple(
-        way
-        for way, is_possible in (("split", several), ("share", True), ("folds", folds))
-        if is_possible
-    )
-    way = ways[0]
+    possible = {"split": several, "share": True, "folds": folds}
+    ways = {way: ROW_WAYS[way] for way, is_possible in possible.items() if is_possible}
+    way = "split" if settings.fit_split is not None else "share"
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        way = session.choose_one(
-            "Fit on",
-            {way: ROW_WAYS[way] for way in ways},
-            default=ways[0],
-            key="division",
-            help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
-        )
-    return _rows(settings, str(way), others)
+        note = _HELP.format(_judging_words(settings)) + (_FOLDS if folds else "")
+        way = session.choose_one("Fit on", ways, default=way, key="division", help=note)
+    division = replace(_division(settings, way), eval_split=settings.split)
+    whole = replace(settings, split=None)
+    # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
+    return FitRows(whole, whole.sample.data, division)
 
 
 _HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
@@ -110,20 +103,18 @@ def _judging_words(settings: Settings) -> str:
     return "The rows of the chosen split judge"
 
 
-def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
+def _division(settings: Settings, way: str) -> Division:
     if way == "split":
-        usual = fit_split_for(settings.whole, settings.split)
-        division = Division(fit_split=_split(others, usual or others[0]), eval_split=settings.split)
-        return _fit_rows(replace(settings, split=None), division)
+        return Division(fit_split=choose_split(settings, "Split to fit on", "fit"))
     if way == "folds":
         own = fold_columns(settings.whole)
         # Rows of several repeats are in several folds.
         if len(own) == 1 and st.toggle(
             f"Those of {shorten(own[0], 30)}", value=True, key="own-folds", bind="query-params"
         ):
-            return _fit_rows(settings, Division(cross_fit=own[0]))
+            return Division(cross_fit=own[0])
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
-        return _fit_rows(settings, Division(cross_fit=int(folds)))
+        return Division(cross_fit=int(folds))
     share = st.slider(
         "Rows to fit on, %",
         10,
@@ -135,27 +126,28 @@ def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
         width=220,
         help="Drawn at random, with every class in proportion; the other rows are the evaluation rows.",
     )
-    return _fit_rows(settings, Division(fit_fraction=share / 100))
+    return Division(fit_fraction=share / 100)
 
 
-def _fit_rows(settings: Settings, division: Division) -> FitRows:
-    # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
-    return FitRows(settings, settings.sample.data, division)
-
-
-def _split(names: tuple[str, ...], default: str) -> str:
-    shown = distinct(names)
-    if st.session_state.get("fit") not in (None, *names):
-        _forget("fit")
+def choose_split(
+    settings: Settings, label: str, key: str, *, own: bool = False, help: str | None = None
+) -> str:
+    """Draw the choice of another split than the one that judges, with `own` of that one too; return its name."""
+    names = [name for name in settings.whole.split_names if own or name != settings.split]
+    usual = settings.fit_split or (settings.split if own else names[0])
+    shown = distinct(tuple(names))
+    if st.session_state.get(key) not in (None, *names):
+        _forget(key)
     chosen = st.selectbox(
-        "Split to fit on",
+        label,
         names,
-        index=names.index(default),
-        key="fit",
+        index=names.index(str(usual)),
+        key=key,
         bind="query-params",
         format_func=lambda name: shown.get(name, str(name)),
         filter_mode="contains",
         width=200,
+        help=help,
     )
     return str(chosen)
 

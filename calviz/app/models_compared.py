@@ -33,10 +33,9 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, full_sentence, told_apart
+from calviz.core.words import capitalised, counted, full_sentence, told_apart
 from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
-from calviz.figures.hundred_squares import Bullet
 from calviz.figures.learning_curve import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.verdicts.evaluation import Written, name_of
@@ -82,7 +81,8 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     shown = _short(offered)
     likely = list(usual_models(entry).models)
     renewed = _choose_new(list(offered), likely)
-    chosen = st.multiselect(
+    choice, more = st.columns([6, 1], vertical_alignment="bottom")
+    chosen = choice.multiselect(
         "Models",
         list(offered),
         # No default where the state is set in this run: streamlit warns about two values.
@@ -93,7 +93,11 @@ def choose_models(entry: OpenFile) -> ChosenModels:
         bind="query-params",
         help="All models of this file and of the other files that are open.",
     )
-    _another_file(len(offered))
+    if len(offered) > 1:
+        with more.popover("Add a model", icon=":material/add:", width="stretch"):
+            _another_file()
+    if len(offered) == 1:
+        _another_file()
     return replace(_chosen_models(offered[name] for name in chosen), offered=len(offered))
 
 
@@ -155,18 +159,13 @@ def _choose_new(offered: list[str], likely: list[str]) -> bool:
     return renewed
 
 
-def _another_file(models: int) -> None:
-    with st.expander(
-        "Compare with the models of another file",
-        icon=":material/upload_file:",
-        expanded=models < 2,
-    ):
-        st.caption(
-            "Open a file with predictions for the same rows. Rows are matched by identifier; without "
-            "identifiers by their order, where all true labels agree."
-        )
-        upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
-        reading_panel.draw_failure()
+def _another_file() -> None:
+    st.caption(
+        "Open a file with predictions for the same rows. Rows are matched by identifier; without "
+        "identifiers by their order, where all true labels agree."
+    )
+    upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
+    reading_panel.draw_failure()
 
 
 def alignment(chosen: ChosenModels, settings: Settings) -> Alignment:
@@ -215,15 +214,17 @@ def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison
     )
 
 
-#: Width in pixels of a small diagram.
-SMALL = 310
+#: Width in pixels of a small diagram, and of the differences with their numbers.
+SMALL, FOREST = 288, 860
+#: In a note about rows that did not match.
+LEFT_OUT = "left out"
 
 
 def draw_notes(comparison: ModelComparison) -> None:
-    """Say how the rows were matched, and what did not match."""
+    """Say what did not match, and which models could not be evaluated."""
     for note in comparison.alignment.notes:
-        left_out = "left out" in note
-        st.markdown(f"{':material/warning:' if left_out else ':material/link:'} {md(note, 500)}")
+        if LEFT_OUT in note:
+            st.markdown(f":material/warning: {md(note, 500)}")
     for m in comparison:
         if not m.ok:
             st.warning(f"{md(m.name, 60)}: {md(m.reason or '', 400)}", icon=":material/warning:")
@@ -261,7 +262,8 @@ def draw_metrics(comparison: ModelComparison) -> None:
     st.table(
         marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
     )
-    st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}.")
+    matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
+    st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
         if remark.metric is not None:
             models = ", ".join(md(n, 60) for n in remark.of)
@@ -276,55 +278,9 @@ def _heading(column: ComparisonColumn) -> str:
     return f"{link} ({unit})" if unit else link
 
 
-def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
-    """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
-    rows, ranks, short = [], comparison.ranks(metric), _short(comparison.models)
-    pictures = screen.picture_column(
-        Bullet.column(comparison[name].metrics[metric] for name in ranks)
-    )
-    # The same digits as in the table of all metrics, from which readers take the differences.
-    written = Written.column(comparison[name].metrics[metric] for name in ranks)
-    figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
-    for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
-        result = comparison[name].metrics[metric]
-        ends = written.interval(result.interval).removeprefix("95\u00a0% interval ")
-        difference = comparison.difference(metric, name, reference) if name != reference else None
-        rows.append(
-            {
-                "rank": rank,
-                "model": short[name],
-                METRICS[metric].label: written.of(result.value),
-                "picture": picture,
-                "95 % interval": ends,
-                "difference": "reference" if difference is None else figure.text(difference),
-                "beyond noise": "" if difference is None else difference.verdict,
-                "best in": 100 * comparison[name].best_share[metric],
-            }
-        )
-    screen.table(
-        pd.DataFrame(rows),
-        alt=f"Models ranked by {METRICS[metric].label}",
-        column_config={
-            "rank": st.column_config.NumberColumn(
-                width=60, help="1 plus the number of models that are better beyond noise."
-            ),
-            "picture": screen.picture_column_config(),
-            "difference": st.column_config.TextColumn(
-                f"minus '{short[reference]}'",
-                help="With its 95 % interval; of errors that noise makes larger, without that noise.",
-            ),
-            "best in": st.column_config.NumberColumn(
-                "best in resamples",
-                format="%.0f %%",
-                help=BEST_IN_WORDS[0].upper() + BEST_IN_WORDS[1:] + ".",
-            ),
-        },
-    )
-
-
 @navigation.fragment
 def draw_differences(comparison: ModelComparison, metric: str) -> None:
-    """Draw the ranking, and paired differences to a model that can be chosen."""
+    """Draw paired differences to a model that can be chosen; the rest of the numbers is folded away."""
     order = comparison.ranking(metric)
     shown = _short(order)
     reference = st.selectbox(
@@ -335,33 +291,54 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
         key=f"calviz.models.reference.{metric}.{hash(order)}",
         width=320,
     )
-    draw_ranking(comparison, metric, reference)
-    _draw_forests(comparison, [metric], reference)
+    figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
+    with st.container(width=FOREST):
+        screen.chart(figure, key=f"models.difference.{metric}", filename=f"models-{metric}")
     st.caption(
-        "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into account.",
+        "Better and worse: beyond noise, with all pairs of models taken into account.",
         help="The chance that any of several equal models is called better is 5\u00a0%. "
         f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )
-    others = [key for key in comparison.pairs if key not in (metric, "error")]
-    if others:
-        navigation.draw_folded(
-            "Differences in the other metrics",
-            partial(_draw_forests, comparison, others, reference),
-            key="models-differences",
-        )
-    tables_and_cards.draw_figure_table(
-        partial(comparison.differences, reference),
-        "models-differences",
-        alt="Paired differences of all metrics",
+    navigation.draw_folded(
+        "Ranks, intervals, and the differences in all metrics",
+        partial(_draw_numbers, comparison, metric, reference),
+        key="models-differences",
+        icon=":material/table:",
     )
 
 
-def _draw_forests(comparison: ModelComparison, keys: Iterable[str], reference: str) -> None:
-    with st.container(horizontal=True, gap="medium"):
-        for key in keys:
-            figure = ModelDifferences.compute(comparison, metric=key, reference=reference)
-            with st.container(width=470):
-                screen.chart(figure, key=f"models.difference.{key}", filename=f"models-{key}")
+def _draw_numbers(comparison: ModelComparison, metric: str, reference: str) -> None:
+    """Draw rank, value with interval and share of resamples in which a model is best, model by model; and all differences."""
+    ranks, short = comparison.ranks(metric), _short(comparison.models)
+    results = {name: comparison[name].metrics[metric] for name in ranks}
+    # The same digits as in the table of all metrics.
+    written = Written.column(results.values())
+    rows = {
+        "rank": ranks.values(),
+        "model": [short[name] for name in ranks],
+        METRICS[metric].label: [written.of(result.value) for result in results.values()],
+        "95 % interval": [
+            written.interval(result.interval).removeprefix("95\u00a0% interval ")
+            for result in results.values()
+        ],
+        "best in resamples": [100 * comparison[name].best_share[metric] for name in ranks],
+    }
+    helps = {
+        "rank": "1 plus the number of models that are better beyond noise.",
+        "best in resamples": f"{capitalised(BEST_IN_WORDS)}.",
+    }
+    forms = {"rank": "%d", "best in resamples": "%.0f %%"}
+    screen.table(
+        pd.DataFrame(rows),
+        alt=f"Models ranked by {METRICS[metric].label}",
+        column_config={
+            name: st.column_config.NumberColumn(format=forms[name], help=help)
+            for name, help in helps.items()
+        },
+    )
+    differences = comparison.differences(reference)
+    st.dataframe(differences, hide_index=True, alt="Paired differences of all metrics")
+    tables_and_cards.download_button("Download as CSV", differences, "models-differences")
 
 
 def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
@@ -390,7 +367,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     names = [m.name for m in comparison if m.ok]
     shown = _short(names)
     # Two or three models share a wide page.
-    width = max(SMALL, screen.WIDE // len(names) - 8) if screen.width_class() == "wide" else SMALL
+    width = max(SMALL, screen.WIDE // len(names) - 12) if screen.width_class() == "wide" else SMALL
     with st.container(horizontal=True, gap="small"):
         for at, name in enumerate(names):
             figure = _reliability((*key, *settings.key), name, comparison, settings)

@@ -17,14 +17,8 @@ from weakref import WeakValueDictionary
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from calviz.core.errors import (
-    MAX_OPEN_BYTES,
-    MAX_OPEN_FILES,
-    CalvizError,
-    InputError,
-    Limit,
-    OptionError,
-)
+from calviz.core import errors
+from calviz.core.errors import MAX_OPEN_BYTES, MAX_OPEN_FILES, CalvizError, InputError, OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.words import shorten
 from calviz.data import FirstRows, Loaded, ReadingOptions, Together, first_rows, read
@@ -320,7 +314,7 @@ def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
     )
 
 
-def _exceeded_limit(files: dict[str, OpenFile]) -> Limit | None:
+def _exceeded_limit(files: dict[str, OpenFile]) -> errors.Limit | None:
     if len(files) > MAX_OPEN_FILES.value:
         return MAX_OPEN_FILES
     size = sum(map(bytes_of_file, files.values()))

@@ -94,7 +94,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
         split=split,
         reduction="" if reduction == Reduction.default(data) else reduction.key,
         bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
-        scheme="" if settings.scheme == "equal-width" else settings.scheme,
+        scheme=settings.scheme or "",
         prevalence="" if settings.prevalence is None else f"{settings.prevalence:g}",
         map="" if method == NOT_RECALIBRATED else method,
         cuts=settings.cuts,
@@ -154,9 +154,9 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     reduction = Reduction.of(pin.reduction or None, data)
     reduction.check(data)
     bins = pin.bins if pin.bins == CUBE_ROOT else int(pin.bins or DEFAULT_BINS)
-    scheme: Scheme = pin.scheme or "equal-width"  # type: ignore[assignment]
+    scheme: Scheme | None = pin.scheme or None  # type: ignore[assignment]
     check_bins(bins)
-    if scheme not in get_args(Scheme):
+    if scheme is not None and scheme not in get_args(Scheme):
         raise ValueError("there are no such bins")
     where = tuple(zip(pin.where[::2], pin.where[1::2], strict=True))
     if pin.map:
@@ -250,7 +250,7 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
     if other.prevalence != now.prevalence:
         rate = other.prevalence
         parts.append("prevalence of the file" if rate is None else f"prevalence {100 * rate:g} %")
-    if (other.bins, other.scheme) != (now.bins, now.scheme):
+    if other.bins_words != now.bins_words:
         parts.append(other.bins_words)
     if pinned.method != NOT_RECALIBRATED:
         parts.append(session.name_after(RECALIBRATORS[pinned.method].label))

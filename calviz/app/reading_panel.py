@@ -69,7 +69,7 @@ def draw_failure() -> None:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
     with st.container(horizontal=True, vertical_alignment="center"):
         for j, answer in enumerate(questions[0].answers if len(questions) == 1 else ()):
-            if st.button(md(capitalised(answer.label), 80), key=f"calviz.way.{j}"):
+            if st.button(md(capitalised(answer.label), 200), key=f"calviz.way.{j}"):
                 read_again(failure.title, failure.source, failure.options.answered(answer))
         if open_files.waiting_link() is None:
             _draw_way_back(open_files.current())
@@ -90,7 +90,7 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
         box(md(str(question), 2_000))
         key = f"calviz.answer.{j}.{abs(hash(failure.options))}"
         answers = question.answers
-        words = [md(capitalised(answer.label), 80) for answer in answers]
+        words = [md(capitalised(answer.label), 200) for answer in answers]
         if len(answers) == 1:
             chosen.append(answers[0] if st.checkbox(words[0], value=True, key=key) else None)
         else:

@@ -17,21 +17,10 @@ from calviz.app import navigation, reading_panel, screen, session, upload
 from calviz.app.jobs import Job, LongWork
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md, offer_file
-from calviz.comparison import leaderboards
+from calviz.comparison import arena_results, leaderboards
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules, play_all
-from calviz.comparison.arena_results import (
-    SCORES,
-    Arena,
-    Experiment,
-    Leaderboard,
-    MethodScore,
-    ResultTable,
-    few_words,
-    rated_words,
-    short_headline,
-    size_words,
-)
+from calviz.comparison.arena_results import SCORES, Arena, Leaderboard, ResultTable, few_words
 from calviz.comparison.arena_sources import Playable, results_in
 from calviz.comparison.leaderboards import CLASSES, ROWS, in_range, judge, leaderboard, range_words
 from calviz.core.blocks import BoolArray, watching
@@ -265,7 +254,7 @@ def open_saved_results() -> SavedResults | None:
 
 
 def _read(files: list[tuple[str, bytes]]) -> SavedResults:
-    results: list[tuple[Experiment, list[MethodScore]]] = []
+    results: list[tuple[arena_results.Experiment, list[arena_results.MethodScore]]] = []
     baselines: dict[str | None, None] = {}
     digest = hashlib.blake2b(digest_size=12)
     for name, content in files:
@@ -312,13 +301,13 @@ def _board(arena: Arena, say: Callable[[str], object]) -> None:
         st.info("No experiment is in both ranges.", icon=":material/info:")
         return
     board = _labelled(chosen)
-    say(short_headline(board))
+    say(arena_results.short_headline(board))
     # The title says which is first.
-    st.markdown(md(size_words(board), 1_000))
+    st.markdown(md(arena_results.size_words(board), 1_000))
     if caution := few_words(board):
         st.warning(caution, icon=":material/warning:")
     _table(board)
-    st.caption(md(rated_words(board), 2_000))
+    st.caption(md(arena_results.rated_words(board), 2_000))
     for note in arena.notes:
         st.caption(md(note, 2_000))
     _pictures(board)

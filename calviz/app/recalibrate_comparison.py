@@ -23,7 +23,14 @@ from calviz.app.session import Settings, choose_one, md, offer_file
 from calviz.comparison.advice import guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
-from calviz.comparison.fitting import Division, Rows, apply_to_all, calibrated_by, scores_of
+from calviz.comparison.fitting import (
+    Division,
+    Rows,
+    apply_to_all,
+    calibrated_by,
+    fit_and_apply,
+    scores_of,
+)
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, Reading
@@ -63,14 +70,9 @@ class PlanChoice:
     plan: Plan
 
     @property
-    def whole(self) -> Dataset:
-        """The rows of all splits, within the slice."""
-        return replace(self.settings, split=None).sample.data
-
-    @property
     def content(self) -> tuple[str, ...]:
         """Identifies the rows of all splits and the reduction, for caches."""
-        return (*replace(self.settings, split=None).rows_key, self.settings.reduction.key)
+        return (*self.fit_rows.settings.rows_key, self.settings.reduction.key)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def _choose_rows(settings: Settings) -> FitRows:
             "good for seeing overfitting, not for choosing."
         )
         if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
-            split = rows.division.fit_split
+            split = rows.division.fit_split or settings.split
             division = Division(fit_split=split, eval_split=split, in_sample=True)
             rows = replace(rows, division=division)
     return rows
@@ -153,10 +155,9 @@ CACHE_VARIABLE = "CALVIZ_CACHE"
 
 def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
-    data, whole, settings = choice.fit_rows.data, choice.whole, choice.settings
+    data, settings = choice.fit_rows.data, choice.settings
     labels = {spec.key: spec.label for spec in choice.plan.specs}
-    kept, pairs = kept_comparisons(), choice.rows.pairs
-    judged = data if len(pairs) > 1 else data.take(pairs[0][1])
+    kept, judged = kept_comparisons(), choice.rows.judged_of(data)
 
     def run(job: Job) -> ComparisonOutcome:
         for label in labels.values():
@@ -182,9 +183,8 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
                 raise Stopped  # nothing to compare with
             if kept and not job.stopping():
                 kept.keep(choice.key, comparison)
-        outcome = ComparisonOutcome(
-            choice.key, data, whole, choice.rows, settings.reduction, comparison
-        )
+        about = settings.reduction, choice.plan.options, comparison
+        outcome = ComparisonOutcome(choice.key, data, choice.rows, *about)
         probs = (getattr(m.calibrated, "probs", np.empty(0)) for m in comparison)
         if sum(p.nbytes for p in probs) <= KEPT_BYTES:
             return outcome
@@ -243,12 +243,12 @@ class ComparisonOutcome:
     key : tuple of str
         Identifies the plan, for caches.
     data : Predictions or ConfidencePredictions
-        The fitting rows and the evaluation rows.
-    whole : Predictions or ConfidencePredictions
         The rows of all splits.
     rows : Rows
-        How `data` is divided.
+        How they are divided.
     reduction : Reduction
+    options : mapping
+        Parameters of the methods.
     comparison : Comparison
     figures : mapping
         Figures that were computed while all calibrated rows were in memory, by method, kind and settings.
@@ -256,9 +256,9 @@ class ComparisonOutcome:
 
     key: tuple[str, ...]
     data: Dataset
-    whole: Dataset
     rows: Rows
     reduction: Reduction
+    options: Mapping[str, Mapping[str, Any]]
     comparison: Comparison
     figures: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
 
@@ -266,6 +266,11 @@ class ComparisonOutcome:
     def fitted(self) -> tuple[MethodResult, ...]:
         """The methods that were fitted, the uncalibrated model first."""
         return tuple(m for m in self.comparison if m.ok)
+
+    @property
+    def in_file(self) -> Dataset:
+        """The rows of a calibrated file, uncalibrated: all, or under cross-fitting the evaluation rows."""
+        return self.data if len(self.rows.pairs) == 1 else self.calibrated(UNCALIBRATED)
 
     def calibrated(self, method: str) -> Dataset:
         """Return the evaluation rows after a method."""
@@ -412,12 +417,11 @@ _BUILT_FILES, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised
 
 @dataclass(frozen=True, eq=False)
 class MethodFiles:
-    """The contents of the files, or the reasons why there are none."""
+    """The contents of the files, or the reason why there is no snippet."""
 
     table: bytes
-    map: bytes | None
+    map: bytes
     snippet: str | None
-    no_map: str = ""
     no_snippet: str = ""
 
 
@@ -441,7 +445,7 @@ def draw_downloads(
         )
         file_key = (*outcome.key, method, suffix)
         is_built = st.session_state.get(_BUILT_FILES, ("",))[0] == file_key
-        whole = outcome.whole
+        whole = outcome.in_file
         is_requested = not is_built and (
             whole.n * max(1, whole.n_classes) <= FILES_AT_ONCE
             or st.button(
@@ -453,7 +457,7 @@ def draw_downloads(
         )
     if is_requested:
         try:
-            with st.spinner(f"Calibrating {counted(outcome.whole.n, 'row')} …", show_time=True):
+            with st.spinner(f"Calibrating {counted(whole.n, 'row')} …", show_time=True):
                 files = _build(outcome, method, suffix, settings)
         except (OptionError, NotAvailable) as error:
             st.error(md(error, 500))
@@ -466,8 +470,13 @@ def draw_downloads(
     _offer(st.session_state[_BUILT_FILES][1], stem, suffix, primary=primary)
     fit = outcome.comparison.fit
     words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
-    if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
+    if len(outcome.rows.pairs) > 1:
+        rows = counted(whole.n, "row")
+        words += f" Each row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
+    elif outcome.rows.in_sample or fit.split is not None:
         words += " The file holds these rows too: judge the result on the others."
+    else:
+        words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     st.caption(" ".join((words, *_differences(suffix, settings))), help=STAYS)
     return method
@@ -503,9 +512,11 @@ def _of_slice(settings: Settings) -> str:
 
 
 def _which_rows(outcome: ComparisonOutcome, settings: Settings) -> str:
-    n = outcome.whole.n
+    n = outcome.in_file.n
     if settings.where:
         return f"Only the {counted(n, 'row')}{_of_slice(settings)} {'is' if n == 1 else 'are'}"
+    if n < outcome.data.n:
+        return f"The {counted(n, 'evaluation row')} {'is' if n == 1 else 'are'}"
     return f"All {counted(n, 'row')} are"
 
 
@@ -516,19 +527,20 @@ def _usual(settings: Settings) -> str:
 
 
 def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
-    if len(outcome.rows.pairs) > 1:
-        table = _written(outcome.calibrated(method), outcome.data, suffix, settings)
-        reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
-        return MethodFiles(table, None, None, reason, reason)
-    recalibrator = outcome.comparison[method].recalibrator
-    data = apply_to_all(outcome.whole, recalibrator, outcome.rows)
-    table = _written(data, outcome.whole, suffix, settings)
+    recalibrator, rows = outcome.comparison[method].recalibrator, outcome.rows
+    if len(rows.pairs) > 1:
+        data, every = outcome.calibrated(method), replace(rows, pairs=((rows.judged, rows.judged),))
+        of_method = RECALIBRATORS[method], every, outcome.options.get(method, {})
+        recalibrator = fit_and_apply(outcome.data, *of_method).recalibrator
+    else:
+        data = apply_to_all(outcome.data, recalibrator, rows)
+    table = _written(data, outcome.in_file, suffix, settings)
     record = recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
         return MethodFiles(table, content, recalibrator.snippet())
     except NotAvailable as reason:
-        return MethodFiles(table, content, None, "", str(reason))
+        return MethodFiles(table, content, None, str(reason))
 
 
 def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) -> bytes:
@@ -572,7 +584,7 @@ def read_alike(settings: Settings) -> str:
 
 def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None:
     table = f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})"
-    of_map = f"Map as JSON ({file_size(len(files.map or b''))})"
+    of_map = f"Map as JSON ({file_size(len(files.map))})"
     mime = "application/octet-stream" if suffix != ".csv" else "text/csv"
     offered = (
         ("file", table, files.table, suffix, mime),
@@ -585,14 +597,12 @@ def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None
                 kind = "primary" if primary and key == "file" else "secondary"
                 key = f"calviz.take-home.{key}"
                 offer_file(label, content, f"{stem}{end}", mime, type=kind, key=key)
-    for reason in dict.fromkeys((files.no_map, files.no_snippet)):
-        if reason:
-            st.caption(md(capitalised(reason), 500))
-    if files.map is not None:
-        st.caption("For new predictions of the same model, in a terminal:")
-        map_file = shlex.quote(f"{stem}-map.json")
-        st.code(
-            f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),
-            language="bash",
-            wrap_lines=True,
-        )
+    if files.no_snippet:
+        st.caption(md(capitalised(files.no_snippet), 500))
+    st.caption("For new predictions of the same model, in a terminal:")
+    map_file = shlex.quote(f"{stem}-map.json")
+    st.code(
+        f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),
+        language="bash",
+        wrap_lines=True,
+    )

@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.column_config import NumberColumn
 
 from calviz.app import navigation, screen, selection, session, tables_and_cards
-from calviz.app.selection import Selected, SelectionRule, predicted_classes_of
+from calviz.app.selection import Selected, SelectionRule, SliceRule, predicted_classes_of
 from calviz.app.session import Settings, cached_results, md
 from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray
@@ -73,6 +73,18 @@ def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> 
     if rows:
         draw_rows_and_spread(settings, chosen.rows)
         _download(settings, chosen)
+
+
+def slice_words(settings: Settings) -> str:
+    """Name the slice whose rows are selected, with its mean score and hits; "" without one."""
+    chosen = selection.current(settings)
+    if chosen is None or not isinstance(chosen.rule, SliceRule) or not chosen.rows.size:
+        return ""
+    some, _ = _measured((*settings.key, chosen.rule.link()), chosen, settings)
+    score, hit = words.score_and_hit(settings.reduction)
+    digits = words.share_decimals(some.score, some.observed)
+    means = f"{score} {percent(some.score, digits)}, {hit} {percent(some.observed, digits)}"
+    return f"{capitalised(chosen.name)}: {means}"
 
 
 def say_not_followed(settings: Settings, subject: str) -> None:

@@ -68,14 +68,14 @@ _STEPS = 200
 
 
 def choose_threshold(
-    label: str, first: float, limits: Interval, values: Sequence[float], key: str
+    label: str, first: float, limits: Interval, values: Sequence[float], key: str, help: str = ""
 ) -> float:
     """Draw a number to type, and a slider whose steps are among the values, which are in order."""
     slider, (least, most) = f"calviz.slider.{key}", limits
     bind: Literal["query-params"] = "query-params"
     with st.container(horizontal=True, gap="medium", width=620):
         chosen: float = st.number_input(
-            label, least, most, first, 0.001, "%.6g", key=key, bind=bind, persist_state="session"
+            label, least, most, first, 0.001, "%.6g", key, help, bind=bind, persist_state="session"
         )
         near = np.clip(values[:: len(values) // _STEPS + 1], least, most).round(6)
         options = sorted({chosen, *near.tolist()})

@@ -18,7 +18,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, full_sentence, number, percent, range_ends, shorten
+from calviz.core.words import full_sentence, number, percent, range_ends, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
@@ -127,7 +127,7 @@ def bounds(sample: Sample, first: int, last: int | None = None) -> str:
     low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
     # The digits of the verdict, which names the worst of these bins.
     ends = (range_ends(*pair, tolerance=0.06)[0] for pair in pairwise(edges.tolist()))
-    digits = 4 if sample.scheme == "equal-mass" else max(2, *(len(end) - 2 for end in ends))
+    digits = 4 if sample.placed == "equal-mass" else max(2, *(len(end) - 2 for end in ends))
     return f"{'[' if first == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
 
 
@@ -459,7 +459,7 @@ def draw_selected(settings: Settings) -> None:
             st.caption(f":material/info: {md(reason, 300)}", width="content")
         return
     st.button(
-        f"{counted(chosen.rows.size, 'row')} selected",
+        f"{chosen.rows.size:,} selected",
         key="calviz.selected.chip",
         icon=":material/close:",
         icon_position="right",
@@ -498,7 +498,7 @@ def _identity(chosen: SelectionRule, settings: Settings) -> tuple[str, ...]:
     """Return what must not change for the selection to mean the same: the data, and for bins also their edges."""
     if not chosen.of_bins:
         return (settings.entry.key,)
-    edges = settings.rows_key if settings.scheme != "equal-width" else ()
+    edges = settings.rows_key if settings.sample.placed != "equal-width" else ()
     return (settings.entry.key, *settings.reduction_and_bins_key, *edges)
 
 

@@ -20,8 +20,9 @@ from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS, Conventions
 from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
-from calviz.core.predictions import Dataset, at_prevalence
+from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import counted, distinct, shorten
+from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.class_bars import ClassBars, Mode
@@ -34,7 +35,6 @@ from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
 from calviz.sample.logistic_curves import FlexibleKind
 from calviz.sample.sample import Sample, Where, rows_where
-from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
@@ -100,7 +100,8 @@ class Settings:
         None: all rows.
     reduction : Reduction
     bins : int or "cube_root"
-    scheme : {"equal-width", "equal-mass", "sturges"}
+    scheme : {"equal-width", "equal-mass", "sturges"} or None
+        As of a `Sample`.
     where : tuple of (str, str)
         The slice: columns and the values that they hold; empty for all rows.
     prevalence : float or None
@@ -114,7 +115,7 @@ class Settings:
     split: str | None
     reduction: Reduction
     bins: BinNumber
-    scheme: Scheme
+    scheme: Scheme | None
     where: Where = ()
     prevalence: float | None = None
     cuts: str = ""
@@ -125,6 +126,11 @@ class Settings:
         if self.prevalence is None and not self.cuts:
             return self.entry.loaded.models[self.model]
         return _whole((self.entry.content_key, self.model, self.prevalence, self.cuts), self)
+
+    @property
+    def fit_split(self) -> str | None:
+        """The split to fit maps and to set thresholds on, if there is one besides the rows that judge."""
+        return fit_split_for(self.whole, self.split)
 
     @property
     def waiting(self) -> Dataset | None:
@@ -152,7 +158,7 @@ class Settings:
     @property
     def reduction_and_bins_key(self) -> tuple[str, ...]:
         """Identifies reduction and bins, for caches and jobs."""
-        return self.reduction.key, str(self.bins), self.scheme
+        return self.reduction.key, str(self.bins), self.scheme or ""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -303,11 +309,13 @@ def look_at_default(data: Dataset) -> None:
 def conditional_values(
     data: Dataset, column: str, mask: BoolArray | None = None
 ) -> tuple[str, ...]:
-    """Values of a column that a condition can name, of the rows of a mask: those of a group, and the slices of a column that is cut."""
+    """Values of a column that a condition can name, of the rows of a mask: those of a group, the slices of a column that is cut, and the sides of its edges."""
     factors = [data.groups[column]] if column in data.groups else []
     factors += [data.sliced(column)] if column in data.cuts else []
     taken = [f if mask is None else f.take(mask) for f in factors]
-    return tuple(dict.fromkeys(level for factor in reversed(taken) for level in factor.levels))
+    sides = data.cuts[column].sides if column in data.cuts else {}
+    levels = [level for factor in reversed(taken) for level in factor.levels]
+    return tuple(dict.fromkeys([*levels, *sides]))
 
 
 def look_at_slice(data: Dataset, where: Where, **others: str) -> None:

@@ -55,7 +55,7 @@ class Audit:
         Add the confidence from which on the share of wrong predictions is at most --risk on new rows, with this confidence, such as
         0.95: chosen on one split, observed on the other (see 'calviz threshold'); with --by for each value.
     preset
-        What a report holds: default (a few pages), one-page (verdict, picture, what a correction would bring, worst rows), full,
+        What a report holds: default (a few pages), one-page (verdict, picture, what recalibration would bring, worst rows), full,
         or what a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) or credit (also tests per
         rating grade).
     sections : KEYS
@@ -81,7 +81,7 @@ class Audit:
     split: str | None = None
     reduction: options.HowJudged = None
     bins: options.BinCount = options.DEFAULT_BINS
-    scheme: options.Scheme = "equal-width"
+    scheme: options.Scheme | None = None
     prevalence: options.Prevalence = None
     metrics: options.MetricKeys = None
     brief: bool = False
@@ -244,7 +244,8 @@ class Audit:
                     )
                 if promise is not None:
                     show()
-                    show(repr(promise))
+                    for line in repr(promise).splitlines():
+                        show(line)
             yield AuditedModel(
                 as_given(file), name, loaded, sample, evaluation, others, counts, promise
             )

@@ -34,7 +34,7 @@ def compare(
     option: tuple[str, ...] = (),
     reduction: options.HowJudged = None,
     bins: options.BinCount = options.DEFAULT_BINS,
-    scheme: options.Scheme = "equal-width",
+    scheme: options.Scheme | None = None,
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
     outputs: options.Outputs,
@@ -119,7 +119,7 @@ def compare(
             before,
             options.Reduction.of(comparison.reduction),
             bins=comparison.bins,
-            scheme=comparison.scheme,
+            scheme=scheme,
             seed=comparison.seed,
             split=comparison.evaluation.split,
         )
@@ -140,7 +140,7 @@ def compare_models(
     split: str | None = None,
     reduction: options.HowJudged = None,
     bins: options.BinCount = options.DEFAULT_BINS,
-    scheme: options.Scheme = "equal-width",
+    scheme: options.Scheme | None = None,
     seed: options.Seed = 0,
     resamples: options.Resamples = options.RESAMPLES,
     model: tuple[str, ...] = (),
@@ -402,8 +402,8 @@ def slices(
     """
     from calviz import multicalibration, slices
     from calviz.cli.result_texts import print_slices
+    from calviz.core.predictions import edges_of
     from calviz.figures.slice_gaps import SliceGaps
-    from calviz.sample.slices import edges_of
 
     edges = edges_of(cut)
     loaded, data = options.read_model(file, model, json_only, reading)

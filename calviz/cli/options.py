@@ -10,7 +10,8 @@ reduction : R
 bins
     Number of bins of binned metrics, or cube_root: as many as the cube root of the number of rows.
 scheme
-    How bins are placed; sturges: equal width, with a number that follows from the number of rows.
+    How bins are placed; sturges: equal width, with a number that follows from the number of rows. If left out: equal width, and for
+    verdict, findings and diagrams equal mass where one bin of equal width would hold over 90 % of the rows.
 prevalence : SHARE[,SHARE]
     Weight the rows so that class 1 of two has this share, or each class its own.
 seed

@@ -42,7 +42,7 @@ def recalibrate(
 ) -> None:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
-    The fitting rows keep their split: judge the result on the others. From a folder, a pattern, or a file that may not
+    The fitting rows keep their split, or get the split 'calibration' if they were drawn: judge the result on the others. From a folder, a pattern, or a file that may not
     fit into memory, a stratified sample of the rows is drawn to fit on, and all rows are written, block by block.
 
     Parameters
@@ -471,6 +471,7 @@ def threshold(
         )
     json_only.write_json(choice.to_dict())
     if not json_only.quiet:
-        show(repr(choice))
+        for line in repr(choice).splitlines():
+            show(line)
     elif choice.threshold is None:
         say(repr(choice))

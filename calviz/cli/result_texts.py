@@ -309,8 +309,8 @@ def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = N
     show()
     show(comparison.rows_words())
     show(f"binned metrics: {comparison.bins_words}", "dim")
-    if comparison.in_sample:
-        show("IN-SAMPLE: judged on the rows that the maps were fitted on.", "bold red")
+    if comparison.rows_warning:
+        show(comparison.rows_warning, "bold red")
     show()
     criterion, advice = comparison.criterion, comparison.advice
     if advice is not None:

@@ -13,10 +13,10 @@ import numpy as np
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts, cheap_method
 from calviz.core.errors import claim
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import NOT_SINCE, counted, decimal, decimals_for, listed, signed_points
 from calviz.sample.sample import Sample, rows_where, where_words
-from calviz.sample.slices import usual_columns, usual_slices
+from calviz.sample.slices import usual_slices
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.watching import watched
 
@@ -112,10 +112,6 @@ RULE = (
 )
 
 
-#: What is added where the verdict finds nothing of all rows.
-IN_PLACES = " in places"
-
-
 @claim(
     "advice",
     says="Advice: Temperature scaling; or: leave the model as it is",
@@ -127,8 +123,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
 
     The verdict is that before recalibration (`Comparison.found`). The one comparison is that of `auto`, or of the method that wins most
     often on similar data, with the uncalibrated model, beyond noise as in the table. The simplest method is that whose map holds the
-    fewest numbers; of two, one that keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL or
-    ECE is worse beyond noise are not taken.
+    fewest numbers; of two, one that keeps every predicted class, then the one that wins more often on similar data. Methods of which a
+    proper score or the ECE is worse beyond noise are not taken.
 
     Parameters
     ----------
@@ -155,7 +151,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         RULE.format(method=_label(first), criterion=name),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
     ]
-    if _found(comparison).endswith(IN_PLACES):
+    if comparison.in_places:
         # Most maps move all rows alike, which were not found to be off.
         even = [key for key in even if _better(comparison, key)]
     proven = not comparison.found and first in candidates and _better(comparison, first)
@@ -199,7 +195,7 @@ def _why_none(comparison: Comparison) -> str:
             "choice."
         )
     if comparison.criterion is None:
-        return "No error bars of a metric that ranks methods, such as the Brier score: compare with intervals."
+        return "No error bars of a metric that ranks methods (such as the NLL): compare with intervals."
     if comparison.found is None:
         return f"{counted(comparison.evaluation.rows, 'evaluation row')} cannot tell whether the model is miscalibrated: it takes {MIN_ROWS}."
     return ""
@@ -225,9 +221,8 @@ def _simplicity(result: MethodResult, rule: Guideline) -> tuple[int, bool, int]:
 
 
 def _found(comparison: Comparison) -> str:
-    """Say that the verdict finds miscalibration, of all rows or, where its sentence finds none of these, in places."""
-    where = IN_PLACES if str(comparison.found).startswith("No miscalibration") else ""
-    return f"The verdict finds miscalibration{where}"
+    """Say that the verdict finds miscalibration, of all rows or in places."""
+    return f"The verdict finds miscalibration{' in places' * comparison.in_places}"
 
 
 @claim("advice")
@@ -235,10 +230,10 @@ def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> 
     """Say why the model should be left as it is."""
     if comparison.found:
         of = " that keeps every predicted class" if keep_classes else ""
-        noise = " beyond noise" if _found(comparison).endswith(IN_PLACES) else ""
+        noise = " beyond noise" * comparison.in_places
         return (
             f"{_found(comparison)}, but no method{of} has a better {name} than the uncalibrated model{noise} on "
-            f"{comparison.evaluation.rows:,} evaluation rows without a worse NLL or ECE."
+            f"{comparison.evaluation.rows:,} evaluation rows without a worse proper score or ECE."
         )
     if first == UNCALIBRATED:
         return "The verdict finds no miscalibration, and no method keeps every predicted class."

@@ -57,7 +57,7 @@ class Plan:
     metrics: tuple[str, ...] | None = None
     reduction: Reduction | str | None = None
     bins: BinNumber = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
+    scheme: Scheme | None = None
     ci: bool = True
     resamples: int = RESAMPLES
     refits: int = 0
@@ -90,7 +90,7 @@ def compare(
     metrics: Iterable[str] | Literal["all"] | None = None,
     reduction: Reduction | str | None = None,
     bins: BinNumber = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
+    scheme: Scheme | None = None,
     ci: bool = True,
     resamples: int = RESAMPLES,
     refits: int = 0,
@@ -173,7 +173,7 @@ def carry_out(
     if isinstance(data, RowSample):
         plan, data = _on_sample(plan, data), data.data
     data = dataset_of(data)
-    rows, reduction = plan.division.rows(data), Reduction.of(plan.reduction, data)
+    rows, reduction = plan.division.told(data), Reduction.of(plan.reduction, data)
     if sample is not None:
         fit = replace(rows.fit, how=sample.how(0))
         rows = replace(rows, fit=fit, evaluation=replace(rows.evaluation, how=sample.how(1)))
@@ -187,11 +187,14 @@ def carry_out(
             results, tied = _with_differences(results, paired)
         comparison = judging.comparison(results, tied)
         if paired is not None:
+            judges = comparison.criterion and not rows.in_sample
+            found, in_places = judging.found() if judges else (None, False)
             comparison = replace(
                 comparison,
                 undefined=paired.undefined,
                 near=_near(comparison, paired),
-                found=judging.found() if comparison.criterion and not rows.in_sample else None,
+                found=found,
+                in_places=in_places,
             )
     return replace(
         comparison,
@@ -336,9 +339,7 @@ class _Judging:
     @property
     def before(self) -> Dataset:
         """The uncalibrated evaluation rows."""
-        if len(self.rows.pairs) > 1:
-            return self.data
-        return self.data.take(self.rows.pairs[0][1])
+        return self.rows.judged_of(self.data)
 
     def comparison(
         self, results: dict[str, MethodResult], tied: dict[str, tuple[str, ...]]
@@ -354,7 +355,7 @@ class _Judging:
             seed=plan.division.seed,
             reduction=self.reduction.key,
             bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),
-            scheme=plan.scheme,
+            scheme=plan.scheme or "equal-width",
             methods=results,
             directions={key: METRICS[key].direction for key in measured},
             tied=tied,
@@ -378,14 +379,14 @@ class _Judging:
         metrics = {key: replace(m, refits=refits[key]) for key, m in paired.metrics.items()}
         return replace(paired, metrics=metrics)
 
-    def found(self) -> str | None:
-        """Return the verdict before recalibration if it finds miscalibration; "" if it finds none, None if there is no verdict.
+    def found(self) -> tuple[str | None, bool]:
+        """Return `Comparison.found` and `Comparison.in_places`.
 
         Of the evaluation rows or, if it finds none there, of these and the fitting rows, which are as many again.
         """
         judged_rows = self.before.that_count()
         if judged_rows.rows < joint_tests.MIN_ROWS:
-            return None
+            return None, False
         used = np.unique(np.concatenate([rows for pair in self.rows.pairs for rows in pair]))
         seed = self.plan.division.seed
         for data in (judged_rows, self.data.take(used).that_count()):
@@ -394,10 +395,10 @@ class _Judging:
             # A change alone is mended by no map of all these rows.
             parts_off = verdict.classes_off or verdict.slices_off or verdict.in_reverse
             if verdict.beyond_noise or parts_off:
-                return verdict.sentence
+                return verdict.sentence, verdict.in_places
             if judged_rows.n == used.size:
                 break
-        return ""
+        return "", False
 
 
 def _with_differences(
@@ -478,7 +479,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 1
+_FORMAT = 2
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

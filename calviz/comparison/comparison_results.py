@@ -28,11 +28,14 @@ class RowsUsed:
         Number of rows.
     how : str
         Description ("split 'test'", "a stratified half", "5-fold cross-fitting").
+    remark : str
+        Of fitting rows: a sentence that the model was trained on them, where that shows.
     """
 
     split: str | None
     rows: int
     how: str
+    remark: str = ""
 
     @property
     def words(self) -> str:
@@ -126,8 +129,8 @@ class MethodResult:
 
     @property
     def worse_in(self) -> list[str]:
-        """Labels of NLL and ECE, if worse than those of the uncalibrated model beyond noise."""
-        changes = {key: self.differences.get(key) for key in ("nll", "ece")}
+        """Labels of the proper scores and the ECE, if worse than those of the uncalibrated model beyond noise."""
+        changes = {key: self.differences.get(key) for key in (*PROPER, "ece")}
         return [METRICS[k].label for k, c in changes.items() if c and c.verdict == "worse"]
 
     @property
@@ -318,6 +321,8 @@ class Comparison(Compared[MethodResult]):
     found : str or None
         The verdict on the rows before recalibration (the evaluation rows, or these and the fitting rows), if it finds
         miscalibration; "" if it finds none, None if there is no verdict.
+    in_places : bool
+        Whether it finds that in classes or slices only.
     near : mapping of str to tuple of str
         By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
         error of the difference.
@@ -335,6 +340,7 @@ class Comparison(Compared[MethodResult]):
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refits: int = 0
     found: str | None = None
+    in_places: bool = False
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
@@ -358,6 +364,12 @@ class Comparison(Compared[MethodResult]):
             verdict="" if advice is None else f"{advice.headline}. {advice.reasons[0]}",
         )
 
+    @property
+    def rows_warning(self) -> str:
+        """Why the results do not hold on new rows, in a sentence; "" if nothing speaks against it."""
+        in_sample = "In-sample: judged on the rows that the maps were fitted on."
+        return in_sample if self.in_sample else self.fit.remark
+
     def rows_words(self, written: Callable[[str], str] = str) -> str:
         """Say which are the fitting rows and the evaluation rows; `written` escapes or shortens the names of splits."""
         return rows_words(self.fit, self.evaluation, written)
@@ -370,7 +382,7 @@ class Comparison(Compared[MethodResult]):
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.
 
-        They are better than the uncalibrated model by the criterion, and neither NLL nor ECE is worse beyond noise. A map that is its base alone
+        They are better than the uncalibrated model by the criterion, and no proper score and not the ECE is worse beyond noise. A map that is its base alone
         does not count as a method of its own.
 
         Parameters

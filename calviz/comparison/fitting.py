@@ -5,27 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
+from calviz.core import predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoint, read_only
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, shortened
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, shortened
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
 from calviz.core.probabilities import MOST
 from calviz.core.profile import Profile
 from calviz.core.row_columns import cells_after_map
-from calviz.core.words import counted, decimal, percent
+from calviz.core.words import counted, decimal, listed, percent
 from calviz.data import loaded
 from calviz.data.format import ReadingOptions
 from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.segments import chosen_names, in_rows
-from calviz.sample.losses import negative_log_likelihood, squared_error
+from calviz.sample.losses import negative_log_likelihood, smaller_squared_error, squared_error
 from calviz.sample.sample import Sample, dataset_of
-from calviz.sample.slices import no_group_column, usual_columns
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
 LEAST_ROWS = 10
@@ -42,22 +43,35 @@ class Rows:
     evaluation: RowsUsed
     in_sample: bool = False
 
+    @property
+    def judged(self) -> IntArray:
+        """Indices of the evaluation rows; of several pairs in ascending order."""
+        if len(self.pairs) == 1:
+            return self.pairs[0][1]
+        return np.sort(np.concatenate([judged for _, judged in self.pairs]))
+
+    def judged_of(self, data: Dataset) -> Dataset:
+        """The evaluation rows of the data that were divided."""
+        rows = self.judged
+        return data if len(self.pairs) > 1 and rows.size == data.n else data.take(rows)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
     """How rows are divided into fitting rows and evaluation rows; the two overlap only with `in_sample`.
 
     By default, the split that is judged and the one that is fitted on are chosen by their names (`EVAL_SPLITS`, `fit_split_for`); without
-    them a stratified half of the rows is fitted on; with `in_sample`, all rows are both.
+    one to fit on, a stratified half of the rows to judge; with `in_sample`, all rows are both. Rows of a split whose name says that the
+    model was trained on them (`is_trained_on`) take part only if the split is named.
 
     Attributes
     ----------
     fit_split, eval_split : str, optional
         The splits; if only one is given, all other rows take the other role.
     fit_fraction : float, optional
-        Alternatively, the stratified share of the rows to fit on.
+        Instead of a split to fit on, the stratified share of the rows (of those of `eval_split`).
     cross_fit : int or str, optional
-        Alternatively, the number of folds, or the group column that holds them. Every row is calibrated by a map that never saw it.
+        Or the number of folds of these, or the group column that holds them. Every row is calibrated by a map that never saw it.
     seed : int
         Seed of the random division.
     in_sample : bool
@@ -73,12 +87,12 @@ class Division:
 
     def check(self) -> None:
         """Raise OptionError if the attributes contradict each other or are out of range, whatever the data."""
-        by_split = self.fit_split is not None or self.eval_split is not None
-        if by_split + (self.fit_fraction is not None) + (self.cross_fit is not None) > 1:
+        ways = (self.fit_split, self.fit_fraction, self.cross_fit)
+        if sum(way is not None for way in ways) > 1:
             raise OptionError(
                 "give splits, a fraction to fit on, or cross-fitting: one of the three."
             )
-        if by_split and self.fit_split == self.eval_split and not self.in_sample:
+        if self.fit_split is not None and self.fit_split == self.eval_split and not self.in_sample:
             raise OptionError(
                 f"'{self.fit_split}' cannot both fit and judge: a map always looks good on its own rows; name two splits, "
                 "or ask for in-sample results."
@@ -101,57 +115,64 @@ class Division:
         for split, role in ((self.fit_split, "calibration"), (self.eval_split, "evaluation")):
             if split in data.split_names and split not in divided.split_names:
                 raise NotAvailable(f"all {role} rows have the weight 0, so that none counts.")
-        rows = self._divided(divided)
+        how = self._completed(divided)
+        taking_part, of = how._taking_part(divided)
+        if taking_part is None:
+            rows = how._divided(divided)
+        else:
+            rows = _among_all(how._divided(divided.take(taking_part)), taking_part, of)
         counting = data.rows_that_count
-        return rows if counting is None else _among_all(rows, counting, data.n)
+        return rows if counting is None else _among_all(rows, counting, n=data.n)
+
+    def told(self, data: Dataset) -> Rows:
+        """Divide the rows, and say whether the model was trained on those that fit."""
+        rows = self.rows(data)
+        return replace(rows, fit=replace(rows.fit, remark=_trained_remark(data, rows)))
+
+    @property
+    def _at_random(self) -> bool:
+        return self.fit_fraction is not None or self.cross_fit is not None
+
+    def _completed(self, data: Dataset) -> Division:
+        """Choose the splits, or a half of the rows, where it is not said what is fitted on."""
+        if self.fit_split is not None or self._at_random or self.in_sample:
+            return self
+        named = loaded.usual_split(data.split_names, loaded.EVAL_SPLITS)
+        judged = named if self.eval_split is None else self.eval_split
+        usual = self.with_other_split(data, judged, seed=self.seed)
+        return usual if self.eval_split is None or usual.fit_split is None else self
+
+    def _taking_part(self, data: Dataset) -> tuple[IntArray | None, str]:
+        """Return the rows of the split that is divided, or those that the model was not trained on, and what they are of; None for all."""
+        if self.eval_split is not None and self._at_random:
+            return loaded.rows_of_split(data, self.eval_split), f" of split '{self.eval_split}'"
+        named = {self.fit_split, self.eval_split} - {None}
+        every = self.in_sample or len(named) == 2
+        return (None, "") if every else loaded.untrained(data, named)
 
     def _divided(self, data: Dataset) -> Rows:
-        """Divide rows that all count."""
-        by_split = self.fit_split is not None or self.eval_split is not None
-        if data.cells is not None and (not by_split) and (not self.in_sample):
-            rows = self._of_cells(data)
-        elif self.cross_fit is not None:
+        """Divide rows that all take part."""
+        if self._at_random and data.cells is not None:
+            raise InputError(
+                "the rows of a profile cannot be divided at random",
+                remedy="name the splits to fit and to judge on, or profile with a split column",
+            )
+        if self.cross_fit is not None:
             rows = _cross_fitted(data, self.cross_fit, self.seed)
         elif self.fit_fraction is not None:
             rows = _by_fraction(data, self.fit_fraction, self.seed)
-        elif by_split:
+        elif self.fit_split is not None or self.eval_split is not None:
             rows = _by_splits(data, self.fit_split, self.eval_split, self.in_sample)
-        elif self.in_sample:
-            return _all_rows_twice(data)
         else:
-            rows = self._usual(data)
+            return _all_rows_twice(data)
         for fit, _ in rows.pairs:
-            # Each cell of a profile stands for many rows.
-            counts = None if data.cells is None else data.weights
-            count = fit.size if counts is None else round(float(counts[fit].sum()))
+            count = _observed(data, fit)
             if count < LEAST_ROWS:
                 raise InputError(
                     f"there {'is' if count == 1 else 'are'} {counted(count, 'calibration row')} ({rows.fit.how}), at least {LEAST_ROWS} are needed",
                     remedy=_for_more_rows(data, folds=self.cross_fit),
                 )
         return rows
-
-    def _of_cells(self, data: Dataset) -> Rows:
-        """Divide the rows of a profile, by splits only, because a cell cannot be divided."""
-        fit, judged = self._usual_splits(data)
-        if self.fit_fraction is not None or self.cross_fit is not None or fit is None:
-            raise InputError(
-                "the rows of a profile cannot be divided at random",
-                remedy="name the splits to fit and to judge on, or profile with a split column",
-            )
-        return _by_splits(data, fit, judged, in_sample=False)
-
-    @staticmethod
-    def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
-        """Return the splits to fit and to judge on: the usual one to judge, and the one that `fit_split_for` names; None for all other rows."""
-        judged = loaded.usual_split(data.split_names, loaded.EVAL_SPLITS)
-        return loaded.fit_split_for(data, judged), judged
-
-    def _usual(self, data: Dataset) -> Rows:
-        fit, judged = self._usual_splits(data)
-        if fit is None:
-            return _by_fraction(data, 0.5, self.seed)
-        return _by_splits(data, fit, judged, in_sample=False)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -161,20 +182,24 @@ class Division:
 
     @classmethod
     def with_other_split(cls, data: Dataset, eval_split: str | None, *, seed: int = 0) -> Division:
-        """Choose fitting rows for a split to judge: the split that `fit_split_for` names, otherwise a stratified half of all rows."""
+        """Choose fitting rows for a split to judge: the split that `fit_split_for` names, otherwise a stratified half of its rows."""
         fit_split = loaded.fit_split_for(data, eval_split)
         if fit_split is None:
-            return cls(fit_fraction=0.5, seed=seed)
+            return cls(eval_split=eval_split, fit_fraction=0.5, seed=seed)
         return cls(fit_split=fit_split, eval_split=eval_split)
 
 
-def _among_all(rows: Rows, counting: IntArray, n: int) -> Rows:
-    """Turn indices into the rows that count into indices into all n rows."""
-    pairs = [(counting[fit], counting[judged]) for fit, judged in rows.pairs]
-    if len(pairs) > 1:
+def _among_all(rows: Rows, among: IntArray, of: str = "", *, n: int = 0) -> Rows:
+    """Turn indices into some rows into indices into all rows; of n rows under cross-fitting, the others are calibrated too."""
+    pairs = [(among[fit], among[judged]) for fit, judged in rows.pairs]
+    if len(pairs) > 1 and n:
         fit, judged = pairs[0]
-        pairs[0] = fit, np.append(judged, np.delete(np.arange(n), counting))
-    return replace(rows, pairs=tuple(pairs))
+        pairs[0] = fit, np.append(judged, np.delete(np.arange(n), among))
+    fit_used, used = (
+        replace(u, how=u.how.replace("rows", f"rows{of}", 1)) if u.split is None else u
+        for u in (rows.fit, rows.evaluation)
+    )
+    return replace(rows, pairs=tuple(pairs), fit=fit_used, evaluation=used)
 
 
 def _for_more_rows(data: Dataset, *, folds: int | str | None) -> str:
@@ -196,28 +221,18 @@ def _observed(data: Dataset, rows: IntArray) -> int:
     """Number of observed rows: for a profile, those behind the given cells."""
     if data.cells is None or data.weights is None:
         return int(rows.size)
-    return int(data.weights[rows].sum())
+    return round(float(data.weights[rows].sum()))
 
 
 def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
-    def rows_of(name: str) -> IntArray:
-        if data.splits is None:
-            raise InputError(
-                f"there is no split '{name}': these data have no splits",
-                remedy="fit on a fraction of the rows, or cross-fit",
-            )
-        if name not in data.splits.levels:
-            names = ", ".join(data.splits.levels[:10])
-            raise InputError(f"there is no split '{name}'", remedy=f"known: {names}")
-        return np.flatnonzero(data.splits.mask(name))
-
     def others(rows: IntArray) -> IntArray:
         mask = np.ones(data.n, dtype=np.bool_)
         mask[rows] = False
         return np.flatnonzero(mask)
 
-    fit_rows = rows_of(fit) if fit is not None else others(rows_of(str(evaluation)))
-    rows = rows_of(evaluation) if evaluation is not None else others(fit_rows)
+    of = partial(loaded.rows_of_split, data)
+    fit_rows = of(fit) if fit is not None else others(of(str(evaluation)))
+    rows = of(evaluation) if evaluation is not None else others(fit_rows)
     if in_sample and evaluation is None:
         rows, evaluation = fit_rows, fit
     if rows.size == 0 or fit_rows.size == 0:
@@ -234,6 +249,21 @@ def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample
         used(fit, _observed(data, fit_rows)),
         used(evaluation, _observed(data, rows)),
         in_sample=bool(np.intersect1d(fit_rows, rows).size),
+    )
+
+
+@claim("splits-differ")
+def _trained_remark(data: Dataset, rows: Rows) -> str:
+    """Say that the model was trained on the split to fit on, if its name says so and the Brier score there is lower beyond noise."""
+    if rows.in_sample or rows.fit.split is None or not loaded.is_trained_on(rows.fit.split):
+        return ""
+    errors = smaller_squared_error(*(Sample(data.take(part)) for part in rows.pairs[0]))
+    if errors is None:
+        return ""
+    there, here = (decimal(error, 4) for error in errors)
+    return (
+        f"The model was trained on {rows.fit.how}: its Brier score is {there} there and {here} on "
+        f"{rows.evaluation.how}, so that what is fitted there need not hold on new rows."
     )
 
 
@@ -292,7 +322,7 @@ def _cross_fitted(data: Dataset, folds: int | str, seed: int) -> Rows:
 def _by_folds(data: Dataset, column: str) -> Rows:
     """Take the folds of a column."""
     if column not in data.groups:
-        raise no_group_column(data, column)
+        raise predictions.no_group_column(data, column)
     folds, fold = np.unique(data.groups[column].codes, return_inverse=True)
     if not 2 <= folds.size <= MOST_FOLDS:
         raise OptionError(
@@ -387,8 +417,8 @@ def recalibrate(
 ) -> Dataset:
     """Fit a recalibrator on some rows and apply it to all.
 
-    The fitting rows stay in the result, under their split: evaluate only the others. If
-    the data have no splits, the result has the splits "calibration" and "evaluation". Under cross-fitting, no row was
+    The fitting rows stay in the result, under their split: evaluate only the others. Those that were drawn at random have the split
+    "calibration"; if the data have no splits, the others have "evaluation". Under cross-fitting, no row was
     seen by the map that calibrated it.
 
     Parameters
@@ -421,13 +451,19 @@ def calibrate(
     data = dataset_of(data)
     spec = RECALIBRATORS[method]
     whole = division.fit_split is not None and data.split_names == (division.fit_split,)
-    rows = replace(division, in_sample=whole).rows(data)
+    rows = replace(division, in_sample=whole).told(data)
+    (fit, judged), every = rows.pairs[0], np.arange(data.n)
     if division.cross_fit is not None:
-        return fit_and_apply(data, spec, rows, options)
-    fit = rows.pairs[0][0]
-    every = np.arange(data.n)
+        others = np.append(judged, np.setdiff1d(every, rows.judged))
+        return fit_and_apply(
+            data, spec, replace(rows, pairs=((fit, others), *rows.pairs[1:])), options
+        )
     fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
-    return replace(fitted, calibrated=_marked(fitted.calibrated, fit))
+    note = rows.fit.remark
+    if rows.fit.split is None and data.splits is not None:
+        note = f"fitted on {rows.fit.words}, which have the split 'calibration' in the result."
+    warnings = tuple(filter(None, (note, *fitted.warnings)))
+    return replace(fitted, calibrated=_marked(fitted.calibrated, rows), warnings=warnings)
 
 
 def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | None:
@@ -435,12 +471,11 @@ def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | N
     if division.fit_split is not None and data.split_names == (division.fit_split,):
         return None
     rows = division.rows(data)
-    judged = np.arange(data.n) if division.cross_fit is not None else rows.pairs[0][1]
     words: dict[bool, str] = {}
     for view, name in ((squared_error, "Brier score"), (negative_log_likelihood, "NLL")):
         try:
             before, after = (
-                float(Sample(d.take(judged)).view(view).mean) for d in (data, calibrated)
+                float(Sample(d.take(rows.judged)).view(view).mean) for d in (data, calibrated)
             )
         except NotAvailable:
             return None
@@ -499,10 +534,8 @@ def fit_and_apply(
     if len(rows.pairs) == 1:
         judged_data, (numbers,) = data.take(rows.pairs[0][1]), parts
     else:
-        judged_data, recalibrator = data, None
-        numbers = {
-            name: _in_original_order(rows, [p[name] for p in parts], data.n) for name in parts[0]
-        }
+        judged_data, recalibrator = rows.judged_of(data), None
+        numbers = {name: _in_original_order(rows, [p[name] for p in parts]) for name in parts[0]}
     probs = numbers.pop("")
     size = _numbers_in(last.to_dict())
     # The uncalibrated model must equal the data to the last digit.
@@ -534,14 +567,14 @@ def columns_to_fit(
     if not getattr(recalibrator, "takes_columns", False):
         return {}
     known = data.to_slice()
-    names = chosen_names(recalibrator.columns) or usual_columns(data)
+    names = chosen_names(recalibrator.columns) or predictions.usual_columns(data)
     if not names:
         raise NotAvailable(
             f"'{recalibrator.key}' needs a column of groups or numbers to segment by, and these rows have none."
         )
     for name in names:
         if name not in known:
-            raise no_group_column(data, name)
+            raise predictions.no_group_column(data, name)
     return {"columns": {n: known[n] if rows is None else in_rows(known[n], rows) for n in names}}
 
 
@@ -575,11 +608,12 @@ def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
     return np.asarray(array[rows])
 
 
-def _in_original_order(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
-    """Combine arrays for the judged rows of each fold into one in the order of all n rows."""
-    out = np.empty_like(parts[0], shape=(n, *parts[0].shape[1:]))
+def _in_original_order(rows: Rows, parts: Sequence[FloatArray]) -> FloatArray:
+    """Combine arrays for the judged rows of each fold into one in the order of all of these."""
+    every = rows.judged
+    out = np.empty_like(parts[0], shape=(every.size, *parts[0].shape[1:]))
     for (_, judged), part in zip(rows.pairs, parts, strict=True):
-        out[judged] = part
+        out[np.searchsorted(every, judged)] = part
     return out
 
 
@@ -670,15 +704,17 @@ def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
         The division into fitting rows and evaluation rows.
     """
     calibrated = calibrated_by(recalibrator, data, scores_of(data)[0])
-    return calibrated if rows.in_sample else _marked(calibrated, rows.pairs[0][0])
+    return calibrated if rows.in_sample else _marked(calibrated, rows)
 
 
-def _marked(data: Dataset, fit: IntArray) -> Dataset:
-    """If the data have no splits, mark the fitting rows."""
-    if data.splits is not None:
+def _marked(data: Dataset, rows: Rows) -> Dataset:
+    """Mark the fitting rows if they are no split of the data."""
+    if rows.fit.split is not None:
         return data
     names = np.full(data.n, "evaluation", dtype=object)
-    names[fit] = "calibration"
+    if data.splits is not None:
+        names = np.array(data.splits.levels, dtype=object)[data.splits.codes]
+    names[rows.pairs[0][0]] = "calibration"
     return replace(data, splits=Factor.of(names))
 
 
@@ -724,7 +760,7 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         if not loaded.classes_agree(data.class_names, names):
             raise InputError(
                 "the map is for other classes, or for another order of them: "
-                f"{_first_names(names)} against {_first_names(data.class_names)}",
+                f"{listed(names, most=5)} against {listed(data.class_names, most=5)}",
                 remedy="give the score columns in the order of the map (--scores, scores=), name its classes if these have other names "
                 "for them (--class-names, class_names=), or fit a map on these data",
             )
@@ -736,10 +772,6 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         if recalibrator.input == "probabilities":
             scores = data.probs
     return calibrated_by(recalibrator, data, scores)
-
-
-def _first_names(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 # ---- Before and after

@@ -18,13 +18,13 @@ from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, no_group_column, sliceable_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import EventOptions, Sample, shows_options
-from calviz.sample.slices import no_group_column, slice_sums, sliceable_columns
+from calviz.sample.slices import slice_sums
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import value_text
 

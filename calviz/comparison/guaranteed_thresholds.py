@@ -15,10 +15,10 @@ from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
-from calviz.sample import cutoff_and_grades, slices
+from calviz.sample import cutoff_and_grades
 from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.step_views import steps, top_label_steps
@@ -27,6 +27,8 @@ from calviz.sample.step_views import steps, top_label_steps
 COSTS = (10.0, 1.0, 0.0)
 #: Tolerance for scores that differ only by rounding, as in `calviz.sample.steps`.
 _ROUNDING = 1e-12
+#: Level at which the other rows refute a promise.
+_BROKEN = 0.01
 #: Risks about a class.
 _OF_CLASS = ("precision", "recall", "fpr")
 #: Each risk in words, at most so large, or so large.
@@ -38,7 +40,7 @@ _WORDS = {
     "cost": "a row costs {x} on average",
 }
 #: Keys of the JSON of a choice, for all rows and for each group.
-_KEYS = ("threshold", "bound", "kept", "observed", "rows")
+_KEYS = ("threshold", "bound", "kept", "observed", "rows", "refuted")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -71,6 +73,8 @@ class ThresholdChoice:
         Without a threshold: about how many more rows to choose on would show one; None if that cannot be told.
     class_name : str
         The class that precision, recall and false positives are about.
+    refuted : bool
+        Whether the risk of the other rows is larger than the target, at a level of 1 % (of all groups and risks together).
     """
 
     of: str | tuple[str, ...]
@@ -86,6 +90,7 @@ class ThresholdChoice:
     groups: Mapping[str, ThresholdChoice] = field(default_factory=dict)
     more_rows: int | None = None
     class_name: str = ""
+    refuted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as in the JSON of ``calviz threshold``."""
@@ -120,18 +125,23 @@ class ThresholdChoice:
         chosen = f"on {self.fit.how} ({counted(self.fit.rows, 'row')})"
         promise = self._risks(_tuple(self.target), "at most ")
         if self.groups:
-            some = sum(choice.threshold is not None for choice in self.groups.values())
+            found = [c for c in self.groups.values() if c.threshold is not None]
+            some = sum(not choice.refuted for choice in found)
             return (
                 f"{some} of {counted(len(self.groups), 'group')} have a threshold that promises, {sure} for all together: {promise}. "
-                f"Chosen {chosen}{self._seen()}."
-            )
+                f"Chosen {chosen}{self._seen()}. {self.fit.remark}"
+            ).rstrip()
         if self.threshold is None:
             return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {_needed(self.more_rows, self.of)}"
-        what = f"'{shorten(self.class_name, 40)}'" if self.class_name else "confidence"
-        return (
-            f"From a {'probability of ' if self.class_name else ''}{what} of {decimal(self.threshold, 4)} on: {promise}, {sure}, on new rows "
-            f"like those it was chosen on. Chosen {chosen}{self._seen()}."
-        )
+        what = "confidence"
+        if self.class_name:
+            what = f"probability of '{shorten(self.class_name, 40)}'"
+        at = f"a {what} of {decimal(self.threshold, 4)}"
+        if self.refuted:
+            words = f"It cannot be promised that {promise}: {at}, chosen {chosen}, breaks that beyond noise"
+        else:
+            words = f"From {at} on: {promise}, {sure}, on new rows like those it was chosen on. Chosen {chosen}"
+        return f"{words}{self._seen()}. {self.fit.remark}".rstrip()
 
     def _seen(self) -> str:
         if self.kept is None:
@@ -139,6 +149,7 @@ class ThresholdChoice:
         seen = self._risks(_tuple(self.observed))
         return f"; of {self.evaluation.how} {percent(self.kept)} are kept{seen and ', and ' + seen}"
 
+    @claim("threshold-risk")
     def line(self, name: str) -> str:
         """One line about a group: its threshold, and its risk, guaranteed and observed."""
         if self.threshold is None:
@@ -150,10 +161,11 @@ class ThresholdChoice:
             )
             for values in (self.bound, self.observed)
         )
+        promise = "broken beyond noise" if self.refuted else f"guaranteed {bounds}"
         kept = ""
         if self.kept is not None:
             kept = f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
-        return f"  {shorten(name, 40)}: from {decimal(self.threshold, 4)} on, guaranteed {bounds}, observed {seen}{kept}"
+        return f"  {shorten(name, 40)}: from {decimal(self.threshold, 4)} on, {promise}, observed {seen}{kept}"
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -241,8 +253,8 @@ def threshold(
     if choose_fraction is not None:
         check_level(choose_fraction, "choose_fraction")
     if by is not None and by not in data.groups:
-        raise slices.no_group_column(data, by)
-    divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).rows(data)
+        raise no_group_column(data, by)
+    divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""
     if names[0] in _OF_CLASS:
@@ -273,6 +285,7 @@ def threshold(
         if choice.threshold is None:
             return choice
         kept = events.score >= choice.threshold - _ROUNDING
+        choice = replace(choice, refuted=_refuted(judged, risks, scaled, choice.threshold, 1))
         return _with_observed(choice, risks, kept, events.hit, weights)
     of_rows = judged.data.groups[by]
     kept = np.zeros(events.score.size, dtype=np.bool_)
@@ -283,7 +296,10 @@ def threshold(
         groups[name] = replace(one, rows=rows.size)
         if one.threshold is not None:
             kept[rows] = events.score[rows] >= one.threshold - _ROUNDING
-            groups[name] = _with_observed(groups[name], risks, kept[rows], events.hit[rows], own)
+            part = _rows_where(judged, by, name)
+            broken = part and _refuted(part, risks, scaled, one.threshold, len(found))
+            one = replace(groups[name], refuted=bool(broken))
+            groups[name] = _with_observed(one, risks, kept[rows], events.hit[rows], own)
     every = all(choice.threshold is not None for choice in found)
     bounds = [_tuple(c.bound) for c in found if c.threshold is not None]
     # What holds for each group holds for all rows together; rows of groups without a threshold are missed, or referred.
@@ -344,6 +360,20 @@ def _with_observed(
     )
 
 
+@claim("threshold-risk")
+def _refuted(
+    judged: Sample, risks: Sequence[Risk], targets: Sequence[float], threshold: float, groups: int
+) -> bool:
+    """Whether the risk from a threshold on is larger than a target: its complement is tested, as when a threshold is chosen."""
+    complements = [replace(risk, loss=risk.counts - risk.loss) for risk in risks]
+    search = _Search.of(judged, complements, [1 - target for target in targets])
+    step = int(np.searchsorted(search.score, threshold - _ROUNDING))
+    return step < search.score.size and any(
+        tests.p_value(step, target) <= _BROKEN / len(risks) / groups
+        for tests, target in zip(search.tests, search.targets, strict=True)
+    )
+
+
 def _one_or_all(values: Iterable[Any]) -> Any:
     values = tuple(values)
     return values if len(values) > 1 else values[0]
@@ -353,6 +383,7 @@ def _one_or_all(values: Iterable[Any]) -> Any:
 class _Search:
     """The search for a threshold on some rows: tests of one or two risks along the same ranking."""
 
+    score: FloatArray
     score_at: Callable[[IntArray], FloatArray]
     tests: list[RiskTests]
     targets: list[float]
@@ -362,7 +393,7 @@ class _Search:
         view = sample.view(steps if risks[0].name in _OF_CLASS else top_label_steps)
         lowest = lowest_scores(_events(sample, risks[0]), view)
         score_at = view.scores_at if lowest is None else lowest.__getitem__
-        return cls(score_at, [RiskTests.of(view, risk) for risk in risks], targets)
+        return cls(view.score, score_at, [RiskTests.of(view, risk) for risk in risks], targets)
 
     def safe(self, level: float) -> list[IntArray]:
         """Steps that are safe for each risk; the risks share the level."""

@@ -165,7 +165,7 @@ class PredictionSets:
         )
         other = f"{self.beside.size_words[0]} classes on average"
         if self.thresholds:
-            return f"{text} {self._of_each_class(other)}"
+            return f"{text} {self._of_each_class(other)} {self.fit.remark}".rstrip()
         if (worst := self.least) is not None:
             text += (
                 f" They are valid on average, not for every class: of '{shorten(worst.name, 40)}' they hold {percent(worst.coverage)} "
@@ -174,7 +174,7 @@ class PredictionSets:
             )
         elif math.isnan(s.counts_as):
             text += " Whether they hold as much of every class cannot be told from so few clusters."
-        return text
+        return f"{text} {self.fit.remark}".rstrip()
 
     @property
     def headline(self) -> str:
@@ -268,7 +268,7 @@ def prediction_sets(
         raise OptionError(
             "prediction sets need separate rows for their threshold: give splits, or a fraction."
         )
-    divided = division.rows(data)
+    divided = division.told(data)
     fit, judged = divided.pairs[0]
     # Sums of weights of any size are finite.
     weights = None if data.weights is None else near_one(data.weights)

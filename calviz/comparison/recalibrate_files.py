@@ -141,22 +141,27 @@ class _Marks:
     """Marks the fitting rows, block by block."""
 
     def __init__(self, sample: RowSample) -> None:
-        self._taken = sample.drawn.taken()
+        self._taken, self._left_out = sample.drawn.taken(), sample.left_out
         self.column = "split"
 
     def __call__(self, table: Any, layout: ProfileColumns) -> tuple[Any, dict[str, Any]]:
         """Return the rows of a block to write, and the columns that mark them."""
         if "split" in table.columns:
             self.column = "calviz_split"
-        # The split may be in the name of a folder, and is not needed here.
-        block = SampledBlock.of(table, replace(layout, split=None))
+        # The split may be in the name of a folder.
+        split = layout.split if layout.split in table.columns else None
+        block = SampledBlock.of(table, replace(layout, split=split))
         copies = block.copies
         fits, _ = self._taken(sampling.rehashed(block.hashes, 0), copies)
         divided = (fits > 0) & (fits < copies)
         rows = np.repeat(np.arange(copies.size), 1 + divided)
         second = np.diff(rows, prepend=-1) == 0
         is_fit = (fits > 0)[rows] & ~second
-        columns = {self.column: np.where(is_fit, FIT, JUDGED)}
+        marks = np.where(is_fit, FIT, JUDGED)
+        if block.splits is not None:
+            own = block.splits[rows]
+            marks = np.where(np.isin(own.astype(str), self._left_out), own, marks)
+        columns = {self.column: marks}
         if layout.count is not None:
             columns[layout.count] = np.where(is_fit, fits[rows], (copies - fits)[rows])
         return rows, columns

@@ -238,6 +238,20 @@ def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
     return _numbered(np.zeros(n, np.intp), factors)
 
 
+def where_of(
+    names: tuple[str, ...], factors: Mapping[str, Factor], number: int
+) -> tuple[tuple[str, str], ...]:
+    """The columns and values of a combination."""
+    levels = [factors[name].levels for name in names]
+    at = np.unravel_index(number, [len(some) for some in levels])
+    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
+
+
+def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
+    """How many slices there are, of which `rows`, shape (S,), has the rows: of pairs of values, those that some row has."""
+    return rows.size if len(names) < 2 else int(np.count_nonzero(rows))
+
+
 def row_weights(weights: FloatArray | None, rows: int) -> FloatArray:
     """Weights of rows, shape (n,); without any, all are 1, which takes no memory."""
     return np.broadcast_to(1.0, rows) if weights is None else weights

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice
 from calviz.core.predictions import Dataset
 
@@ -481,7 +481,7 @@ def sturges_bins(n: int) -> int:
     return max(n - 1, 0).bit_length() + 1
 
 
-def bins_used(n: int, bins: BinNumber, scheme: Scheme) -> int:
+def bins_used(n: int, bins: BinNumber, scheme: Scheme | None) -> int:
     """Number of bins for n rows: Sturges' rule for the scheme "sturges", otherwise the requested `bins`, or ceil(n^(1/3))."""
     if scheme == "sturges":
         return sturges_bins(n)
@@ -533,6 +533,33 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
     # Looked up at the ends of their ties, as a copy with one score per tie would be large.
     places = ends_of_near_ties(ordered, np.concatenate([[0], cuts - 1, [n - 1]]))
     return _with_ends(ordered[places[1:-1]], ordered[places[[0, -1]]])
+
+
+#: Scores above this number are merged with their neighbours, into cells of about equal counts.
+_CELLS = 2_048
+#: Intervals of the scores whose error all rows share.
+_SHARED = 50
+
+
+def as_all_rows(
+    events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
+) -> BinaryEvents:
+    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
+    part = cell * min(cells, _SHARED) // cells
+    w = np.ones(cell.size) if weights is None else weights
+    score = events.score.astype(np.float64)
+    gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
+    return replace(events, score=np.clip(score + gap[part], 0, 1))
+
+
+def cells_of(score: FloatArray) -> tuple[IntArray, int]:
+    """The cell of each row in the order of the scores, shape (n,), and their number; rows of one score are in one cell."""
+    _, first, cell, count = np.unique(
+        score, return_index=True, return_inverse=True, return_counts=True
+    )
+    if first.size > _CELLS:
+        cell = ((np.cumsum(count) - count) * _CELLS // score.size)[cell]
+    return cell.astype(np.intp), min(first.size, _CELLS)
 
 
 def assign(score: FloatArray, edges: FloatArray) -> IntArray:

@@ -50,6 +50,15 @@ class Cut:
             labels += ("other" if "other" not in self.kept else "all other values",)
         object.__setattr__(self, "labels", labels)
 
+    @property
+    def sides(self) -> dict[str, tuple[str, ...]]:
+        """What lies on either side of each inner edge, by its name, as intervals; sides of one interval are left out."""
+        if self.kept is not None or len(self.edges) < 2:
+            return {}
+        ends, intervals = _edge_texts(self.edges, self.dates), self.labels[:-1]
+        low = {f"≤ {end}": intervals[: i + 1] for i, end in enumerate(ends) if i}
+        return low | {f"> {end}": intervals[i + 1 :] for i, end in enumerate(ends[:-1])}
+
     def of_numbers(self, values: FloatArray) -> IntArray:
         """Index of the interval of each number, shape (n,); rows without a value have the index after the last."""
         edges = np.asarray(self.edges, values.dtype)
@@ -158,9 +167,13 @@ def _number(text: str) -> float:
 def _interval_labels(edges: tuple[float, ...], dates: bool) -> tuple[str, ...]:
     if not edges:
         return "any", MISSING
-    texts = _dates(edges) if dates else _numbers(edges)
+    texts = _edge_texts(edges, dates)
     inner = [f"({low}, {high}]" for low, high in pairwise(texts)]
     return (f"≤ {texts[0]}", *inner, f"> {texts[-1]}", MISSING)
+
+
+def _edge_texts(edges: tuple[float, ...], dates: bool) -> list[str]:
+    return _dates(edges) if dates else _numbers(edges)
 
 
 def _numbers(edges: tuple[float, ...]) -> list[str]:

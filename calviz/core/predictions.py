@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from calviz.core import probabilities, registry
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
+from calviz.core.features import MISSING, as_values, cut_at, cut_of_levels
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
 
@@ -485,3 +486,99 @@ def _is_missing(value: Any) -> bool:
 def _whole(text: str) -> str:
     match = _FRACTION.fullmatch(text)
     return match[1] if match else text
+
+
+# ---- Columns to slice by
+
+
+def sliceable_columns(data: Dataset) -> tuple[str, ...]:
+    """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
+    numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
+    texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
+    time = [] if data.times is None else [data.time_name]
+    return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
+
+
+def usual_columns(data: Dataset) -> tuple[str, ...]:
+    """Columns that are sliced by default: all but the time, which the watch tests."""
+    time = None if data.times is None else data.time_name
+    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
+
+
+def sliced_columns(
+    data: Dataset, columns: tuple[str, ...], min_rows: int
+) -> tuple[dict[str, Factor], tuple[str, ...]]:
+    """Columns as they are sliced, by name, and the reasons why others are left out."""
+    factors = {name: data.sliced(name) for name in columns}
+    why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
+    usable = {name: factor for name, factor in factors.items() if not why[name]}
+    return usable, tuple(words for words in why.values() if words)
+
+
+def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
+    """Say why a column has no slices; "" if it has."""
+    cut = data.cuts.get(name)
+    if factor.levels in ((MISSING,), ("",)):
+        return f"{name} has no values"
+    if cut is None:
+        return ""
+    texts = data.groups.get(name, data.texts.get(name))
+    if texts is not None and len(texts.levels) == data.rows:
+        read = None if cut.kept is not None else as_values(texts.levels)
+        if read is None or (not cut.dates and (read[0] == np.round(read[0])).all()):
+            return f"{name} has a different value in each row"
+    if cut.kept is None and len(factor.levels) < 2:
+        return f"{name} has one value"
+    if (
+        cut.kept is not None
+        and max(rows for value, rows in factor.counts().items() if value in cut.kept) < min_rows
+    ):
+        return f"{name} has no value with {min_rows:,} rows or more"
+    return ""
+
+
+def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Read chosen edges, each "age=30,50,65"; raises OptionError."""
+    edges: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, given = text.rpartition("=")
+        if not (name and equals):
+            raise OptionError(f"edges must be COL=EDGES, such as age=30,50,65; got '{text}'.")
+        edges[name] = given.split(",")
+    return edges
+
+
+def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
+    """Return the same data with columns of numbers or dates cut at chosen edges, which every slice of them then has.
+
+    Raises
+    ------
+    OptionError
+        If there is no such column, it holds texts, or the edges are not ascending numbers or dates.
+    """
+    cuts = dict(data.cuts)
+    for name, given in edges.items():
+        if name not in sliceable_columns(data):
+            raise no_group_column(data, name)
+        factor = data.groups.get(name, data.texts.get(name))
+        own = cuts.get(name)
+        if factor is not None:
+            own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
+        cut = cut_at(given, name)
+        kind = "texts"
+        if own is not None and own.kept is None:
+            kind = "dates" if own.dates else "numbers"
+        if kind != ("dates" if cut.dates else "numbers"):
+            raise OptionError(
+                f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
+            )
+        cuts[name] = cut
+    result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
+    return result
+
+
+def no_group_column(data: Dataset, column: str) -> OptionError:
+    """Return the error about a column that is not among the groups, with those that are."""
+    names = ", ".join(shortened(name) for name in sliceable_columns(data)[:10])
+    known = f"known: {names}" if names else "these rows have none"
+    return OptionError(f"there is no group column '{shortened(column)}'; {known}.")

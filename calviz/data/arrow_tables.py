@@ -15,16 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from calviz.core import errors
 from calviz.core.blocks import Factor, FloatArray, read_only
-from calviz.core.errors import (
-    MAX_CLASSES,
-    MAX_COLUMNS,
-    MAX_ROWS,
-    Finding,
-    InputError,
-    check_expansion,
-    shortened,
-)
+from calviz.core.errors import MAX_ROWS, Finding, InputError, check_expansion, shortened
 from calviz.data.format import (
     MISSING,
     SAMPLE_ROWS,
@@ -170,7 +163,7 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
 
 def _of_width(column: Column) -> Column:
     width = column.width or 0
-    MAX_CLASSES.check(width, f"'{column.name[:80]}' holds {width:,} values per row")
+    errors.MAX_CLASSES.check(width, f"'{column.name[:80]}' holds {width:,} values per row")
     return column
 
 
@@ -582,7 +575,7 @@ def open_arrow(source: Source) -> Table:
         unpacked = unpacked_size(source)
         check_expansion("the file", unpacked, source.size)
         schema = _schema(source)
-        MAX_COLUMNS.check(len(schema), f"the file has {len(schema):,} columns")
+        errors.MAX_COLUMNS.check(len(schema), f"the file has {len(schema):,} columns")
         # One column suffices to count the rows.
         rows = sum(batch.num_rows for batch in _batches(source, [0])) if len(schema) else 0
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")

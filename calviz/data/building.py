@@ -351,6 +351,8 @@ class _Builder:
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
                 base = None  # labels that are names are not counted
         self._check_class_names(names, k)
+        chosen = {"scores": first.columns} if first.is_block else {}
+        of_two = first.width == 1 or (len(first.columns) == 2 and len(layout.scores) == 1)
         decoded = labels.decode(
             values,
             k,
@@ -360,6 +362,8 @@ class _Builder:
             name=layout.label,
             line=line,
             class_labels=first.labels,
+            only=bool(self.options.class_names) and "drop-missing" in self.options.repair,
+            scores=chosen if of_two else None,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])

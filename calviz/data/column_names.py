@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -155,6 +155,13 @@ SPLIT_WORDS = (
     "train", "training", "val", "valid", "validation", "cal", "calib", "calibration", "dev", "test",
     "eval", "evaluation", "holdout",
 )  # fmt: skip
+#: Values of a column of splits, without spaces, hyphens and underscores: those of rows that something was fitted on, and all.
+_FITTED_ON = frozenset((
+    "train", "training", "insample", "calibration", "calib", "cal", "kalibrierung", "val", "valid", "validation", "validierung",
+))  # fmt: skip
+_SPLIT_VALUES = _FITTED_ON | {
+    "test", "testing", "holdout", "heldout", "eval", "evaluation", "dev", "oot", "outoftime", "oos", "outofsample",
+}  # fmt: skip
 
 
 def number_of(text: str) -> float | None:
@@ -163,6 +170,16 @@ def number_of(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def are_splits(values: Iterable[object]) -> bool:
+    """Whether all values are usual names of splits, at least two, one of them of rows that something was fitted on.
+
+    >>> are_splits(["TRAIN", "Hold-out", "TRAIN"]), are_splits(["train", "bus"]), are_splits(["dev", "test"])
+    (True, False, False)
+    """
+    names = {plain(str(value)).replace("_", "") for value in values}
+    return len(names) > 1 and bool(names & _FITTED_ON) and names <= _SPLIT_VALUES
 
 
 @lru_cache(maxsize=1 << 12)
@@ -254,6 +271,8 @@ EVENT_WORDS = frozenset((
 ))  # fmt: skip
 
 
+#: A share of the rows that may be taken for mistakes.
+FEW = 0.1
 #: Words for a missing label, in lower case, unless a class has that name.
 MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
 
@@ -285,6 +304,18 @@ def event_of(classes: Iterable[str]) -> str | None:
         return pair[1]
     known = words & EVENT_WORDS
     return known.pop() if len(words) == 2 and len(known) == 1 else None
+
+
+def pairs_of(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return the pairs of classes, the most frequent first, beside which few rows have another; only those with a known event if there are any.
+
+    >>> pairs_of({"paid": 90, "lost": 9, "open": 1}), pairs_of({"open": 5, "no": 60, "yes": 40}), pairs_of({"a": 4, "b": 3, "c": 3})
+    ([('paid', 'lost'), ('paid', 'open')], [('no', 'yes')], [])
+    """
+    most, *others = sorted(counts, key=lambda name: (-counts[name], name)) or ("",)
+    least = (1 - FEW) * sum(counts.values())
+    pairs = [(most, other) for other in others if counts[most] + counts[other] >= least]
+    return [pair for pair in pairs if event_of(pair)] or pairs
 
 
 def no_event_of(classes: Iterable[str]) -> str | None:

@@ -33,7 +33,8 @@ _INTEGER = re.compile(r"[+-]?\d+", re.A)
 #: Cells that are all numbers with a decimal point or whole, each followed by NUL, which no text table contains.
 _NUMBERS = re.compile(rf"(?:(?:{_NUMBER.pattern})\0)*", re.I | re.A)
 _INTEGERS = re.compile(rf"(?:{_INTEGER.pattern}\0)*", re.A)
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.A)
+#: Numbers with a decimal comma, and points between thousands.
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?", re.A)
 _COMMENT = re.compile(r"\s*#")
 
 
@@ -282,14 +283,11 @@ def _is_header(rows: list[list[str]], decimal_comma: bool) -> bool:
 
 
 def _has_decimal_comma(rows: list[list[str]]) -> bool:
-    commas = points = 0
-    for row in rows[:100]:
-        for cell in row[:1_000]:
-            if _DECIMAL_COMMA.fullmatch(cell):
-                commas += 1
-            elif "." in cell and is_number(cell):
-                points += 1
-    return commas > 0 and points == 0
+    cells = [(j, cell) for row in rows[:100] for j, cell in enumerate(row[:1_000])]
+    commas = [(j, cell) for j, cell in cells if _DECIMAL_COMMA.fullmatch(cell)]
+    amounts = {j for j, cell in commas if "." in cell}  # with points between thousands
+    points = any("." in cell and is_number(cell) for j, cell in cells if j not in amounts)
+    return bool(commas) and not points
 
 
 # ---- Bad cells and lines

@@ -10,12 +10,12 @@ from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 
-from calviz.core.errors import CalvizError, InputError
+from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.data import recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
-from calviz.data.reading import facts_in
+from calviz.data.reading import MOST_READ_ON, cells_of, facts_in
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.score_columns import find_scores
 
@@ -94,6 +94,10 @@ class FirstRows:
             roles |= {name: "confidence" for name, was in roles.items() if was == "score"}
         before, after = (_options_of(r, self.options) for r in (self.roles, roles))
         changed = {key: value for key, value in after.items() if value != before[key]}
+        if role not in ("group", "ignored"):
+            changed.pop(
+                "groups", None
+            )  # what has another role is no group, and the others stay to be recognised
         if not self.recognised:
             changed |= _options_of(roles, self.options, _ESSENTIAL)
         if {"scores", "models", "kind"} & {*changed}:
@@ -187,13 +191,17 @@ def first_rows(
             roles, classes, asked, read_with = _roles(table, replace(used, **lost))
         except InputError as error:
             raise error.in_file(opened.name) from None
-        known = max(len(c.head) for c in table.columns)
+        columns, known = table.columns, max(len(c.head) for c in table.columns)
         shown = [*range(min(rows, known))]
-        more = sorted({row - 1 for row in also if rows < row <= known})[: rows - 1]
+        more = sorted({row - 1 for row in also if row > rows})[: rows - 1]
+        if more and more[-1] >= known and opened.size <= MOST_READ_ON:
+            far = cells_of(table, [row for row in more if row >= known])
+            columns = tuple(replace(c, odd={**c.odd, **far.get(c.name, {})}) for c in columns)
+        more = [row for row in more if row < known or any(row in c.odd for c in columns)]
         shown[len(shown) - len(more) :] = more
         return FirstRows(
             numbers=tuple(row + 1 for row in shown),
-            cells={c.name: _cells(c, shown) for c in table.columns},
+            cells={c.name: _cells(c, shown) for c in columns},
             roles={c.name: roles.get(c.name, "ignored") for c in table.columns},
             classes=classes,
             choices={c.name: _choices(c) for c in table.columns},
@@ -210,7 +218,8 @@ def _cells(column: Column, rows: Sequence[int]) -> tuple[str, ...]:
         return (f"({column.width:,} numbers per row)",)  # read with all rows only
     whole = column.type == "integer"
     head, odd = column.head, column.odd
-    cells = (odd.get(row) or _cell(head[row], whole) for row in rows if row < len(head))
+    known = (row for row in rows if row < len(head) or row in odd)
+    cells = (odd[row] if row in odd else _cell(head[row], whole) for row in known)
     return tuple(short(cell, _CELL) for cell in cells)
 
 
@@ -255,9 +264,8 @@ def _roles(
     ways = []
     for reading in readings:
         with suppress(CalvizError):
-            chosen = options.answered(reading)
-            found = recognition.recognise(table, chosen)
-            ways.append((*_named(table, found, chosen), reading.options))
+            found, chosen = _by_first_answers(table, options, reading)
+            ways.append((*_named(table, found, options.answered(chosen)), chosen.options))
     if not ways:
         guess = _guessed(TableView(table, options))
         return *_named(table, guess, options), frozenset(), None
@@ -269,6 +277,19 @@ def _roles(
         or (len(ways) == 1 and name == chosen_by.get("label"))
     }
     return roles, classes, frozenset(asked), dict(chosen_by)
+
+
+def _by_first_answers(
+    table: Table, options: ReadingOptions, reading: Reading, most: int = 2
+) -> tuple[ColumnRoles, Reading]:
+    """Recognise the columns by a reading, and by the first one of each question after it."""
+    try:
+        return recognition.recognise(table, options.answered(reading)), reading
+    except InputError as error:
+        if not (most and error.readings):
+            raise
+        further = Reading.joined([reading, error.readings[0]])
+        return _by_first_answers(table, options, further, most - 1)
 
 
 def _named(

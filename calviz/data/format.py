@@ -25,25 +25,9 @@ from typing import Any, BinaryIO, Literal, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, Factor, FloatArray
-from calviz.core.errors import (
-    EXPANSION_FLOOR,
-    MAX_ARRAY,
-    MAX_ARRAYS,
-    MAX_CLASSES,
-    MAX_FILE,
-    CalvizError,
-    Finding,
-    InputError,
-    OptionError,
-    Reading,
-    Repair,
-    Severity,
-    check_expansion,
-    known_names,
-    needs,
-    size_text,
-)
+from calviz.core.errors import MAX_ARRAY, MAX_FILE, Finding, InputError, OptionError, Repair, needs
 from calviz.core.probabilities import RENORMALISE, SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.data import column_names
@@ -194,7 +178,7 @@ class ReadingOptions:
         """What the scores are, if they are not the confidence of the prediction."""
         return None if self.kind == "confidence" else self.kind
 
-    def answered(self, answer: Reading) -> Self:
+    def answered(self, answer: errors.Reading) -> Self:
         """Return the options with those of an answer; repairs are added to those that were made."""
         repairs = dict.fromkeys((*self.repair, *answer.options.get("repair", ())))
         return replace(self, **{**answer.options, "repair": tuple(repairs)})
@@ -205,7 +189,8 @@ def options_of(options: Mapping[str, Any]) -> ReadingOptions:
     names = set(ReadingOptions.__dataclass_fields__)
     if wrong := sorted(set(options) - names):
         raise OptionError(
-            f"there is no reading option '{wrong[0]}'; {known_names(wrong[0], sorted(names))}."
+            f"there is no reading option '{wrong[0]}'; "
+            f"{errors.known_names(wrong[0], sorted(names))}."
         )
     return ReadingOptions(**options)
 
@@ -256,7 +241,7 @@ class Notice(Enum):
         kind.title = title
         return kind
 
-    def finding(self, severity: Severity, message: str) -> Finding:
+    def finding(self, severity: errors.Severity, message: str) -> Finding:
         """Return a notice of this kind: one sentence."""
         return Finding(self.value, severity, message)
 
@@ -461,7 +446,7 @@ def without_bom(text: bytes) -> bytes:
 
 def check_gzip(source: Source) -> None:
     """Decompress the beginning of a gzip file; raise InputError if it expands beyond the limits."""
-    left = EXPANSION_FLOOR + 1
+    left = errors.EXPANSION_FLOOR + 1
     with source.open() as stream:
         while left > 0 and (block := stream.read(min(left, _HASH_BLOCK))):
             left -= len(block)
@@ -483,7 +468,7 @@ class Gunzip:
             raise damaged("the gzip stream breaks off") from None
         self._unpacked += len(block)
         # Compared with the compressed bytes read so far, so the check works before the end.
-        check_expansion("the file", self._unpacked, self._raw.tell())
+        errors.check_expansion("the file", self._unpacked, self._raw.tell())
         return block if size >= 0 or not block else block + self.read()
 
     def __enter__(self) -> Gunzip:
@@ -522,7 +507,7 @@ def undamaged(*exceptions: type[Exception], how: str = "") -> Iterator[None]:
     """Turn exceptions of a reader into the error about a damaged file, of which `how` says what is wrong."""
     try:
         yield
-    except CalvizError:
+    except errors.CalvizError:
         raise
     except exceptions:
         raise damaged(how) from None
@@ -554,7 +539,7 @@ def _check_directory(source: Source) -> None:
     if size == 0xFFFFFFFF:
         wide = tail.rfind(b"PK\6\6", 0, at)
         size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
-    MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
+    errors.MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
 
 
 # ---- Tables
@@ -645,6 +630,11 @@ class Column:
     def classes(self) -> frozenset[str]:
         """The distinct values that are not missing, as `class_key` spells them."""
         return frozenset(self.keys) - {None}
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The two classes that they may be but for a few rows, if there are such, in each possible way."""
+        return column_names.pairs_of(Counter(key for key in self.keys if key is not None))
 
     @cached_property
     def event(self) -> tuple[BoolArray, BoolArray] | None:
@@ -925,14 +915,14 @@ def allocate(n: int, k: int, dtype: npt.DTypeLike, *, reserve: bool = False) -> 
 
     With `reserve`, a too large n is reduced to the limit instead.
     """
-    MAX_CLASSES.check(k, f"there are {k:,} score columns")
+    errors.MAX_CLASSES.check(k, f"there are {k:,} score columns")
     per_row = k * int(np.dtype(dtype).itemsize)
     size = n * per_row
     if reserve and size > MAX_ARRAY.value:
         n = max(16, MAX_ARRAY.value // max(1, per_row))
     elif size > MAX_ARRAY.value:
-        MAX_ARRAY.check(size, f"{n:,} rows x {k:,} columns need {size_text(size)}")
+        MAX_ARRAY.check(size, f"{n:,} rows x {k:,} columns need {errors.size_text(size)}")
     try:
         return np.empty((n, k), dtype=dtype)
     except MemoryError:
-        raise InputError(f"there is not enough memory for {size_text(size)}") from None
+        raise InputError(f"there is not enough memory for {errors.size_text(size)}") from None

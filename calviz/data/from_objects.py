@@ -8,15 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type
-from calviz.core.errors import (
-    CalvizError,
-    InputError,
-    OptionError,
-    check_choice,
-    lines_of,
-    shortened,
-)
+from calviz.core.errors import InputError, OptionError, check_choice, lines_of, shortened
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data import column_names
 from calviz.data.format import check_distinct, options_of
@@ -427,7 +421,7 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
         )
     try:
         scores = function(X)
-    except CalvizError:
+    except errors.CalvizError:
         raise
     except Exception as error:
         # Third-party estimators may raise anything: not fitted, wrong columns, text instead of numbers.

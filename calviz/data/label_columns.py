@@ -223,7 +223,14 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     plural = "s" if first.width != 1 else ""
     word = "probability" if first.kind == "probabilities" else "logit"
     what = f"{first.width:,} {word} column{plural} found"
-    possible = [c for c in free if _can_be_label(c, first)]
+    # Beside the scores of models, which sum to no 1, two words may say whether the event happened.
+    models = (
+        first.is_block
+        and first.kind == "probabilities"
+        and not roles.sum_to_one(view.columns(first))
+    )
+    words = [c for c in free if models and c.type == "text" and c.pairs]
+    possible = [c for c in free if _can_be_label(c, first) or c in words]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     if not possible:
         sizes = [(short(c.name), len(c.levels)) for c in whole_numbers]
@@ -259,7 +266,7 @@ def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
     if column.width is not None:
         return True
     values = column.classes if column.is_label_like else set()
-    if not values or len(values) > max(2, scores.width):
+    if not values or not (len(values) <= max(2, scores.width) or column.pairs):
         return False
     named = {class_key(name) for name in scores.class_names if whole(name) is None}
     # Words that are none of the classes name something else.

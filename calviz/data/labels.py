@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,17 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, IntArray
 from calviz.core.errors import Finding, InputError, Reading
-from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, number_of, whole
-from calviz.data.format import Notice, short
+from calviz.data.column_names import (
+    FEW,
+    class_key,
+    event_of,
+    is_missing,
+    no_event_of,
+    number_of,
+    pairs_of,
+    whole,
+)
+from calviz.data.format import Notice, join_places, short
 
 # ---- Class indices
 
@@ -64,6 +74,8 @@ def decode(
     columns: tuple[str, ...] = (),
     base: int | None = None,
     class_labels: tuple[str, ...] = (),
+    only: bool = False,
+    scores: Mapping[str, Any] | None = None,
 ) -> Labels:
     """Return the class indices of a label column, matched by class name first, by index second.
 
@@ -85,13 +97,17 @@ def decode(
         Whether numeric labels count from 0 or from 1; 0 if left out.
     class_labels : tuple of str
         The label of each class, if it is known to be neither its name nor its position.
+    only : bool
+        Whether labels that are none of the class names count as missing.
+    scores : mapping, optional
+        The options that choose these scores of two classes, in their order; None if no options do, or there are more classes.
 
     Raises
     ------
     InputError
         If a label is none of the classes; names the row.
     """
-    decoder = _Decoder(k, class_names, columns, base, name, line)
+    decoder = _Decoder(k, class_names, columns, base, name, line, only, scores)
     if not class_labels and (plain := decoder.plain_indices(values)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
@@ -101,6 +117,8 @@ def decode(
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
+#: A question that would have more answers is not asked.
+_MOST_READINGS = 6
 _NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
 
 
@@ -114,6 +132,9 @@ class _Decoder:
     base: int | None
     name: str
     line: Callable[[int], int | None]
+    only: bool
+    scores: Mapping[str, Any] | None
+    left: str = ""
 
     def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
         """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
@@ -147,7 +168,14 @@ class _Decoder:
             self.known = [j for j in self.known if self.levels[j].casefold() not in nobody]
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
+        if self.only and (others := self._others(self.class_names)):
+            self.known = [j for j in self.known if j not in others] or self.known
+            self.left = f"labels that count as missing: {self._shown(others)}"
         self.texts = [self.levels[j] for j in self.known]
+        self.spelled = {class_key(text): text for text in reversed(self.texts)}  # as is usual
+        self.counts = dict.fromkeys(map(class_key, self.texts), 0)
+        for j in self.known:
+            self.counts[class_key(self.levels[j])] += self.rows[j]
         self.wholes = [whole(text) for text in self.texts]
 
     def decode(self) -> Labels:
@@ -184,6 +212,7 @@ class _Decoder:
             if self.rows[j] and whole(text := self.levels[j]) is None:
                 spelled.setdefault(code, []).append(f"'{short(text)}' ({self.rows[j]:,})")
         joined = "; ".join(", ".join(texts) for texts in spelled.values() if len(texts) > 1)
+        notice = "; ".join(filter(None, (notice, self.left)))
         return Labels(out[self.factor.codes], form, names, notice, joined)
 
     def _by_name(self) -> Labels | None:
@@ -216,6 +245,8 @@ class _Decoder:
             (j, v) for j, v in zip(self.known, values, strict=True) if not 0 <= v - base < self.k
         ]
         if out_of_range:
+            if len(self.counts) > 2 and (question := self._which_event()) is not None:
+                raise question
             raise self._out_of_range(out_of_range, values, base)
         notice = ""
         counted = tuple(str(j + base) for j in range(self.k))
@@ -228,7 +259,7 @@ class _Decoder:
         return self._labels([v - base for v in values], form, names, notice)
 
     def _by_pair(self, names: tuple[str, ...]) -> Labels | None:
-        words = {class_key(text): text for text in reversed(self.texts)}  # the usual spellings
+        words = self.spelled
         event = event_of(words)
         if event is None:
             return None
@@ -260,17 +291,16 @@ class _Decoder:
 
     def _unknown(self, names: tuple[str, ...]) -> InputError:
         if not self.class_names:
-            if self.k == 2 and len(self.known) == 2:
-                raise self._which_event(*sorted(self.texts))
             examples = ", ".join(f"'{short(text)}'" for text in self.texts[:5])
-            return InputError(
+            event = ", the event last" * (self.k == 2)
+            return self._which_event() or InputError(
                 f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
                 "which class each of them is",
                 column=self.name,
-                remedy="give the class names in the order of the scores",
+                remedy=f"give the class names in the order of the scores{event}",
             )
-        unknown = [j for j in self.known if self.levels[j] not in self.class_names]
-        first = min(unknown, key=self._first_row)
+        others = [j for j in self.known if self.levels[j] not in self.class_names]
+        first = min(others, key=self._first_row)
         row = self._first_row(first)
         shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
         return InputError(
@@ -279,18 +309,49 @@ class _Decoder:
             line=self.line(row),
             column=self.name,
             remedy="correct the label, or give the class names in the order of the scores",
+            readings=self._without(self.class_names),
         )
 
-    def _which_event(self, one: str, two: str) -> InputError:
-        score = short(self.columns[0]) if self.columns else "the score"
-        return InputError(
-            f"nothing says which class '{score}' is the probability of: '{short(one)}' or '{short(two)}'",
-            column=self.name,
-            readings=[
-                Reading(f"the probability of '{short(event)}'", {"class_names": (other, event)})
-                for other, event in ((one, two), (two, one))
-            ],
-        )
+    def _which_event(self) -> InputError | None:
+        """Return the question which two labels are the classes of a single score, and which is the event; None if it has too many answers."""
+        single = self.scores is not None and self.k == 2 and not self.class_names
+        readings = []
+        for pair in pairs_of(self.counts) if single else ():
+            event = event_of(pair)
+            for happened in (event,) if event else sorted(pair, reverse=True):
+                names = tuple(self.spelled[key] for key in sorted(pair, key=happened.__eq__))
+                text = f"the probability of '{short(names[1])}'"
+                of_event = Reading(text, {"class_names": names})
+                readings.append(Reading.joined([of_event, *self._without(names)]))
+        if not 0 < len(readings) <= _MOST_READINGS:
+            return None
+        if len(self.counts) == 2:
+            one, two = (f"'{short(self.spelled[key])}'" for key in sorted(self.counts))
+            what = f"nothing says which class the score is the probability of: {one} or {two}"
+            return InputError(what, column=self.name, readings=readings)
+        what = f"a score tells two classes apart, but '{short(self.name)}' has {len(self.counts)}: {self._shown(self.known)}"
+        rarest = self._first_row(self.known[-1])
+        return InputError(what, row=rarest + 1, placed=True, readings=readings)
+
+    def _without(self, names: tuple[str, ...]) -> list[Reading]:
+        """The reading without the rows of labels that are none of the classes, unless there are none, or too many to be mistakes."""
+        others = self._others(names)
+        few = sum(self.rows[j] for j in others) <= FEW * sum(self.rows[j] for j in self.known)
+        if self.scores is None or not others or not (few or (self.class_names and not self.scores)):
+            return []
+        text = f"leave out the rows with {self._shown(others)}"
+        return [Reading(text, {**self.scores, "class_names": names, "repair": ("drop-missing",)})]
+
+    def _shown(self, levels: Sequence[int]) -> str:
+        """Labels with their numbers of rows."""
+        counted = [(short(self.levels[j]), self.rows[j]) for j in levels[:5]]
+        first = [f"'{label}' ({n:,} row{'s' * (n != 1)})" for label, n in counted]
+        return join_places(first, len(levels))
+
+    def _others(self, names: Sequence[str]) -> list[int]:
+        """The labels that are none of the classes."""
+        keys = {class_key(name) for name in names}
+        return [j for j in self.known if class_key(self.levels[j]) not in keys]
 
     def _first_row(self, level: int) -> int:
         return int(np.argmax(self.factor.codes == level))
@@ -298,10 +359,12 @@ class _Decoder:
 
 def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
     """Names of the two classes if the name of the only score column is one of the labels (``p_malignant``), which is the event."""
-    levels = [v for v in Factor.of(values).levels if v and (v == name or not is_missing(v))]
-    names = {v if v == name or (number := whole(v)) is None else str(number) for v in levels}
-    others = sorted(names - {name})
-    return (others[0], name) if name in names and len(others) == 1 else ()
+    counts: Counter[str] = Counter()
+    for v, rows in Factor.of(values).counts().items():
+        if v and (v == name or not is_missing(v)):
+            counts[v if v == name or (number := whole(v)) is None else str(number)] += rows
+    others = [key for pair in pairs_of(counts) if name in pair for key in pair if key != name]
+    return (others[0], name) if len(others) == 1 else ()
 
 
 def from_one_hot(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from calviz.core.errors import Finding, Repair
+import numpy as np
+
+from calviz.core.blocks import IntArray
+from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
-from calviz.data.column_names import is_of_first_class
+from calviz.data.column_names import is_of_first_class, plain
 from calviz.data.format import ReadingOptions, short, span
 
 
@@ -73,9 +76,12 @@ def _are_numbers(names: tuple[str, ...]) -> bool:
 
 
 #: Common names of splits for fitting and for evaluation, in order of preference.
-FIT_SPLITS = ("calibration", "calib", "cal", "kalibrierung", "validation", "valid", "val", "validierung", "dev", "fit",
-              "train", "training")  # fmt: skip
-EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out")
+FIT_SPLITS = ("calibration", "calib", "cal", "kalibrierung", "validation", "valid", "val", "validierung",
+              "dev")  # fmt: skip
+EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out", "oot", "oos")  # fmt: skip
+#: Names, without spaces and hyphens, that say that the model was trained on the rows: its scores there are not like those of new rows.
+_TRAINED = ("train", "training", "trainset", "trainingset", "traindata", "trainingdata", "insample",
+            "fit")  # fmt: skip
 
 
 def usual_split(splits: Iterable[str], usual: tuple[str, ...]) -> str | None:
@@ -88,16 +94,54 @@ def usual_split(splits: Iterable[str], usual: tuple[str, ...]) -> str | None:
     return next((by_name[name] for name in usual if name in by_name), None)
 
 
+def is_trained_on(split: str) -> bool:
+    """Whether the name of a split says that the model was trained on its rows.
+
+    >>> is_trained_on("In-Sample "), is_trained_on("TRAIN"), is_trained_on("validation")
+    (True, True, False)
+    """
+    return plain(split).replace("_", "") in _TRAINED
+
+
+def rows_of_split(data: Dataset, name: str) -> IntArray:
+    """Return the indices of the rows of a split; raise InputError if there is none of this name."""
+    if data.splits is None:
+        raise InputError(
+            f"there is no split '{name}': these data have no splits",
+            remedy="fit on a fraction of the rows, or cross-fit",
+        )
+    if name not in data.splits.levels:
+        names = ", ".join(data.splits.levels[:10])
+        raise InputError(f"there is no split '{name}'", remedy=f"known: {names}")
+    return np.flatnonzero(data.splits.mask(name))
+
+
+def untrained(data: Dataset, named: Collection[str | None]) -> tuple[IntArray | None, str]:
+    """Return the rows outside of splits that are not named and that the model was trained on, and words for that.
+
+    None if these are all rows, or only those of the named splits.
+    """
+    splits = data.splits
+    out = [s for s in data.split_names if s not in named and is_trained_on(s)]
+    if splits is None or not out or len(data.split_names) == len(out) + len(named):
+        return None, ""
+    kept = np.array([level not in out for level in splits.levels])[splits.codes]
+    words = " and ".join(f"split '{name}'" for name in out)
+    return np.flatnonzero(kept), f" outside {words}"
+
+
 def fit_split_for(data: Dataset, eval_split: str | None) -> str | None:
     """Return the split to fit on while `eval_split` is judged: one whose name suggests it, otherwise the first other split.
 
-    None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.
+    None if there is no other split that the model was not trained on. If all rows are judged (`eval_split` is None), only a split whose
+    name suggests it, beside another one.
     """
-    others = [name for name in data.that_count().split_names if name != eval_split]
+    names = data.that_count().split_names
+    others = [name for name in names if name != eval_split and not is_trained_on(name)]
     usual = usual_split(others, FIT_SPLITS)
-    if usual is not None or eval_split is None:
-        return usual if len(data.split_names) > 1 else None
-    return next(iter(others), None)
+    if eval_split is None:
+        return usual if len(others) > 1 else None
+    return usual or next(iter(others), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +236,7 @@ class Recognition:
         if self.groups:
             parts.append(f"groups {_some(self.groups, 5)}")
         if self.numbers:
-            parts.append(f"no role for {_some(self.numbers, 3)}")
+            parts.append(f"numbers {_some(self.numbers, 3)}")
         return f"{self.format}: {', '.join(parts)}"
 
 

@@ -297,8 +297,14 @@ _MOST_FRACTIONS = 20
 
 
 def split_column(view: TableView) -> str | None:
-    """The column that names the split of each row."""
-    return _role(view, view.options.split_column, column_names.SPLITS)
+    """The column that names the split of each row: one with a usual name, else the only one whose values are usual names of splits."""
+    named = _role(view, view.options.split_column, column_names.SPLITS)
+    if named is not None or view.options.split_column is not None or not view.table.named:
+        return named
+    taken = {view.options.label, *(view.options.groups or ())}
+    texts = (c for c in view.table.columns if c.type == "text" and c.name not in taken)
+    found = [c.name for c in texts if column_names.are_splits(c.head.tolist())]
+    return found[0] if len(found) == 1 else None
 
 
 def identifier_column(view: TableView, model: str | None = None) -> str | None:

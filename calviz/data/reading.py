@@ -15,17 +15,9 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core import errors
 from calviz.core.blocks import Factor, checkpoint
-from calviz.core.errors import (
-    MAX_ARRAYS,
-    CalvizError,
-    Finding,
-    InputError,
-    OptionError,
-    known_names,
-    needs,
-    shortened,
-)
+from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
 from calviz.core.predictions import Dataset
 from calviz.core.profile import (
     KEY,
@@ -173,7 +165,7 @@ def _of_model(answer: Answer, folder: str) -> Answer:
     """Add the model, which lm-evaluation-harness names only by the folder of the log."""
     if "model" in answer.columns:
         return answer
-    model = shortened(folder)
+    model = errors.shortened(folder)
     return replace(answer, id=f"{model}/{answer.id}", columns={"model": model, **answer.columns})
 
 
@@ -376,7 +368,7 @@ def read(
             try:
                 return _read(opened, options, labels)
             except InputError as error:
-                asks = labels is None and opened.size <= _MOST_READ_ON
+                asks = labels is None and opened.size <= MOST_READ_ON
                 if not asks or not isinstance(source, str | os.PathLike | bytes):
                     raise
                 further = _asked_next(error, partial(Source, source, name), options, ())
@@ -384,7 +376,7 @@ def read(
 
 
 #: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
-_MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
+MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
 
 
 def _asked_next(
@@ -406,7 +398,7 @@ def _asked_next(
         except InputError as further:
             if further.answers and further.what not in before:
                 each[-1] = [further, *_asked_next(further, source, answered, before)]
-        except CalvizError:
+        except errors.CalvizError:
             return []
     of_all = [[(q.what, q.answers) for q in one] for one in each]
     return [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
@@ -539,6 +531,17 @@ def _with_rows_of_all(table: Table) -> Table | None:
     )
     other.__post_init__()
     return other
+
+
+def cells_of(table: Table, rows: Sequence[int]) -> dict[str, dict[int, str]]:
+    """What rows of the whole file hold, by column; nothing if it cannot be read to its end."""
+    single = [c.name for c in table.columns if c.width is None and c.type != "other"]
+    try:
+        found = table.fetch((), single).columns
+    except InputError:
+        return {}
+    texts = {name: Factor.of(values).values() for name, values in found.items()}
+    return {name: {r: t[r] for r in rows if r < len(t)} for name, t in texts.items()}
 
 
 def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt.NDArray[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names, other_columns
+from calviz.data import column_names, other_columns, score_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
 from calviz.data.label_columns import (
@@ -43,7 +43,6 @@ from calviz.data.roles import (
     sum_to_one,
     summing,
 )
-from calviz.data.score_columns import by_values, find_scores, only_with_words, single_by_name
 
 #: Words and numbers of a name; a number may be negative.
 _PARTS = re.compile(r"(?<![a-z0-9])-\d+|\d+|[^\W\d_]+")
@@ -116,7 +115,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     event = event_column(view, taken) if named is None else None
     if options.kind == "confidence":
         return single_score(view, taken, named or event)
-    scores = find_scores(view, taken, named or event)
+    scores = score_columns.find_scores(view, taken, named or event)
     found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
     if not (named or options.scores or options.models or isinstance(options, ReadingForMap)):
         found = named_by_an_unnamed_label(view, taken) or found
@@ -249,7 +248,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
     if confidence is not None:
         truth = label or _label_by_correct(view, taken, confidence)
         if kind is None and truth is not None and _is_of_event(view, confidence, truth):
-            score = single_by_name(view, {*taken, confidence.correct or ""}, truth)
+            score = score_columns.single_by_name(view, {*taken, confidence.correct or ""}, truth)
             if score is None or score.columns[0] != confidence.score:
                 score = ScoreColumns((confidence.score,), (), "probabilities", 1)
             return ColumnRoles((score,), label=truth, correct=confidence.correct)
@@ -261,8 +260,8 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
         )
     if (top := _top_of_pipeline(view, taken)) is not None:
         return top
-    score = single_by_name(view, taken, label)
-    scores = (score,) if score is not None else by_values(view, taken, label)
+    score = score_columns.single_by_name(view, taken, label)
+    scores = (score,) if score is not None else score_columns.by_values(view, taken, label)
     if not scores:
         raise no_scores(view, taken)
     return ColumnRoles(scores, label=label)
@@ -295,6 +294,10 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     if score.class_names and column_names.is_of_first_class(score.class_names[0], ("0", "1")):
         return score
     if not view.options.scores:
+        others = view.numeric({*columns_of_rows(view), name, truth.name})
+        shares = [c.name for c in others if "%" in c.name and c.in_unit]
+        if len(shares) == 1 and truth.event is None:  # which is to be asked anyway
+            score_columns.ask_if_models(view, (name, *shares), truth.name)
         _ask_if_of_the_other(view, view.table[name], truth)
     _ask_if_opposite(view.table[name], truth, spelled)
     return score
@@ -364,7 +367,7 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     if score is None and known:
         usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
         named = [name for name in usual if name and view.table[name].type == "number"]
-        score = named[0] if named else only_with_words(view.numeric(others))
+        score = named[0] if named else score_columns.only_with_words(view.numeric(others))
         score = score or _never_below_chance(view, others, predicted)
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
@@ -573,9 +576,12 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
     large = [c for c in view.numeric(taken) if np.any(c.head > 1)]
-    if percent := summing([replace(c, sample=c.head / 100) for c in large]):
+    hundredths = [replace(c, sample=c.head / 100) for c in large]
+    called = [c.name for c in hundredths if "%" in c.name and c.in_unit]
+    if percent := summing(hundredths) or (tuple(called) if len(called) == 1 else ()):
         reading = Reading("percentages", {"scores": percent, "repair": ("percent",)})
-        what = f"'{span(percent)}' sum to 100 in every row, as percentages do; say what they are"
+        does = "sum to 100 in every row" if len(percent) > 1 else "lies in 0 to 100"
+        what = f"'{span(percent)}' {does}, as percentages do; say what they are"
         return InputError(what, readings=[reading])
     names = view.table.names
     listed = ", ".join(map(short, names[:10]))

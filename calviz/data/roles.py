@@ -13,7 +13,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from calviz.core.errors import Finding, InputError, Reading, Severity
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
-from calviz.data.column_names import class_key, is_of_first_class
+from calviz.data.column_names import FEW, class_key, is_of_first_class
 from calviz.data.format import NAMED, REPAIRS, Column, Notice, ReadingOptions, Table, places, short
 
 ScoreKind = Literal["probabilities", "logits"]
@@ -410,8 +410,6 @@ def two_logits(array: FloatArray) -> FloatArray:
 # ---- Why scores are refused, in sentences
 
 
-#: As many rows, at most, may be taken for mistakes.
-_FEW = 0.1
 #: Positive logits seldom exceed it; percentages with a few values below 0 do.
 _LARGE = 10
 
@@ -429,7 +427,7 @@ def off_sum(array: FloatArray, total: float) -> BoolArray:
 
 def are_few(rows: BoolArray) -> bool:
     """Whether the rows of a mask, shape (n,), are at most a tenth."""
-    return bool(rows.mean() <= _FEW)
+    return bool(rows.mean() <= FEW)
 
 
 @dataclass(eq=False)
@@ -502,7 +500,7 @@ class Problem:
         row, column = at_cells[0]
         texts = any(state.endswith("'") for state in shown)
         what = "cells that cannot be read" if texts else "missing values"
-        drops = nan_rows == rows and not (texts and rows > _FEW * len(self.array))
+        drops = nan_rows == rows and not (texts and rows > FEW * len(self.array))
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
         listing = ", ".join(shown) + ", …" * (rows > len({r for r, _ in at_cells}))
         fix = f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"

@@ -10,19 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names
+from calviz.data import column_names, roles
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
-from calviz.data.format import Column, Notice, known_columns, span
-from calviz.data.roles import (
-    CLEAR,
-    FEWEST_ROWS,
-    ScoreColumns,
-    ScoreKind,
-    TableView,
-    follows,
-    sum_to_one,
-    summing,
-)
+from calviz.data.format import Column, Notice, known_columns, short, span
+from calviz.data.roles import CLEAR, ScoreColumns, ScoreKind, TableView, follows, sum_to_one
 
 #: The end of a name that is a cast, such as ``prob_0::float`` or ``prob_0:FLOAT64``.
 _SQL_CAST = re.compile(
@@ -278,7 +269,7 @@ def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> 
     """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
     allowed = {*block.columns, *fit}
     alike = tuple(c.name for c in numeric if c.name in allowed)
-    names = alike if any(block.around) else summing(numeric) or ()
+    names = alike if any(block.around) else roles.summing(numeric) or ()
     wider = column_names.further_classes(block, names) if {*block.columns} <= {*names} else block
     return wider if len(wider.columns) > len(block.columns) else None
 
@@ -299,7 +290,7 @@ def _with_known_words(
     if scores is None:
         return ()
     if not _names_labels(view, scores, label) and scores.kind == "probabilities":
-        _ask_if_models(view, scores.columns, label)
+        ask_if_models(view, scores.columns, label)
     return (scores,)
 
 
@@ -373,7 +364,7 @@ def mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -
 # ---- Several models with one score each
 
 
-def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -> None:
+def ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -> None:
     """Raise the question whether columns are models: each may be the probability of the event, and together they are no distribution.
 
     Columns without common words are asked about if the labels follow at least two of them.
@@ -385,22 +376,27 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
     named = [] if label is None else [view.table[label]]
     possible = named or [c for c in view.table.columns if c.is_label_like and c not in scores]
     for truth in possible[:_MOST_CANDIDATES]:
-        values = truth.keys if truth.width is None else np.empty(0)
-        known = {*values} - {None}
-        numbers = {class_key(name) for name in without_common_words(columns)}
-        if len(known) != 2 or len(values) < FEWEST_ROWS or numbers == known:
-            continue  # too few rows, or classes by number
-        hit = values == event_of(known) if event_of(known) else values == max(known)
+        pair = next(iter(truth.pairs), ()) if truth.width is None else ()
+        classes = {class_key(name) for name in without_common_words(columns)}
+        if not pair or classes == {*pair}:
+            continue
+        values, event = truth.keys, event_of(pair)
+        # Two words that are no names of columns are not the classes of scores that do not sum to 1.
+        apart = truth.type == "text" and not event_of(classes) and classes.isdisjoint(truth.classes)
+        if len(values) < roles.FEWEST_ROWS and not (named and apart):
+            continue
+        hit = values == (event or max(pair))
         heads = {c.name: c.head.astype(float) for c in scores if len(c.head) == len(hit)}
         clear = CLEAR / 2 if named else CLEAR
         followed = [name for name, head in heads.items() if abs(follows(head, hit)) > clear]
-        models = tuple(columns) if alike and named and event_of(known) else tuple(followed)
+        models = tuple(columns) if alike and named and (event or apart) else tuple(followed)
         if len(models) < 2:
             continue
         chosen = {} if named else {"label": truth.name}
         listed = ", ".join(f"'{name}'" for name in models[:5])
         raise InputError(
-            f"each of {listed} may be the probability of the event, as the rows do not sum to 1: are they models?",
+            f"each of {listed} may be the probability of the event in '{short(truth.name)}', as the rows do not sum to 1: "
+            "are they models?",
             readings=[
                 Reading(f"{len(models)} models", {"models": models, **chosen}),
                 *(Reading(f"only '{name}'", {"scores": (name,), **chosen}) for name in models[:3]),
@@ -476,7 +472,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
     if len(arrays) == 1:
         return (array(view, arrays[0]),)
-    columns, one = summing(numeric), only_with_words(numeric)
+    columns, one = roles.summing(numeric), only_with_words(numeric)
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
     if columns is not None:
@@ -494,7 +490,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     if len(scores) > 1 and view.table.named:
         alike = [c for c in scores if not c.is_label_like]
         if len(alike) > 1:
-            _ask_if_models(view, [c.name for c in alike], label)
+            ask_if_models(view, [c.name for c in alike], label)
     scores = [c for c in scores if c.name == one] or scores
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(c.is_label_like for c in rest)):

@@ -109,7 +109,7 @@ class BinSensitivity(ScoreFigure):
         return cls(
             **cls._fields(sample, level=level),
             bins=sample.bins_used,
-            scheme="equal-mass" if sample.scheme == "equal-mass" else "equal-width",
+            scheme="equal-mass" if sample.placed == "equal-mass" else "equal-width",
             counts=np.arange(1, most + 1),
             ece={placed: sweep.ece() for placed, sweep in sweeps.items()},
             floor={p: sample.view(_floor, scheme=p, **floors) for p in schemes if band},

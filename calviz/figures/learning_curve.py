@@ -17,16 +17,7 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, UNCALIBRATED
 from calviz.core.errors import OptionError, claim
 from calviz.core.events import Reduction
-from calviz.core.words import (
-    counted,
-    decimal,
-    decimals_for,
-    level_text,
-    listed,
-    plotly_text,
-    shorten,
-    told_apart,
-)
+from calviz.core.words import counted, decimal, level_text, listed, plotly_text, shorten, told_apart
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import DASHES, Picture, Sheet, Trace, area, label, line, markers
@@ -524,10 +515,10 @@ class ModelDifferences(Figure):
         return head, facts(self.comparison.split, rows, "95 % intervals, paired")
 
     def text(self, difference: Difference) -> str:
-        """Write a difference with its interval, in the unit of the metric."""
+        """Write a difference with its interval, in the unit of the metric, with the decimals of all."""
         scale, unit = scale_of(self.metric, difference=True)
-        spread = scale * (difference.interval.high - difference.interval.low) / 2
-        decimals = decimals_for(spread, figures=2, least=1, most=4)
+        spreads = (scale * (d.interval.high - d.interval.low) / 2 for d in self.differences)
+        decimals = words.decimals_for(*spreads, figures=2, least=1, most=4)
         value, low, high = (
             decimal(scale * v, decimals) for v in (difference.value, *difference.interval)
         )
@@ -539,12 +530,12 @@ class ModelDifferences(Figure):
         by_side: dict[DifferenceVerdict, list[str]] = {"better": [], "tied": [], "worse": []}
         for name, d in zip(self.models, self.differences, strict=True):
             by_side[d.verdict].append(name)
-        words = {
+        how = {
             "better": "better beyond noise",
             "tied": "not told apart from it",
             "worse": "worse beyond noise",
         }
-        parts = [f"{listed(names)} {words[side]}" for side, names in by_side.items() if names]
+        parts = [f"{listed(names)} {how[side]}" for side, names in by_side.items() if names]
         return (
             f"{METRICS[self.metric].label} of {counted(len(self.models), 'model')} minus that of "
             f"'{shorten(self.reference)}' on the same {counted(self.comparison.rows, 'row')}: "
@@ -552,9 +543,18 @@ class ModelDifferences(Figure):
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw the reference at the top, then one row per model, best first."""
-        names, muted = told_apart((self.reference, *self.models), _NAME), sheet.palette.muted
-        left = marks.name_room(names, _BESIDE)
+        """Draw the reference at the top, then one row per model, best first, each with its numbers."""
+        names, narrow = told_apart((self.reference, *self.models), _NAME), sheet.narrow
+        numbers = [f"{self.text(d)}, {d.verdict}" for d in self.differences]
+        texts = [plotly_text(name) for name in names]
+        left, right = marks.name_room(names, _BESIDE), marks.name_room(numbers, 0)
+        if narrow:
+            left = right = _RIGHT
+            texts = [" ".join(parts) for parts in zip(texts, ["", *numbers], strict=True)]
+            notes = sheet.names_above(texts, 6)
+        else:
+            beside: Trace = {"xref": "paper", "x": 1, "xshift": 8, "xanchor": "left", "yref": "y"}
+            notes = [label(text, sheet.palette, y=y, **beside) for y, text in enumerate(numbers, 1)]
         scale, unit = scale_of(self.metric, difference=True)
         every = [0.0] + [v for d in self.differences for v in (d.value, *d.interval)]
         low, high = scale * min(every), scale * max(every)
@@ -565,31 +565,32 @@ class ModelDifferences(Figure):
             title += "; better is nearer to 0"
         # Both sides are labelled above the rows.
         sides = {"lower": ("better", "worse"), "higher": ("worse", "better")}
-        words = sides.get(METRICS[self.metric].direction, ())
+        ends = sides.get(METRICS[self.metric].direction, ())
         place: Trace = {"xref": "paper", "yref": "paper", "y": 1, "yshift": 2, "yanchor": "bottom"}
-        font = {"size": 12, "color": muted}
+        font = {"size": 12, "color": sheet.palette.muted}
         zero: Trace = {"x": 0, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
         return sheet.picture(
             _traces(self, sheet, scale),
-            inner=_ROW * len(names),
-            margins=(left, _RIGHT, _TOP, _BOTTOM),
+            inner=(_TALL if narrow else _ROW) * len(names),
+            margins=(left, right, _TOP, _BOTTOM),
             above=_TOP - 6,
-            annotations=[
+            annotations=notes
+            + [
                 label(text.format(word), sheet.palette, x=x, xanchor=anchor, **place, font=font)
                 for word, x, anchor, text in zip(
-                    words, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
+                    ends, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
                 )
             ],
             shapes=[marks.vertical_shape(sheet.palette.ink, **zero)],
             xaxis=sheet.axis(title, range=[low - pad, high + pad], nticks=6),
-            yaxis=sheet.row_axis([plotly_text(name) for name in names], ticks=""),
+            yaxis=sheet.row_axis(texts, ticks="", showticklabels=not narrow),
         )
 
 
 # ---- Drawing
 
 
-_RIGHT, _TOP, _BOTTOM, _ROW = 16, 30, 54, 28
+_RIGHT, _TOP, _BOTTOM, _ROW, _TALL = 16, 30, 54, 28, 44
 #: Maximum characters of a name, and space beside the names in pixels.
 _NAME, _BESIDE = 26, 16
 

@@ -20,16 +20,9 @@ from calviz.figures import marks
 from calviz.figures.decision_cost import kept_and_wrong, resampled_between
 from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, end_columns
 from calviz.figures.marks import DASHES, Drawing, Page, Picture, Sheet, Trace, area, drawn, line
+from calviz.sample import error_bars
 from calviz.sample.cutoff_and_grades import net_benefit_of
-from calviz.sample.error_bars import (
-    FEWEST_CLUSTERS,
-    LEVEL,
-    drawn_by,
-    is_clustered,
-    resampled,
-    widened,
-    widening_of,
-)
+from calviz.sample.error_bars import FEWEST_CLUSTERS, LEVEL, drawn_by, resampled, widened
 from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -281,7 +274,7 @@ def clearly_useful(view: Steps, redraws: Steps, cutoff: FloatArray) -> BoolArray
 
 def has_few_clusters(view: Steps) -> bool:
     """Whether the rows of a view are in clusters too few to know how much these vary."""
-    return is_clustered(view) and drawn_by(view).rows.clusters < FEWEST_CLUSTERS
+    return error_bars.is_clustered(view) and drawn_by(view).rows.clusters < FEWEST_CLUSTERS
 
 
 def _against_defaults(view: Steps, cutoff: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -320,7 +313,9 @@ def _design_effect(
     odds = cutoff / (1 - cutoff)
     won, lost = np.stack([odds, np.ones_like(odds)]), np.stack([np.ones_like(odds), odds])
     alone = ((rows - wrong) * won**2 + wrong * lost**2) / n - gain**2
-    effect = quotient(n * spread**2 * widening_of(draws.groups) ** 2, alone, otherwise=1.0)
+    effect = quotient(
+        n * spread**2 * error_bars.widening_of(draws.groups) ** 2, alone, otherwise=1.0
+    )
     unanimous = (wrong <= 0) | (wrong >= rows)
     return np.maximum(np.where(unanimous, np.maximum(effect, n / draws.clusters), effect), 1.0)
 

@@ -206,7 +206,7 @@ class Reliability(ScoreFigure):
             curves=make_curves(sample, curves),
             _selected=selected,
             _score=sample.scored.score,
-            _measured=partial(measured_at, sample, "ece", level),
+            _measured=partial(measured_at, sample, sample.ece_key, level),
         )
 
     @property

@@ -10,46 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.words import (
-    counted,
-    decimal,
-    expected_gap,
-    gap_decimals,
-    level_text,
-    percent,
-    plotly_text,
-    points,
-    range_ends,
-    score_and_hit,
-    too_high,
-    two_shares,
-    with_short_class,
-)
-from calviz.figures.marks import (
-    LINE,
-    UNFADED,
-    Picture,
-    Sheet,
-    Trace,
-    caption_label,
-    diagonal,
-    end_of,
-    frame,
-    hatched,
-    heading,
-    label,
-    legend,
-    line,
-    markers,
-    outline,
-    square,
-    square_axes,
-    unit_axis,
-    vertical_shape,
-    whiskers,
-    wrapped,
-)
+from calviz.core.words import counted, decimal, expected_gap, plotly_text, points, score_and_hit
+from calviz.figures import marks
+from calviz.figures.marks import LINE, UNFADED, Picture, Sheet, Trace, frame, label, line, markers
 from calviz.figures.style import layout
 from calviz.sample.binning import FEW_ROWS
 
@@ -72,8 +37,8 @@ _LEGEND, _TITLED = 0.12, 56
 _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
-#: Width and height of the label of the worst bin with its distance from the corner, in pixels.
-_LABEL = 200, 48
+#: Width of a character of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
+_LABEL = 6.6, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
@@ -95,17 +60,17 @@ class Diagram:
         f = self.figure
         sure = f.interval[1][f.count >= FEW_ROWS]
         beside = [v for other in self.beside for v in (other.mean_score, other.observed)]
-        return 1.0 if self.whole else end_of(f.mean_score, f.observed, sure, *beside)
+        return 1.0 if self.whole else marks.end_of(f.mean_score, f.observed, sure, *beside)
 
     def picture(self, selected: int | tuple[int, int] | None) -> Picture:
         """Lay out the square over the histogram."""
-        p, lines = self.sheet.palette, wrapped(self.sheet.caption)
+        p, lines = self.sheet.palette, marks.wrapped(self.sheet.caption)
         room = LINE * len(lines)
         over = "x domain", "y domain"
-        above = list(caption_label(lines, p, above=6, over=over))
+        above = list(marks.caption_label(lines, p, above=6, over=over))
         if self.end < 1:
             axes = f"Both axes from 0 to {self.end:.3g}"
-            above.append(heading(axes, p, over, 2, font={"size": 11, "color": p.muted}))
+            above.append(marks.heading(axes, p, over, 2, font={"size": 11, "color": p.muted}))
         return {
             "data": self._traces(),
             "layout": layout(
@@ -114,7 +79,7 @@ class Diagram:
                 margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + room, "b": _BOTTOM},
                 barmode="overlay",
                 bargap=0,
-                legend=legend(p, y=-self._legend_distance),
+                legend=marks.legend(p, y=-self._legend_distance),
                 shapes=[self._frame(), *self._mean_lines(), *self._highlight(selected)],
                 annotations=[*above, self._mean_labels(), self._tallest(), *self._worst()],
                 **self._axes(),
@@ -124,8 +89,9 @@ class Diagram:
     def small(self, height: int) -> Picture:
         """Lay out only the square, for panels side by side."""
         score = plotly_text(score_and_hit(self.figure.reduction)[0].capitalize(), 34)
-        marks = [*self._band(), diagonal(self.sheet.palette), *self._stems(), *self._points()]
-        return square(marks, self.sheet, height, self.end, score, "Observed")
+        p = self.sheet.palette
+        traces = [*self._band(), marks.diagonal(p), *self._stems(), *self._points()]
+        return marks.square(traces, self.sheet, height, self.end, score, "Observed")
 
     @cached_property
     def _left(self) -> FloatArray:
@@ -182,12 +148,12 @@ class Diagram:
         yield self._bars(0, f.observed, marker=self._fill(p.blue, 0.28), **look)
         # The space above makes short bars as easy to hit as tall ones; its label appears at the observed frequency.
         yield self._bars(1, f.observed - 1)
-        high, low = too_high(f.reduction)
+        high, low = words.too_high(f.reduction)
         for which, base, name, colour, shape, rank in (
             (f.gap > 0, f.observed, high, p.vermillion, "/", 3),
             (f.gap < 0, f.mean_score, low, p.purple, "\\", 4),
         ):
-            pattern = hatched(colour, p, shape=shape, tint=0.16, solidity=0.28)
+            pattern = marks.hatched(colour, p, shape=shape, tint=0.16, solidity=0.28)
             bars = self._bars(base, np.abs(f.gap))
             yield {k: v[which] if isinstance(v, np.ndarray) else v for k, v in bars.items()} | {
                 "name": f"{name} (gap)",
@@ -209,7 +175,7 @@ class Diagram:
     def _stems(self) -> Iterator[Trace]:
         """Yield the gaps as vertical lines from the observed frequency to the diagonal, at the mean score."""
         f, p = self.figure, self.sheet.palette
-        high, low = too_high(f.reduction)
+        high, low = words.too_high(f.reduction)
         kinds = (
             (f.gap > 0, high, p.vermillion, "solid", 3),
             (f.gap < 0, low, p.purple, "3px,2px", 4),
@@ -276,9 +242,9 @@ class Diagram:
     def _points(self) -> Iterator[Trace]:
         """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint."""
         f, p, bars = self.figure, self.sheet.palette, self.marks == "bars"
-        words = f"{score_and_hit(f.reduction)[1].capitalize()}, {self._level} interval"
+        name = f"{score_and_hit(f.reduction)[1].capitalize()}, {self._level} interval"
         if bars:
-            words = f"Exact {self._level} interval"
+            name = f"Exact {self._level} interval"
         few = f.count < FEW_ROWS
         thickness, width = (1, 0) if self._dense else (1.5, 3)
         for which, solid in ((~few, True), (few, False)):
@@ -298,17 +264,17 @@ class Diagram:
                 edge=p.paper,
                 edge_width=0 if self._dense else 1,
                 customdata=f.bin[which],
-                error_y=whiskers(*ends, whisker, thickness=thickness, width=width),
+                error_y=marks.whiskers(*ends, whisker, thickness=thickness, width=width),
                 **UNFADED,
                 cliponaxis=False,
-                name=words if solid or few.all() else f"Fewer than {FEW_ROWS} rows",
+                name=name if solid or few.all() else f"Fewer than {FEW_ROWS} rows",
                 hover=[text for text, w in zip(self._hover, which, strict=True) if w],
                 legendrank=2 if bars else 1,
             )
 
     def _outlines(self, other: ReliabilityOverlay) -> Trace:
         """Draw further points as outlines joined by a thin line, so that they also differ without colour."""
-        symbol, dash, colour = outline(other.role, self.sheet.palette)
+        symbol, dash, colour = marks.outline(other.role, self.sheet.palette)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
         name = plotly_text(other.name, 28)
         texts = [
@@ -375,26 +341,26 @@ class Diagram:
 
     @property
     def _level(self) -> str:
-        return level_text(self.figure.level)
+        return words.level_text(self.figure.level)
 
     @cached_property
     def _hover(self) -> list[str]:
         f = self.figure
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
-        high, low = (name.lower() for name in too_high(f.reduction))
+        high, low = (name.lower() for name in words.too_high(f.reduction))
         bins = f.sums.edges.size - 1
         texts = []
         for m, index in enumerate(f.bin):
-            start, stop = range_ends(float(f.low[m]), float(f.high[m]))
+            start, stop = words.range_ends(float(f.low[m]), float(f.high[m]))
             gap = float(f.gap[m])
-            mean, observed = two_shares(float(f.mean_score[m]), float(f.observed[m]))
+            mean, observed = words.two_shares(float(f.mean_score[m]), float(f.observed[m]))
             lines = [
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
-                f"{counted(int(f.count[m]), 'row')} ({percent(float(f.share[m]))})",
+                f"{counted(int(f.count[m]), 'row')} ({words.percent(float(f.share[m]))})",
                 f"{score} {mean}",
                 f"{hit} {observed}",
                 f"Exact {self._level} interval {_range(f.interval, m)}",
-                f"Gap {points(abs(gap), gap_decimals(gap))} points"
+                f"Gap {points(abs(gap), words.gap_decimals(gap))} points"
                 + (f", {high if gap > 0 else low}" if gap else ""),
             ]
             if f.band is not None:
@@ -442,7 +408,7 @@ class Diagram:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
         f, p = self.figure, self.sheet.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
-        mean, observed = two_shares(f.overall_score, f.overall_observed)
+        mean, observed = words.two_shares(f.overall_score, f.overall_observed)
         return [
             (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
             (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
@@ -452,7 +418,7 @@ class Diagram:
         """Draw both means as lines in the histogram."""
         for x, _, colour, dash in reversed(self._means()):
             top = 100 * float(self.figure.share.max())
-            yield vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
+            yield marks.vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
 
     def _mean_labels(self) -> dict[str, Any]:
         """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
@@ -507,11 +473,11 @@ class Diagram:
         gap, score = float(f.gap[at]), float(f.mean_score[at])
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
         corners = [above, below] if gap < 0 else [below, above]
+        text = f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
-        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
+        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(text)))
         yield label(
-            f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>"
-            f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}",
+            f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>{text}",
             p,
             xref="x",
             yref="y",
@@ -528,10 +494,10 @@ class Diagram:
             bgcolor=p.glaze(p.paper, 0.8),
         ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}
 
-    def _covered(self, left: bool) -> int:
-        """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
+    def _covered(self, left: bool, characters: int) -> int:
+        """Number of bins whose point, interval or gap the label, so many characters wide, would cover in the upper left, or else the lower right, corner."""
         f = self.figure
-        across, up = _LABEL[0] / self._side, _LABEL[1] / self._side
+        across, up = characters * _LABEL[0] / self._side, _LABEL[1] / self._side
         drawn = np.stack([f.mean_score, f.observed, *f.interval]) / self.end
         if left:
             hidden = (drawn[0] < across) & (np.nanmax(drawn, axis=0) > 1 - up)
@@ -568,9 +534,9 @@ class Diagram:
 
     def _axes(self) -> dict[str, Any]:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
-        reduction = with_short_class(self.figure.reduction, _AXIS_NAME)
+        reduction = words.with_short_class(self.figure.reduction, _AXIS_NAME)
         titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
-        axes = square_axes(self.sheet, *titles, **unit_axis(self.end))
+        axes = marks.square_axes(self.sheet, *titles, **marks.unit_axis(self.end))
         axes["xaxis"] |= {"anchor": "y2"}
         # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
         axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
@@ -579,4 +545,4 @@ class Diagram:
 
 
 def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
-    return f"{points(float(pair[0][m]))} to {percent(float(pair[1][m]))}"
+    return f"{points(float(pair[0][m]))} to {words.percent(float(pair[1][m]))}"

@@ -64,6 +64,8 @@ class ReferralChoice:
         The result in words.
     more_rows : int or None
         Where no threshold can be shown to have a risk: about how many more rows like these would do so, as far as that can be told.
+    refused : bool
+        Whether the sentence says that it cannot be promised.
     """
 
     coverage: float
@@ -75,10 +77,13 @@ class ReferralChoice:
     interval: Interval | None
     sentence: str
     more_rows: int | None = None
+    refused: bool = False
 
     @property
     def headline(self) -> str:
         """What is kept and how much of it is right, of these rows, in at most 15 words; no advice if most of it is wrong."""
+        if self.refused:
+            return self.sentence.split(": ", 1)[0]
         if not self.kept:
             return self.sentence.split(", with", 1)[0].rstrip(".")
         if self.accuracy < 0.5:

@@ -13,7 +13,7 @@ from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.words import (
     capitalised,
     counted,
@@ -47,7 +47,7 @@ from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import axis
 from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
-from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
+from calviz.sample.slices import USUAL_RATE, Slice, Slices, slices
 
 #: Maximum number of slices drawn.
 MOST = 20
@@ -192,30 +192,30 @@ _NAME, _ABOVE, _BESIDE = 52, 46, 20
 
 def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
     palette, result = sheet.palette, figure.result
+    filled = {s.where for s in result.named}
     top = Reduction.of(result.reduction).kind == "top-label"
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
     kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
     for title, above, colour, symbol in kinds:
-        for off in (True, False):
-            at = [
-                i
-                for i, s in enumerate(figure.shown)
-                if (s.gap > 0) == above
-                and (s in result.named or s.where in result.explained) == off
-            ]
+        same = {i: s.where for i, s in enumerate(figure.shown) if (s.gap > 0) == above}
+        for more, mark, wheres in (
+            ("", "", filled),
+            (", by rows of the first", "-open-dot", result.explained),
+            (f", {result.marks[1]}", "-open", set(same.values()) - filled - result.explained),
+        ):
+            off, at = not more, [i for i, where in same.items() if where in wheres]
             if not at:
                 continue
             some = [figure.shown[i] for i in at]
-            name = title if off else f"{title}, {result.marks[1]}"
             yield markers(
                 [100 * s.gap for s in some],
                 at,
                 colour,
                 size=_MARK,
-                symbol=symbol if off else f"{symbol}-open",
+                symbol=symbol + mark,
                 edge=colour,
                 edge_width=1.5,
-                name=name,
+                name=title + more,
                 error_x=_whiskers(some, palette.ink if off else palette.muted, 1.3, 4),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hover="%{customdata[1]}<br>%{customdata[2]}",

@@ -37,6 +37,7 @@ def measured_conventions(sample: Sample, *, noise: bool = True) -> Conventions:
     noise : bool
         Whether to compute the means under calibration, if the data are not too large.
     """
+    sample = sample.but(scheme=sample.scheme or "equal-width")
     sums = chosen_bins(sample)
     own, values = float(sums.mean_gap), sample.once(_values)
     redraws = _affordable(sample.data) if noise and sample.data.alike else 0

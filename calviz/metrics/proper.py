@@ -68,7 +68,7 @@ _proper = partial(_score, direction="lower", tail="two-sided", details=lambda vi
 
 @_proper(
     tables=("fits", "methods", "models", "rivals", "drawn"),
-    criterion=2,
+    criterion=1,
     rare_losses="log",
     label="NLL",
     bounds=(0.0, math.inf),
@@ -92,7 +92,7 @@ def nll(view: MeanLoss) -> FloatArray:
 
 @_proper(
     tables=("fits", "methods", "models", "rivals"),
-    criterion=1,
+    criterion=2,
     rare_losses="squared",
     label="Brier score",
     bounds=(0.0, 2.0),

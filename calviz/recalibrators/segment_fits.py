@@ -49,7 +49,7 @@ class SegmentEffects:
 
 @dataclass(frozen=True, eq=False)
 class EffectBlock:
-    """Offsets or slopes of the segments of a column, or offsets of two crossed.
+    """Offsets or slopes of the segments of a column, or offsets of two crossed or of a region of these.
 
     Attributes
     ----------
@@ -60,12 +60,15 @@ class EffectBlock:
     size : int
         Number of segments.
     sloped : bool
+    parts : ndarray of int, shape (S,), optional
+        Which of the `size` effects each of the S segments of two columns shares; -1 for none.
     """
 
     of: tuple[int, ...]
     codes: IntArray
     size: int
     sloped: bool = False
+    parts: IntArray | None = None
 
 
 class SegmentFit:
@@ -116,7 +119,10 @@ class SegmentFit:
         residual = self.counts * (self.hit - expit(self.margin))
         doubt = self.counts * _doubt(self.margin)
         tests = benjamini_hochberg([self.p_value(b, residual, doubt) for b in blocks])
-        found = [blocks[i] for i in np.argsort(tests, kind="stable") if tests[i] <= DIFFER]
+        self.take([blocks[i] for i in np.argsort(tests, kind="stable") if tests[i] <= DIFFER])
+
+    def take(self, found: list[EffectBlock]) -> None:
+        """Add blocks, as far as there is room, and fit all."""
         room = MOST_EFFECTS - self._starts[-1]
         for block in found:
             if block.size <= room:
@@ -230,8 +236,11 @@ class SegmentFit:
             # Segments without rows have exactly none, not one of 1e-20.
             with_rows = np.bincount(block.codes, minlength=block.size) > 0
             values = np.where(with_rows, self.values[first : first + block.size], 0.0)
+            if block.parts is not None:
+                values = np.where(block.parts < 0, 0.0, values[block.parts])
             if values.any():
-                merged.setdefault(block.of, {})[block.sloped] = values
+                kinds = merged.setdefault(block.of, {})
+                kinds[block.sloped] = kinds.get(block.sloped, 0.0) + values
         return tuple(
             SegmentEffects(
                 of,

@@ -12,16 +12,18 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from calviz.core import blocks, features
-from calviz.core.blocks import Factor, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
-from calviz.core.predictions import NO_IDENTIFIER, identifier_texts
+from calviz.core.predictions import NO_IDENTIFIER, Predictions, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.words import counted
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
 from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
+from calviz.sample.sample import Sample
+from calviz.sample.slices import usual_slices
 
 #: Pairs of columns times rows up to which pairs are tried.
 PAIRS_TIMES_ROWS = 20_000_000
@@ -48,6 +50,19 @@ class SegmentedColumn:
         if self.cut.kept is None:
             return self.cut.of_numbers(column)
         return self.codes(_texts(Factor.of(column)))
+
+    def numbers(self, values: Any) -> FloatArray:
+        """A column that is cut into intervals as numbers, shape (n,)."""
+        column = _as_column(values)
+        if not isinstance(column, Factor):
+            return column
+        read = as_values(column.levels)
+        assert read is not None
+        return read[0][column.codes]
+
+    def holds(self, value: str) -> BoolArray:
+        """Which segments a value, an interval or a side of an edge has, shape (S,)."""
+        return np.isin(self.cut.labels, self.cut.sides.get(value, (value,)))
 
     @property
     def size(self) -> int:
@@ -149,8 +164,8 @@ class SegmentOffsets(FlooredRecalibrator):
     Offsets u (and slopes v) of a column are normal with variance tau^2, the maximum of the Laplace approximation of the
     marginal likelihood (fixed points of MacKay 1992), and at the mode of their posterior. Which have any is decided first: the sum of squared
     scores of the segments at tau = 0 (Lin 1997), efficient for the intercept and the slope of all rows, against a scaled chi-square, by
-    Benjamini and Hochberg at 1 %; then for pairs of columns in the same way, given the columns. Importance weights count as their
-    effective number.
+    Benjamini and Hochberg at 1 %; then for pairs of columns in the same way, given the columns. Where two conditions together hold what
+    is off (`calviz.slices`), they have one offset, before all others. Importance weights count as their effective number.
     """
 
     columns: Any = None
@@ -224,6 +239,8 @@ class SegmentOffsets(FlooredRecalibrator):
             for c in range(len(sizes))
             for sloped in (False, True)
         ]
+        if self.pairs and self.columns_ and self.rows_each == 1:
+            fit.take(self._region(fit, codes, weights))
         fit.add(alone)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
             pairs = combinations(range(len(sizes)), 2)
@@ -258,6 +275,40 @@ class SegmentOffsets(FlooredRecalibrator):
             event, z[rows] = _event(base.transform(scores.array[rows].astype(np.float64)))
             hit[rows] = labels[rows] == event
         return SegmentFit(z, hit, counts)
+
+    def _region(
+        self, fit: SegmentFit, codes: list[IntArray], weights: FloatArray | None
+    ) -> list[EffectBlock]:
+        """Two conditions that together hold what is off, one more offset; none if the slices of these columns do not show that."""
+        numbers, groups = {}, {}
+        for column, code in zip(self.columns_, codes, strict=True):
+            if column.cut.kept is None:
+                numbers[column.name] = column.numbers(self._given[column.name])
+            else:
+                groups[column.name] = Factor(code, column.cut.labels)
+        found = usual_slices(
+            Sample.of(
+                Predictions(
+                    probs=expit(fit.z),
+                    labels=fit.hit.astype(np.intp),
+                    groups=groups,
+                    numbers=numbers,
+                    cuts={column.name: column.cut for column in self.columns_},
+                    weights=weights,
+                ),
+                reduction="positive",
+            )
+        )
+        where = found.off[0].where if found is not None and found.off else ()
+        if len(where) < 2:
+            return []
+        names = [column.name for column in self.columns_]
+        of = tuple(sorted(names.index(name) for name, _ in where))
+        inside = [self.columns_[c].holds(dict(where)[names[c]]) for c in of]
+        parts = np.logical_and.outer(*inside).ravel().astype(np.intp)
+        cells = codes[of[0]] * self.columns_[of[1]].size + codes[of[1]]
+        seen = np.bincount(cells, minlength=parts.size) > 0
+        return [EffectBlock(of, parts[cells], 2, parts=np.where(seen, parts, -1))]
 
     def _cut_columns(
         self, n: int, weights: FloatArray | None

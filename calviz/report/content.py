@@ -426,6 +426,8 @@ class Section:
         The field of `Subject` it shows, if that is the result of a computation the user requested.
     on_request : bool
         Whether it is only in reports that name it: it repeats a part of another section, or shows single rows.
+    earlier : str
+        Its heading in earlier versions, which older links hold.
     """
 
     key: str
@@ -436,6 +438,7 @@ class Section:
     brief: bool = False
     shows_result: NeededWork | None = None
     on_request: bool = False
+    earlier: str = ""
 
     @property
     def summary(self) -> str:
@@ -470,16 +473,17 @@ class PresetSections:
 
     Attributes
     ----------
-    label : str
+    reader : str
+        For whom it is, in a few words.
     keys : str
         Keys of the sections, as words; empty for all.
     source : str
-        The guideline that it follows, or what it is for.
+        The guideline that it follows, or what it holds.
     decides : bool
         Whether it needs a single class to decide on.
     """
 
-    label: str
+    reader: str
     keys: str
     source: str
     decides: bool = True
@@ -491,32 +495,32 @@ class PresetSections:
 
 
 PRESETS: dict[Preset, PresetSections] = {
-    # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.
-    "clinical": PresetSections(
-        "clinical",
-        "verdict calibration-curve decisions metrics comparison provenance definitions",
-        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold",
-    ),
-    "credit": PresetSections(
-        "credit",
-        "verdict grades calibration-curve decisions metrics provenance definitions",
-        "ECB 2019, validation of internal models: calibration by grade, and discrimination",
-    ),
     # What fits on six pages of paper for one model.
     "default": PresetSections(
-        "default",
-        "verdict findings fix diagram classwise slices folds sites grades models over-time comparison "
+        "for a colleague",
+        "verdict diagram fix findings classwise slices folds sites grades models over-time comparison "
         "learning-curve provenance",
         "what most readers need, on a few pages",
         decides=False,
     ),
     "one-page": PresetSections(
-        "one page",
-        "verdict fix diagram worst-rows",
-        "verdict, picture, what a correction would bring and the worst rows, on one sheet of paper",
+        "for a manager",
+        "verdict diagram fix worst-rows",
+        "verdict, picture, what recalibration would bring and the worst rows, on one sheet of paper",
         decides=False,
     ),
-    "full": PresetSections("full", "", "every section that is not empty", decides=False),
+    # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.
+    "clinical": PresetSections(
+        "for a clinical study",
+        "verdict calibration-curve decisions metrics comparison provenance definitions",
+        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold",
+    ),
+    "credit": PresetSections(
+        "for a validation of ratings",
+        "verdict grades calibration-curve decisions metrics provenance definitions",
+        "ECB 2019, validation of internal models: calibration by grade, and discrimination",
+    ),
+    "full": PresetSections("for the archive", "", "every section that is not empty", decides=False),
 }
 
 

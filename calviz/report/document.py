@@ -31,7 +31,7 @@ from calviz.figures.hundred_squares import Bullet, Scale, shared_scale, svg
 from calviz.figures.style import COLUMNS, PALETTES, drawn_width, printed
 from calviz.report import content
 from calviz.report.content import Chart, Note, Section, Subject, TableBlock, sections_in_order
-from calviz.verdicts.evaluation import Written, at_its_end, name_of
+from calviz.verdicts.evaluation import Written, alone, at_its_end, name_of
 
 #: Called before each section is made, with its title, the number done and the total number.
 ReportProgress = Callable[[str, int, int], None]
@@ -278,6 +278,8 @@ def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
     if keys is None:
         return sections_in_order()
     wanted = {content.SECTIONS[key].key for key in keys}
+    if "reliability" in wanted:  # which begins with the diagram
+        wanted.discard("diagram")
     every = sections_in_order(with_requested=True)
     return tuple(section for section in every if section.key in wanted)
 
@@ -511,6 +513,8 @@ def _markdown_block(block: content.Block, level: int) -> Iterator[str]:
                 columns=["family", "note", "better"]
             )
             yield _markdown_table(shown, [c for c in shown.columns if c in content.NUMBER_COLUMNS])
+            if block.rows > 1:
+                yield f"*{_escaped(alone(block.verdict))}*"
         case content.Terms():
             yield "\n".join(
                 f"- **{_escaped(t.name)}:** {_escaped(t.meaning)} ({_escaped(t.source)})"

@@ -15,12 +15,12 @@ from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_we
 from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim, picked, shortened
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import clopper_pearson, holm
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions, no_group_column
 from calviz.core.words import counted
 from calviz.sample.draws import HitSums, RowSums, RowWeights
 from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.sample.sample import Sample
-from calviz.sample.slices import counts_as, no_group_column, slice_sums, tails_if_calibrated
+from calviz.sample.slices import counts_as, slice_sums, tails_if_calibrated
 from calviz.sample.steps import Steps, make_steps
 
 #: Default cutoff.

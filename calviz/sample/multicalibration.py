@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calviz.core.blocks import Factor, FloatArray, IntArray, crossed_codes, crossed_sums
+from calviz.core import blocks
+from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
-from calviz.core.events import Reduction
+from calviz.core.events import Reduction, as_all_rows, cells_of
 from calviz.core.p_values import above
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, cut_columns, sliced_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slices
@@ -237,7 +238,7 @@ def multicalibration(
         raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
     sample = Sample.of(data, split=split, reduction=reduction)
     if edges:
-        sample = sample.with_data(slices.cut_columns(sample.data, edges))
+        sample = sample.with_data(cut_columns(sample.data, edges))
     chosen = slices.chosen_columns(sample.data, columns)
     if pairs is None:
         pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
@@ -282,8 +283,8 @@ def _measured(
         raise NotAvailable(
             "the multicalibration error of clustered rows has no known noise; test slices."
         )
-    factors, skipped = slices.sliced_columns(data, columns, min_rows)
-    cell, cells = slices.cells_of(sample.scored.score)
+    factors, skipped = sliced_columns(data, columns, min_rows)
+    cell, cells = cells_of(sample.scored.score)
     rows = _Divided(factors, slices.row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
     found = _segments(rows)
     if not found.where:
@@ -298,7 +299,7 @@ def _measured(
     largest, p = segments[0].sigma, float(found.adjusted.min())
     beyond = None
     if factors and not segments[0].where and p <= SEGMENTS:
-        as_all = slices.as_all_rows(sample.scored, cell, cells, weights)
+        as_all = as_all_rows(sample.scored, cell, cells, weights)
         rows = rows._replace(terms=slices.row_terms(as_all, weights))
         found_beyond = _segments(rows, everywhere=False)
         if found_beyond.where:
@@ -353,11 +354,11 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     one = np.zeros_like(rows.cell)
     where: list[tuple[tuple[str, ...], int]] = []
     kept, small = [], 0
-    tables = crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
+    tables = blocks.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
     sums_of = {names: table[:, 0] for names, table in tables if names or everywhere}
     for (names, sums), spread in zip(sums_of.items(), _ranges(rows, list(sums_of)), strict=True):
         large = np.flatnonzero((sums[0] >= rows.min_rows) & (sums[-2] >= LEAST_VARIANCE))
-        small += slices.number_of_slices(sums[0], names) - large.size
+        small += blocks.number_of_slices(sums[0], names) - large.size
         where += [(names, i) for i in large.tolist()]
         kept.append(np.vstack([sums[[0, -3, -2, -1]], spread])[:, large])
     count, mass, variance, third, spread = np.concatenate(kept, axis=1)
@@ -373,7 +374,7 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
 def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     """Describe one segment, with the interval of its gap adjusted for all."""
     names, number = found.where[i]
-    codes = crossed_codes([rows.factors[name] for name in names], rows.cell.size)
+    codes = blocks.crossed_codes([rows.factors[name] for name in names], rows.cell.size)
     own = np.flatnonzero(codes == number)
     of_rows, off, of_weighted = rows.terms
     terms = [None if term is None else term[own] for term in of_rows]
@@ -383,7 +384,7 @@ def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     half = float(ndtri(1 - (1 - level) / 2 / len(found.where)) * sums.spread[0])
     numbers = (found.ecce, found.sigma, found.p_values, found.adjusted)
     ecce, sigma, p, adjusted = (float(column[i]) for column in numbers)
-    where = slices.where_of(names, rows.factors, number)
+    where = blocks.where_of(names, rows.factors, number)
     interval = Interval(gap - half, gap + half)
     return Segment(where, int(found.rows[i]), ecce, sigma, p, adjusted, gap, interval)
 

@@ -102,8 +102,8 @@ class Sample:
         (`Reduction.default`) if left out.
     bins : int or "cube_root"
         Number of bins, or ceil(n^(1/3)) of them for n rows, as in scikit-learn 1.10; Sturges' rule determines its own (`bins_used`).
-    scheme : {"equal-width", "equal-mass", "sturges"}
-        How bins are placed.
+    scheme : {"equal-width", "equal-mass", "sturges"}, optional
+        How bins are placed; if left out, as `usual_scheme` says for verdict, findings and diagrams, and at equal width for metrics.
     seed : int
         Seed of all resampling, 0 or more.
     resamples : int
@@ -123,7 +123,7 @@ class Sample:
     reduction: Reduction = None  # type: ignore[assignment]  # resolved below; a name will do
     _: KW_ONLY
     bins: BinNumber = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
+    scheme: Scheme | None = None
     seed: int = 0
     resamples: int = RESAMPLES
     split: str | None = None
@@ -133,7 +133,7 @@ class Sample:
     def __post_init__(self) -> None:
         if not (isinstance(self.bins, str) and self.bins == CUBE_ROOT):
             check_whole("bins", self.bins)
-        check_choice("scheme", self.scheme, get_args(Scheme))
+        check_choice("scheme", self.scheme or "equal-width", get_args(Scheme))
         check_whole("seed", self.seed, least=0)
         check_whole("resamples", self.resamples, least=1)
         object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
@@ -307,14 +307,19 @@ class Sample:
                 getattr(value, "__dict__", {}).pop(LATEST, None)
 
     @property
+    def placed(self) -> Scheme:
+        """How the bins of verdict, findings and diagrams are placed."""
+        return self.scheme or usual_scheme(self)
+
+    @property
     def bins_used(self) -> int:
         """Number of bins, with Sturges' rule or the cube root applied."""
-        return bins_used(self.data.rows, self.bins, self.scheme)
+        return bins_used(self.data.rows, self.bins, self.placed)
 
     @property
     def ece_key(self) -> str:
         """Key of the metric that is the ECE over these bins."""
-        return "ece_equal_mass" if self.scheme == "equal-mass" else "ece"
+        return "ece_equal_mass" if self.placed == "equal-mass" else "ece"
 
     @property
     def is_large(self) -> bool:
@@ -324,7 +329,7 @@ class Sample:
     @property
     def bins_words(self) -> str:
         """Description of the bins: "15 equal-width bins"."""
-        return bins_words(self.bins_used, self.scheme)
+        return bins_words(self.bins_used, self.placed)
 
     @property
     def rows_words(self) -> str:
@@ -434,7 +439,10 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
                     f"there is no group column '{column}'; known: {groups}."
                 ) from None
             factor = sliced if factor is None or value in sliced.levels else factor
-        rows = factor.mask(value)
+        cut = data.cuts.get(column)
+        side = cut.sides.get(value) if cut is not None and value not in factor.levels else None
+        at = [i for i, level in enumerate(factor.levels) if level in (side or ())]
+        rows = factor.mask(value) if side is None else np.isin(factor.codes, at)
         mask = rows if mask is None else np.logical_and(mask, rows)
     return mask
 
@@ -471,11 +479,12 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
     names = {p.name for p in metric.parameters}
     own = {name: value for name, value in options.items() if name in names}
     named = metric.view.keywords.get("scheme") if isinstance(metric.view, partial) else None
+    asked: Scheme = sample.scheme or "equal-width"
     if "bins" in names:
-        scheme: Scheme = "equal-mass" if named == "equal-mass" else sample.scheme
+        scheme = "equal-mass" if named == "equal-mass" else asked
         own["bins"] = bins_used(sample.data.rows, sample.bins, scheme)
     if named == "equal-width":
-        own["scheme"] = sample.scheme
+        own["scheme"] = asked
     return own
 
 
@@ -497,7 +506,7 @@ def bin_sums(
 
 def chosen_bins(sample: Sample) -> BinSums:
     """The binned view over the sample's own bins and scheme."""
-    return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.scheme)
+    return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.placed)
 
 
 def usual_scheme(sample: Sample) -> Scheme:
@@ -514,6 +523,15 @@ def usual_scheme(sample: Sample) -> Scheme:
 def event_sums(sample: Sample) -> BinSums:
     """Rows, scores and hits under the sample's reduction in one bin."""
     return _with_effective(sample, bin_events(sample.scored, weights=sample.weights).pooled())
+
+
+def rate_if_rare(sample: Sample) -> float | None:
+    """Share of hits of a class that has less than 10 % of the rows, or more than 90 %; None of others and of the top label."""
+    if sample.reduction.kind not in ("positive", "class"):
+        return None
+    sums = sample.view(event_sums)
+    rate = float(sums.hit_sum.sum() / sums.n)
+    return rate if 0 < rate < 0.1 or 0.9 < rate < 1 else None
 
 
 @entry_specs.reweighted_by(

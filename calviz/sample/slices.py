@@ -6,34 +6,32 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from calviz.core import errors
-from calviz.core.blocks import (
-    BoolArray,
-    Factor,
-    FloatArray,
-    IntArray,
-    crossed_codes,
-    crossed_sums,
-    denominators,
-    effective_numbers_of_sums,
-    quotient,
-)
+from calviz.core import blocks, errors, predictions
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, claim, data_frame, picked, shortened
-from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
-from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
+from calviz.core.errors import NotAvailable, claim, data_frame, picked
+from calviz.core.events import (
+    BinaryEvents,
+    BinNumber,
+    Reduction,
+    as_all_rows,
+    assign,
+    cells_of,
+    equal_width_edges,
+)
+from calviz.core.features import Cut
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
-from calviz.core.predictions import BEFORE, INTERVAL, Dataset
+from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, Where, rows_where, where_words
+from calviz.sample.sample import Sample, Where, rows_where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +101,8 @@ class Slices(Displayed):
     slices : tuple of Slice
     small : int
         Number of slices with too few rows.
+    apart : bool
+        Whether the slice that is most surely off differs from the rest, which is not off.
     differ : tuple of (str, str) pairs
         Conditions of the slices among `off` that also differ from the other rows with about the same scores beyond chance: one after the
         other, the most surely first, each without the rows of those before it. None of clustered rows.
@@ -128,6 +128,7 @@ class Slices(Displayed):
     small: int
     skipped: tuple[str, ...] = ()
     cuts: Mapping[str, Cut] = field(default_factory=dict)
+    apart: bool = False
     differ: tuple[Where, ...] = ()
     rest: str = ""
     explained: frozenset[Where] = frozenset()
@@ -163,11 +164,6 @@ class Slices(Displayed):
         return tuple(s for s in beyond if s.where not in self.explained)
 
     @property
-    def apart(self) -> bool:
-        """Whether the slice that is most surely off differs from the other rows."""
-        return bool(self.off) and self.off[0].where in self.differ
-
-    @property
     def named(self) -> tuple[Slice, ...]:
         """The slices to look at: those that are off or, where the rest is off too, those that differ from it."""
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
@@ -187,7 +183,8 @@ class Slices(Displayed):
     def furthest(self) -> tuple[str, str]:
         """The slice that is most surely off, and in which way: "ward = ICU", "too low"; its gap, where it was chosen, looks larger than it is."""
         worst = self.off[0]
-        return shorten(where_words(worst.where), 40), f"too {'high' if worst.gap > 0 else 'low'}"
+        where = " and ".join(shorten(condition(*one, 40), 40) for one in worst.where)
+        return where, f"too {'high' if worst.gap > 0 else 'low'}"
 
     @property
     @claim("slices")
@@ -201,7 +198,7 @@ class Slices(Displayed):
         """How many are off, and which one most surely; in which way, if tested against a calibrated model. Where the rest is off too, which differ from it."""
         if self.rest:
             if not self.named:
-                return f"No slice differs from the rest; all rows: {self.rest}"
+                return f"All rows: {self.rest}; no slice is off beyond that"
             others = len(self.named) - 1
             more = f" and {others:,} more" * (others > 0)
             return f"Unlike the rest: {self.furthest[0]}{more}; other rows: {self.rest}"
@@ -243,21 +240,7 @@ class Slices(Displayed):
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
-LEFT = 0.75
-
-
-def sliceable_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
-    numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
-    texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
-    time = [] if data.times is None else [data.time_name]
-    return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
-
-
-def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that are sliced by default: all but the time, which the watch tests."""
-    time = None if data.times is None else data.time_name
-    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
+LEFT = 0.85
 
 
 @claim(
@@ -272,7 +255,7 @@ def usual_slices(sample: Sample) -> Slices | None:
     The false discovery rate is controlled (Benjamini and Hochberg). Where nothing is off, every discovery is a false one, so
     that the rate is then the probability that any slice is reported as off.
     """
-    columns = usual_columns(sample.data)
+    columns = predictions.usual_columns(sample.data)
     return slices(sample, columns, pairs=False, rate=USUAL_RATE) if columns else None
 
 
@@ -336,7 +319,7 @@ def slices(
     errors.check_choice("against", against, get_args(Against))
     sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
     if edges:
-        sample = sample.with_data(cut_columns(sample.data, edges))
+        sample = sample.with_data(predictions.cut_columns(sample.data, edges))
     return sample.view(
         _found,
         rate=rate,
@@ -351,72 +334,22 @@ def slices(
 
 def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
     """The columns to slice by, the usual ones for None; raises NotAvailable without any, OptionError for an unknown one."""
-    known = sliceable_columns(data)
+    known = predictions.sliceable_columns(data)
     if not known:
         raise NotAvailable("there is no group column to slice by.")
-    chosen = usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
+    chosen = predictions.usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
     for name in chosen:
         if name not in known:
-            raise no_group_column(data, name)
+            raise predictions.no_group_column(data, name)
     return chosen
-
-
-def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Read chosen edges, each "age=30,50,65"; raises OptionError."""
-    edges: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, given = text.rpartition("=")
-        if not (name and equals):
-            raise OptionError(f"edges must be COL=EDGES, such as age=30,50,65; got '{text}'.")
-        edges[name] = given.split(",")
-    return edges
-
-
-D = TypeVar("D", bound=Dataset)
-
-
-def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
-    """Return the same data with columns of numbers or dates cut at chosen edges, which every slice of them then has.
-
-    Raises
-    ------
-    OptionError
-        If there is no such column, it holds texts, or the edges are not ascending numbers or dates.
-    """
-    cuts = dict(data.cuts)
-    for name, given in edges.items():
-        if name not in sliceable_columns(data):
-            raise no_group_column(data, name)
-        factor = data.groups.get(name, data.texts.get(name))
-        own = cuts.get(name)
-        if factor is not None:
-            own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
-        cut = cut_at(given, name)
-        kind = "texts"
-        if own is not None and own.kept is None:
-            kind = "dates" if own.dates else "numbers"
-        if kind != ("dates" if cut.dates else "numbers"):
-            raise OptionError(
-                f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
-            )
-        cuts[name] = cut
-    result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
-    return result
-
-
-def no_group_column(data: Dataset, column: str) -> OptionError:
-    """Return the error about a column that is not among the groups, with those that are."""
-    names = ", ".join(shortened(name) for name in sliceable_columns(data)[:10])
-    known = f"known: {names}" if names else "these rows have none"
-    return OptionError(f"there is no group column '{shortened(column)}'; {known}.")
 
 
 @takes_weights
 def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     """Measure the slices, and test those that are off again: which of them differ from the other rows, and which are off without the first.
 
-    If the one that is most surely off differs, while the rest is not off, it explains those whose p-value without its rows leads to no
-    discovery, and whose gap there is smaller by more than a quarter.
+    Where the rest is not off, the one that is most surely off explains those whose p-value without its rows leads to no discovery, and whose
+    gap there is clearly smaller. Where a slice of another column carries what is wrong in it, both together come first, and explain it.
     """
     found = replace(sample.view(_measured, **how), rate=rate)
     if not found.off or found.against == "rest" or sample.data.clusters is not None:
@@ -425,18 +358,21 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     if found.rest:
         named = sorted(found.slices, key=lambda s: s.where not in found.differ)
         return replace(found, slices=tuple(named))
-    if not found.apart:
+    first, largest = found.off[0], found.off[-1].p_value
+    if first.where not in found.differ:
         return found
-    first, *others = found.off
+    both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
+    if both is not None:
+        first, found = both, replace(found, slices=(both, *found.slices))
     outside = ~np.asarray(rows_where(sample.data, first.where))
+    others = [s for s in found.off if s is not first]
     without = _tested(sample, sample.scored, [s.where for s in others], outside)
-    largest = found.off[-1].p_value
     explained = {
         s.where
         for s, (p_value, gap) in zip(others, without, strict=True)
         if p_value > largest and gap / s.gap < LEFT
     }
-    return replace(found, explained=frozenset(explained))
+    return replace(found, apart=True, explained=frozenset(explained))
 
 
 def _told_apart(sample: Sample, found: Slices) -> Slices:
@@ -478,11 +414,11 @@ def _tested(
     for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
         factors = {name: data.sliced(name) for name in names}
         size = math.prod(len(factor.levels) for factor in factors.values())
-        codes = np.where(outside, crossed_codes(factors.values(), data.n), size)
+        codes = np.where(outside, blocks.crossed_codes(factors.values(), data.n), size)
         sums = sums_of_terms(terms, codes, size + 1)
         p_values = p_against_calibrated(sums, events, codes, sample.weights)
         for i in range(size):
-            tested[where_of(names, factors, i)] = float(p_values[i]), float(sums.gap[i])
+            tested[blocks.where_of(names, factors, i)] = float(p_values[i]), float(sums.gap[i])
     return [tested[where] for where in wheres]
 
 
@@ -500,31 +436,39 @@ def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: f
     return "off in places" * bool(variance > 0 and 4 * sum(tails) <= rate)
 
 
-#: Scores above this number are merged with their neighbours, into cells of about equal counts.
-_CELLS = 2_048
-#: Intervals of the scores whose error all rows share.
-_SHARED = 50
+@takes_weights
+def _part(sample: Sample, *, where: Where, inside: bool) -> Sample:
+    """The rows of a slice, or all other rows."""
+    rows = np.asarray(rows_where(sample.data, where)) == inside
+    return sample.with_data(sample.data.take(np.flatnonzero(rows)))
 
 
-def as_all_rows(
-    events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
-) -> BinaryEvents:
-    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
-    part = cell * min(cells, _SHARED) // cells
-    w = np.ones(cell.size) if weights is None else weights
-    score = events.score.astype(np.float64)
-    gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
-    return replace(events, score=np.clip(score + gap[part], 0, 1))
+#: A slice within another carries what is wrong there if the other rows of that show no gap, by this level, and at most this share of its.
+_NO_GAP, _SHARE = 0.05, 0.5
 
 
-def cells_of(score: FloatArray) -> tuple[IntArray, int]:
-    """The cell of each row in the order of the scores, shape (n,), and their number; rows of one score are in one cell."""
-    _, first, cell, count = np.unique(
-        score, return_index=True, return_inverse=True, return_counts=True
-    )
-    if first.size > _CELLS:
-        cell = ((np.cumsum(count) - count) * _CELLS // score.size)[cell]
-    return cell.astype(np.intp), min(first.size, _CELLS)
+def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) -> Slice | None:
+    """The slice of another column within `first`, most surely off, that differs from the other rows of `first`, of which none is off; None if there is none.
+
+    Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
+    """
+    others = tuple(name for name in how["columns"] if name != first.where[0][0])
+    how = how | {"columns": others, "pairs": False}
+
+    def measured(some: Sample, against: Against) -> Slices:
+        return replace(some.view(_measured, **how | {"sides": True, "against": against}), rate=rate)
+
+    part = sample.view(_part, where=first.where, inside=True)
+    differ = {s.where for s in measured(part, "rest").off}
+    for one in (s for s in measured(part, "calibrated").off if s.where in differ):
+        other = part.view(_part, where=one.where, inside=False)
+        events, none = other.scored, np.zeros(other.data.n, np.intp)
+        sums = slice_sums(events, none, 1, weights=other.weights)
+        p = p_against_calibrated(sums, events, none, other.weights)[0]
+        no_gap = p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and sums.rows[0] >= how["min_rows"]
+        if no_gap and not measured(other, "calibrated").off:
+            return replace(one, where=first.where + one.where)
+    return None
 
 
 @takes_weights
@@ -537,8 +481,9 @@ def _measured(
     min_rows: int,
     level: float,
     bins: int,
+    sides: bool = False,
 ) -> Slices:
-    """Measure the slices, which does not depend on the false discovery rate."""
+    """Measure the slices, with `sides` also what lies on either side of each edge of a number; this does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
@@ -548,34 +493,30 @@ def _measured(
             "test them against a calibrated model."
         )
     terms = row_terms(events, weights)
-    factors, skipped = sliced_columns(data, columns, min_rows)
+    factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     whole: SliceSums | None = None
     measured: list[Slice] = []
     small = 0
-    for names, table in crossed_sums(
-        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
-    ):
-        # Only weights and clusters need each row again.
-        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+
+    def measure(
+        table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
+    ) -> SliceSums:
         sums = sums_of_table(table.sum(axis=1), terms, codes, cluster)
-        whole = whole or sums
-        if not names:
-            continue
+        if whole is None:
+            return sums
         if against == "rest":
             p_values = p_against_rest(sums, whole, events, codes, weights)
         else:
             p_values = p_against_calibrated(sums, events, codes, weights)
         eces, noises = slice_ece(table, sums.mass)
         gaps, half_widths = sums.gap, z * sums.spread
-        is_large = (sums.rows >= min_rows) & (sums.mass > 0)
-        small += number_of_slices(sums.rows, names) - int(np.count_nonzero(is_large))
-        for i in np.flatnonzero(is_large).tolist():
+        for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
             measured.append(
                 Slice(
-                    where=where_of(names, factors, i),
+                    where=blocks.where_of(names, of, i),
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
@@ -587,6 +528,27 @@ def _measured(
                     ece_noise=float(noises[i]),
                 )
             )
+        return sums
+
+    for names, table in blocks.crossed_sums(
+        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
+    ):
+        # Only weights and clusters need each row again.
+        codes = (
+            blocks.crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+        )
+        before = len(measured)
+        sums = measure(table, codes, names, factors)
+        if not names:
+            whole = sums
+            continue
+        small += blocks.number_of_slices(sums.rows, names) - (len(measured) - before)
+        cut = data.cuts.get(names[0]) if sides else None
+        for side, parts in () if cut is None else cut.sides.items():
+            in_it = np.isin(factors[names[0]].levels, parts)
+            some = table[:, :, in_it].sum(axis=2, keepdims=True)
+            of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
+            measure(some, of_side.codes if each_row else codes, names, {names[0]: of_side})
     assert whole is not None
     return Slices(
         name=data.name,
@@ -602,38 +564,6 @@ def _measured(
         skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
-
-
-def sliced_columns(
-    data: Dataset, columns: tuple[str, ...], min_rows: int
-) -> tuple[dict[str, Factor], tuple[str, ...]]:
-    """Columns as they are sliced, by name, and the reasons why others are left out."""
-    factors = {name: data.sliced(name) for name in columns}
-    why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
-    usable = {name: factor for name, factor in factors.items() if not why[name]}
-    return usable, tuple(words for words in why.values() if words)
-
-
-def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
-    """Say why a column has no slices; "" if it has."""
-    cut = data.cuts.get(name)
-    if factor.levels in ((MISSING,), ("",)):
-        return f"{name} has no values"
-    if cut is None:
-        return ""
-    texts = data.groups.get(name, data.texts.get(name))
-    if texts is not None and len(texts.levels) == data.rows:
-        read = None if cut.kept is not None else as_values(texts.levels)
-        if read is None or (not cut.dates and (read[0] == np.round(read[0])).all()):
-            return f"{name} has a different value in each row"
-    if cut.kept is None and len(factor.levels) < 2:
-        return f"{name} has one value"
-    if (
-        cut.kept is not None
-        and max(rows for value, rows in factor.counts().items() if value in cut.kept) < min_rows
-    ):
-        return f"{name} has no value with {min_rows:,} rows or more"
-    return ""
 
 
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
@@ -780,18 +710,6 @@ def sums_of_table(
     return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
 
 
-def where_of(names: tuple[str, ...], factors: Mapping[str, Factor], number: int) -> Where:
-    """The columns and values of a combination."""
-    levels = [factors[name].levels for name in names]
-    at = np.unravel_index(number, [len(some) for some in levels])
-    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
-
-
-def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
-    """How many slices there are, of which `rows`, shape (S,), has the rows: of pairs of values, those that some row has."""
-    return rows.size if len(names) < 2 else int(np.count_nonzero(rows))
-
-
 def counts_as(sums: SliceSums) -> FloatArray:
     """Effective sample size of each slice, shape (S,); nan for fewer than `FEWEST_CLUSTERS` clusters.
 
@@ -804,7 +722,7 @@ def counts_as(sums: SliceSums) -> FloatArray:
     n = sums.rows
     if sums.weighted is not None:
         w, squares, _ = sums.weighted
-        n = effective_numbers_of_sums(w, squares)
+        n = blocks.effective_numbers_of_sums(w, squares)
     if sums.between is None or sums.clusters is None:
         return n
     alone = replace(sums, between=None, clusters=None).spread
@@ -933,5 +851,5 @@ def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArr
     """
     _, score, hits, variance, *_ = table
     spread = np.sqrt(2 / np.pi * np.maximum(variance, 0))
-    mass = denominators(mass)
+    mass = blocks.denominators(mass)
     return np.abs(score - hits).sum(axis=0) / mass, spread.sum(axis=0) / mass

@@ -16,7 +16,7 @@ from calviz.core.profile import Profile
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
-from calviz.sample.sample import Sample, SampleOptions, shows_options
+from calviz.sample.sample import Sample, SampleOptions, rate_if_rare, shows_options
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.data_checks import SINGLE_ROWS, not_asked
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
@@ -26,8 +26,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
-    """Keys of the main metrics: those of the Overview and of a report, by default."""
-    return "accuracy", sample.ece_key, "mcs", "nll", "brier"
+    """Keys of the main metrics: those of the Overview and of a report, by default.
+
+    Where one of two classes has over 90 % of the rows, accuracy tells little, and the AUROC is in its place.
+    """
+    rare = sample.reduction.kind == "positive" and rate_if_rare(sample) is not None
+    return "auroc" if rare else "accuracy", sample.ece_key, "mcs", "nll", "brier"
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
@@ -388,7 +392,9 @@ def audit(
         data = Predictions.from_arrays(y_true, y_prob, kind=kind, name=name, **for_arrays)
     of_sample, others = _divided(options)
     sample = _sample(data, of_sample)
-    keys = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
+    # Callers look up the accuracy and the ECE by their keys, whatever is quoted.
+    usual = (*first_metrics(sample), "accuracy", "ece")
+    keys = usual if metrics is None else None if metrics == "all" else metrics
     return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | others)), sample=sample)
 
 

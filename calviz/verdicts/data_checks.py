@@ -8,22 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import CHECKS, Check, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
-from calviz.core.words import (
-    counted,
-    decimal,
-    decimals_for,
-    full_sentence,
-    listed,
-    outside_range,
-    percent,
-    points,
-    share_decimals,
-)
+from calviz.core.words import counted, decimal, decimals_for, full_sentence, listed, percent, points
 from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
 from calviz.sample.binning import FEW_ROWS
 from calviz.sample.class_gaps import (
@@ -450,7 +441,7 @@ def _furthest_off(
         return None
     k = int(np.abs(off).argmax())
     low, high = (float(end[k]) for end in ranges.range or ())
-    return ranges, off, k, outside_range(float(ranges.value[k]), low, high)
+    return ranges, off, k, words.outside_range(float(ranges.value[k]), low, high)
 
 
 @check("CAL013", "True classes outside the range of a calibrated model", about="true-class")
@@ -491,7 +482,7 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     sums = sample.view(predicted_class_sums)
     rows = float(sums.rows[k])
     score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
-    decimals = share_decimals(score, hits, len(value.partition(".")[2]))
+    decimals = words.share_decimals(score, hits, len(value.partition(".")[2]))
     classes = int(ranges.has.sum())
     total = counted(classes, "predicted class", "predicted classes")
     sides = named_sides(off, ("overconfident", "underconfident"), classes)
@@ -542,10 +533,10 @@ def empty_classes(sample: Sample) -> Iterator[Told]:
     )
 
 
-def named_sides(off: FloatArray, words: tuple[str, str], classes: int) -> str:
+def named_sides(off: FloatArray, directions: tuple[str, str], classes: int) -> str:
     """Text on how many of the classes are off in each direction: "overconfident on 2 and underconfident on one", "overconfident on all"."""
     every = {1: "one"} | ({classes: "both" if classes == 2 else "all"} if classes > 1 else {})
-    sides = zip((int((off > 0).sum()), int((off < 0).sum())), words, strict=True)
+    sides = zip((int((off > 0).sum()), int((off < 0).sum())), directions, strict=True)
     return " and ".join(f"{word} on {every.get(n, f'{n:,}')}" for n, word in sides if n)
 
 

@@ -7,26 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
+from calviz.core import words
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, NoiseFloor, Unit
 from calviz.core.errors import DataFrame, Finding, OptionError, claim, data_frame
-from calviz.core.words import (
-    SLIGHT,
-    between,
-    capitalised,
-    counted,
-    decimal,
-    decimals_for,
-    ends_beside,
-    gap_decimals,
-    p_value,
-    percent,
-    points,
-    points_decimals,
-    range_ends,
-    share_decimals,
-    shorten,
-    times_off,
-)
+from calviz.core.words import counted, decimal, p_value, percent, points, share_decimals, shorten
 from calviz.sample.metric_results import Displayed, Summary
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
@@ -79,7 +63,7 @@ class BinGap:
     @property
     def slight(self) -> bool:
         """Whether the gap is slight."""
-        return abs(self.gap) < SLIGHT
+        return abs(self.gap) < words.SLIGHT
 
     @property
     def share_decimals(self) -> int:
@@ -89,7 +73,7 @@ class BinGap:
     @property
     def where(self) -> str:
         """The edges in words ("between 0.8 and 0.9")."""
-        return between(self.low, self.high)
+        return words.between(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -241,7 +225,7 @@ class Verdict(JudgedNumbers):
             means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
             if self.only_classes_off:
-                return f"{capitalised(self.classes_off[0])}; not as a whole"
+                return f"{words.capitalised(self.classes_off[0])}; not as a whole"
             if self.off_in is not None and self.only_slices_off:
                 return f"No fault as a whole, but where {': '.join(self.off_in)}"
             return f"Off in places: {means}"
@@ -249,7 +233,7 @@ class Verdict(JudgedNumbers):
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
         points_off = f"{size} points too {'high' if self.mcs > 0 else 'low'}"
-        return f"Forecasts {times_off(self.score, self.observed) or points_off}: {means}"
+        return f"Forecasts {words.times_off(self.score, self.observed) or points_off}: {means}"
 
     @property
     def only_slices_off(self) -> bool:
@@ -263,6 +247,11 @@ class Verdict(JudgedNumbers):
         return bool(self.classes_off) and not self.beyond_noise
 
     @property
+    def in_places(self) -> bool:
+        """Whether only classes or slices are off: a map of all rows would move the others too."""
+        return (self.only_slices_off or self.only_classes_off) and not self.in_reverse
+
+    @property
     def mcs_decimals(self) -> int:
         """Number of decimals of `mcs` in points."""
         return mcs_decimals(self.interval)
@@ -270,14 +259,16 @@ class Verdict(JudgedNumbers):
     @property
     def share_decimals(self) -> int:
         """Number of decimals of `score` and `observed` in percent."""
-        return share_decimals(self.score, self.observed, self.mcs_decimals, gap_decimals(self.ece))
+        return share_decimals(
+            self.score, self.observed, self.mcs_decimals, words.gap_decimals(self.ece)
+        )
 
 
 def mcs_decimals(interval: Interval | None) -> int:
     """Number of decimals of an MCS in points that its uncertainty justifies."""
     if interval is None:
         return 1
-    return decimals_for(50 * (interval.high - interval.low), figures=1, most=2)
+    return words.decimals_for(50 * (interval.high - interval.low), figures=1, most=2)
 
 
 # ---- The result of an evaluation
@@ -447,8 +438,8 @@ def value_text(metric: str, value: float) -> str:
     if unit == "percent":
         return percent(value)
     if unit == "points":
-        return f"{points(value, points_decimals(value))} points"
-    return decimal(value, decimals_for(value, figures=3, least=3, most=5))
+        return f"{points(value, words.points_decimals(value))} points"
+    return decimal(value, words.decimals_for(value, figures=3, least=3, most=5))
 
 
 #: Metrics that a verdict about the top label names, and the complement.
@@ -478,10 +469,10 @@ class Written:
             if of_accuracy and verdict and verdict.reduction == "top-label" and verdict.rows > 1:
                 self.decimals = verdict.share_decimals
         elif self.unit == "points":
-            self.decimals = points_decimals(result.value)
+            self.decimals = words.points_decimals(result.value)
         else:
             # A squared or unbiased error may be small and yet far above its noise.
-            self.decimals = decimals_for(result.value, figures=3, least=3, most=6)
+            self.decimals = words.decimals_for(result.value, figures=3, least=3, most=6)
 
     @classmethod
     def column(cls, results: Iterable[MetricResult]) -> Self:
@@ -547,12 +538,14 @@ class Written:
         """Judge the MCE, which is the gap of one bin, like that bin: by the interval of its share of hits."""
         d = self.result.details
         outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
-        where = " to ".join(range_ends(d["bin_low"], d["bin_high"], tolerance=0.06))
+        where = " to ".join(words.range_ends(d["bin_low"], d["bin_high"], tolerance=0.06))
         # With the decimals of the finding and the sentence that name the same bin.
         above = d["mean_score"] > d["hits_high"]
         hits = d["mean_score"] - (self.result.value if above else -self.result.value)
         decimals = share_decimals(d["mean_score"], hits) if outside else 1
-        share = " to ".join(ends_beside(d["mean_score"], (d["hits_low"], d["hits_high"]), decimals))
+        share = " to ".join(
+            words.ends_beside(d["mean_score"], (d["hits_low"], d["hits_high"]), decimals)
+        )
         head = "its bin is off" if outside else "within noise"
         if outside and verdict is not None and not verdict.beyond_noise:
             head = f"one bin alone; {_not_found(verdict)}"
@@ -591,8 +584,8 @@ def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
 def at_its_end(result: MetricResult) -> str:
     """Say why an error is the upper end of its own interval; empty if it is not."""
     at_end = result.interval is not None and result.value >= result.interval.high
-    words = "noise biases the estimate upwards; the interval is of the true error."
-    return words if at_end and result.interval_method == "inverted" else ""
+    why = "noise biases the estimate upwards; the interval is of the true error."
+    return why if at_end and result.interval_method == "inverted" else ""
 
 
 def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:

@@ -21,7 +21,7 @@ from calviz.core.words import (
     score_and_hit,
 )
 from calviz.sample.error_bars import FILE
-from calviz.sample.sample import Sample, where_words
+from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.data_checks import one_vs_rest
 from calviz.verdicts.evaluation import mcs_decimals
@@ -201,7 +201,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         head = f"{slices.headline} ({of}, {rate}). Most surely off"
     yield (
         "info" if slight else "warning",
-        f"{head} {where_words(worst.where)}: {score} "
+        f"{head} {slices.furthest[0]}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
         f"{counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
         slices.headline,

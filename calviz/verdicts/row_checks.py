@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, gammaincc, ndtri
+from scipy.special import betainc, expit, gammaincc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
 from calviz.core.entry_specs import Told, check, takes_weights
@@ -22,6 +22,7 @@ from calviz.core.row_columns import one_row_each, rows_of_models
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, chosen_bins
+from calviz.sample.slices import usual_slices
 from calviz.verdicts.joint_tests import MIN_ROWS, collect_evidence, in_reverse
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
@@ -409,7 +410,7 @@ def label_errors(sample: Sample) -> LabelErrors:
     With a share e of the labels drawn at random, class k has the probability ``(1 - e) p_k + e / K``, and ``e (K - 1) / K`` of the labels
     are wrong. With logits too large by a factor 1 / b it is the softmax of ``b log p``. Each is compared with the
     model that contains both. Confidence-only data have the classes right and wrong, a replaced label counts as
-    wrong, and a factor is any logistic recalibration.
+    wrong. Of two classes, beta calibration is compared too, of confidences any logistic recalibration.
 
     References
     ----------
@@ -432,13 +433,19 @@ def label_errors(sample: Sample) -> LabelErrors:
         return LabelErrors(wrong * share, of_share=of_share)
     scaled = fit_temperature(Scores(fit.logs, "logits", "logits"), labels)
     of_factor = -float(fit.of_label.sum()) - labels.size * scaled.loss
-    if not isinstance(data, Predictions):
-        of_factor = max(of_factor, fit.of_line())
-    of_both, (own_share, b) = max(
+    explanations = [
         (of_share, (share, 1.0)),
         (of_factor, (0.0, 1 / scaled.value)),
         fit.best_of_both(1 / scaled.value),
-    )
+    ]
+    if classes == 2:
+        # A shift of the log-odds, or a bend, looks like wrong labels to a factor alone.
+        curve = fit.after_curve(bent=isinstance(data, Predictions))
+        of_curve = float((curve.of_label - fit.of_label).sum())
+        of_factor = max(of_factor, of_curve)
+        beside, at = curve.best_of_both(1.0)
+        explanations.append((of_curve + beside, at))
+    of_both, (own_share, b) = max(explanations)
     together = wrong * own_share, 1 / b
     gains = of_share, of_factor, of_both
     return LabelErrors(wrong * share, scaled.value, together, *gains, *_ruled_out(sample))
@@ -473,16 +480,17 @@ class _LabelFit:
                     break
         return share, float((np.log(given + share * more) - self.of_label).sum())
 
-    def of_line(self) -> float:
-        """Gain of a logistic recalibration of two classes, as a factor of many logits moves the log-odds of the largest by a constant too."""
+    def after_curve(self, *, bent: bool) -> _LabelFit:
+        """The same rows of two classes after a logistic recalibration or, `bent`, after beta calibration (Kull et al. 2017)."""
         from calviz.core.curve_fits import penalised_logistic
 
         z = self.logs[:, 1] - self.logs[:, 0]
-        x, hits = np.stack([np.ones(z.size), z], axis=1), self.labels[:, None].astype(np.float64)
-        start, penalty = np.zeros((1, 2)), np.full(2, 1e-6)
+        x = np.column_stack([np.ones(z.size), self.logs if bent else z])
+        hits, width = self.labels[:, None].astype(np.float64), x.shape[1]
+        start, penalty = np.zeros((1, width)), np.full(width, 1e-6)
         t = penalised_logistic(x, z, np.ones_like(hits), hits, penalty, start, 1e-3)[0]
-        margin = z + x @ t
-        return float((hits[:, 0] * margin - np.logaddexp(0, margin) - self.of_label).sum())
+        p = expit(z + x @ t)
+        return _LabelFit(np.stack([1 - p, p], axis=1), self.labels, self.at_random)
 
     def best_of_both(self, factor: float) -> tuple[float, tuple[float, float]]:
         """Gain of the best share with the best factor, and both, by Fisher's method of scoring in log b from one factor."""
@@ -521,8 +529,10 @@ def label_errors_found(sample: Sample) -> LabelErrors | None:
     if not data.alike or data.cells is not None:
         return None
     errors = sample.once(label_errors)
-    if errors.shown:
-        return errors
+    apart = (of_slices := usual_slices(sample)) is not None and bool(of_slices.apart)
+    if errors.shown or apart:
+        # Rows of a slice that is off look like wrong labels among the others.
+        return None if apart else errors
     explain = isinstance(data, Predictions) and errors.explain
     return errors if explain and _fits_the_bins(sample, errors, data.n_classes) else None
 

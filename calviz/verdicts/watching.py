@@ -16,17 +16,10 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
+from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
-from calviz.core.errors import (
-    RESAMPLES,
-    InputError,
-    NotAvailable,
-    OptionError,
-    check_level,
-    claim,
-    replacing,
-)
+from calviz.core.errors import RESAMPLES, InputError, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
@@ -359,7 +352,7 @@ class Watch:
     def state(self) -> WatchState:
         """What all looks so far say; raises NotAvailable without any."""
         if not self.looks:
-            raise NotAvailable("nothing has been looked at yet.")
+            raise errors.NotAvailable("nothing has been looked at yet.")
         return _Wealth(self).state()
 
     def _check_model(self, sample: Sample) -> None:

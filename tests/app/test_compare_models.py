@@ -52,9 +52,14 @@ def test_the_best_model_is_named_with_those_that_tie():
     nll = [float(re.sub(r"[^\d.]", "", v.replace("&#46;", "."))) for v in table[heading]]
     assert table[heading].iloc[int(np.argmin(nll))].startswith("**")
     assert "identifiers of all 285 rows are the same" in text_of(app)
+    # One table and one picture of differences, then the diagrams; the rest is folded away.
+    assert not app.dataframe
+    assert len(app.get("plotly_chart")) == 1 + len(table)
+    app = unfold(app, "Ranks, intervals, and the differences in all metrics")
+    ranked, differences = (shown.value for shown in app.dataframe)
     # The ranking has the digits of the table.
-    ranked = app.dataframe[0].value
     assert sorted(map(float, ranked["NLL"])) == sorted(nll)
+    assert {"nll", "brier", "ece"} <= set(differences["metric"])
 
 
 def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():

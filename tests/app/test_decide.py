@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import calviz
 from calviz.app import open_files
 from tests.app.pages import GOOD, PATIENCE, open_page, plain, press, quiet, text_of, unfold, upload
 from tests.inputs.reliability import rare, rare_file
@@ -81,12 +82,14 @@ def test_steps_of_the_cutoff_follow_the_scores_and_any_can_be_typed():
     app = quiet(upload(open_page(), "fraud.csv", rare_file()).open("decisions"))
     slider = lambda: app.select_slider(key="calviz.slider.cutoff")  # noqa: E731
     steps = np.array(slider().options, float)
-    # They are among the scores, but for that of 0.5, and along the ROC curve: many where frauds are.
+    # They are among the scores, but for the one that it begins with, and along the ROC curve: many where frauds are.
     assert sorted(steps)[-2] <= p.max() + 1e-6
     assert steps.size > 100
     assert 0.1 < np.mean(steps > np.quantile(p, 0.9)) < 0.7
     assert np.mean(steps <= np.median(p)) > 0.2
-    assert slider().value == app.number_input(key="cutoff").value == 0.5
+    rate = float(f"{rare(3_000).labels.mean():.2g}")
+    assert slider().value == app.number_input(key="cutoff").value == rate
+    assert "share of positives" in app.number_input(key="cutoff").help
     app.number_input(key="cutoff").set_value(0.0123).run()
     assert slider().value == 0.0123
     acted = int(np.sum(p >= 0.0123))
@@ -101,6 +104,31 @@ def test_the_tab_with_the_threshold_for_an_error_rate_is_one_click_away():
     app = quiet(open_page("data=breast_cancer", "decisions"))
     (link,) = [b for b in app.get("page_link") if "at most 5 % wrong" in b.proto.label]
     assert link.proto.page == "risk_coverage"
+
+
+@pytest.mark.slow
+def test_a_cutoff_that_was_not_chosen_begins_anew_for_another_file():
+    app = quiet(upload(open_page(), "fraud.csv", rare_file()).open("decisions"))
+    other = b"label,p\n" + b"1,0.6\n0,0.4\n0,0.6\n" * 20
+    app = quiet(upload(app.open("overview"), "other.csv", other).open("decisions"))
+    assert app.number_input(key="cutoff").value == 0.5
+
+
+@pytest.mark.slow
+def test_that_few_are_wrong_says_nothing_of_rare_events(tmp_path):
+    data = rare(6_000)
+    rows = zip(data.labels, data.probs[:, 1], ["calibration", "test"] * 3_000, strict=True)
+    lines = ["fraud,score,split", *(f"{hit},{p:.7f},{split}" for hit, p, split in rows)]
+    (tmp_path / "fraud.csv").write_text("\n".join(lines))
+    app = upload(open_page(), "fraud.csv", "\n".join(lines).encode())
+    app = quiet(app.open("risk_coverage"))
+    text = plain(text_of(app))
+    assert re.search(r"Always '0' would be right in 99\.\d %: what counts is '1'\.", text)
+    for of in ("recall", "precision"):
+        saved = calviz.load(tmp_path / "fraud.csv")
+        choice = calviz.threshold(saved, 0.05, of=of, choose_split="calibration")
+        assert choice.reading() in text.replace("\u00a0", " ")
+    assert "Always" not in text_of(quiet(open_page("data=breast_cancer", "risk_coverage")))
 
 
 def _warned(app):
@@ -142,6 +170,31 @@ def test_what_one_split_guarantees_is_observed_on_the_other():
     # The title says the same, and nothing else is promised.
     assert f"Keep {kept} % of the rows: {100 - float(wrong):.1f} % of them are right" in words
     assert words.count("with 95 % confidence") == 1
+
+
+@pytest.mark.slow
+def test_a_promise_from_rows_that_the_model_was_trained_on_is_asked_for_and_refused():
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, 4_000)
+    y = (rng.random(4_000) < 1 / (1 + np.exp(-z))).astype(int)
+    known = np.arange(4_000) % 2 == 0
+    p = 1 / (1 + np.exp(-z - 1.3 * known * (2 * y - 1)))
+    rows = zip(np.where(known, "TRAIN", "HOLDOUT"), y, p, strict=True)
+    lines = "".join(f"{split},{label},{score:.6f}\n" for split, label, score in rows)
+    app = upload(open_page(page="data"), "lapses.csv", f"split,label,score\n{lines}".encode())
+    app = quiet(app.open("risk_coverage"))
+    assert app.selectbox(key="set-on").value == "HOLDOUT"
+    assert "of all other rows" not in text_of(app)
+    app.selectbox(key="set-on").set_value("TRAIN").run()
+    said = "It cannot be promised that at most 5.0 % of the predictions kept are wrong"
+    assert plain(app.title[0].value).replace("\xa0", " ").endswith(said)
+    (warning,) = app.warning
+    words = plain(warning.value).replace("\xa0", " ")
+    assert words.startswith(f"{said}: a confidence of")
+    assert "The model was trained on split 'TRAIN': its Brier score is" in words
+    app = quiet(app.open("recalibrate"))
+    assert app.segmented_control(key="division").value == "share"
+    assert "1,000 rows (50 % of the rows of split 'HOLDOUT', stratified, seed 0)" in text_of(app)
 
 
 @pytest.mark.slow

@@ -185,6 +185,9 @@ def test_one_slice_that_alone_is_off_is_the_title_and_a_button_leads_to_its_rows
     assert [b.label for b in app.button if b.proto.type == "primary"] == ["See the rows"]
     app = quiet(press(app, "See the rows"))
     assert f"Where region = r0, {rows:,} rows" in text_of(app)
+    # Title and chip name what is selected, not the worst bin of all rows.
+    assert app.title[0].value.startswith("Where region ")
+    assert f"{rows:,} selected" in [b.label for b in app.button]
 
 
 # ---- The verdict in plain words

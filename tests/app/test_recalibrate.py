@@ -185,8 +185,9 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     comparison_job = compared(app)
     assert comparison_job.comparison.evaluation.rows == 600
     files = app.session_state["calviz.recalibrate.ready"][1]
-    assert files.map is None
-    assert "one map per fold" in text_of(app)
+    assert json.loads(files.map)["method"] == "temperature"
+    assert "All 600 rows are calibrated" not in text_of(app)
+    assert "map and snippet are fitted on all 600 rows" in text_of(app)
     app.toggle(key="in-sample").set_value(True).run()
     assert "In-sample: the maps are judged on the very rows" in text_of(app)
     assert "The results belong to other choices" in text_of(app)

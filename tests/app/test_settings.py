@@ -37,7 +37,7 @@ from tests.app.pages import (
     unfold,
     upload,
 )
-from tests.inputs.reliability import rare_file
+from tests.inputs.reliability import rare, rare_file
 
 # ---- The settings of the bar and of a link: split, reduction, slice, bins
 
@@ -426,7 +426,14 @@ def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
 def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     app = quiet(upload(open_page(), "fraud.csv", rare_file()).open("overview"))
     assert "Bins 15, equal mass" in text_of(app)
-    assert "ECE (equal mass), points" in [m.label for m in app.metric]
+    labels = [m.label for m in app.metric]
+    assert "ECE (equal mass), points" in labels
+    # Always saying no is right in over 99 %.
+    assert "AUROC" in labels
+    assert "Accuracy" not in labels
+    # The command line names the same place.
+    judged = calviz.verdict(rare(3_000)).sentence
+    assert judged in text_of(app).replace("\u00a0", " ")
     assert "scheme" not in app.query_params
     app.selectbox(key="scheme").set_value("equal-width").run()
     assert "Bins 15\n" in text_of(quiet(app)) + "\n"
@@ -441,5 +448,5 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
 @pytest.mark.slow
 def test_the_norm_is_found_beside_the_bins():
     app = quiet(open_page("data=breast_cancer"))
-    (link,) = [b for b in app.get("page_link") if b.proto.label.startswith("Norm:")]
+    (link,) = [b for b in app.get("page_link") if b.proto.label.startswith("Other norms:")]
     assert link.proto.page == "metrics"

@@ -30,8 +30,10 @@ LIMITS = {
     # a judge that are asked about (110); headers that come again (45); a reload that keeps the files (35); reports of several models in short (30).
     # 270 for what strangers found wrong (values outside the range, ragged lines, rows of the file, spellings; classes, slices and changes that
     # are named; classes and scores that calibrated files lost; bins that were lost); 245 of them were taken off elsewhere.
+    # 430 for rows that the model was trained on, which are not fitted on (115), for a slice within a slice that carries the fault (140), for what a
+    # file leaves open (105), for rare events (45) and splits by their values (20); 190 of them were taken off elsewhere.
     "files": 214,
-    "code lines": 64_024,
+    "code lines": 64_262,
     "code lines per file, most": 558,
     "imports between files": 1_838,
     "rooms": 12,

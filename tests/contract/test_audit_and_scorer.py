@@ -267,7 +267,18 @@ def file(tmp_path):
 
 #: What the command line adds to the record of a result.
 HEAD = ("calviz", "command", "file")
-KEYS = ["schema", "of", "target", "confidence", "threshold", "bound", "kept", "observed", "rows"]
+KEYS = [
+    "schema",
+    "of",
+    "target",
+    "confidence",
+    "threshold",
+    "bound",
+    "kept",
+    "observed",
+    "rows",
+    "refuted",
+]
 
 
 def test_the_record_is_that_of_python(file):

@@ -796,5 +796,5 @@ def test_models_of_two_files_are_parts_of_one_report(file, tmp_path):
     text = card.read_text()
     assert "## rain" in text
     assert "## snow" in text
-    assert text.count("## Models side by side") == 1
+    assert text.count("## Compare models") == 1
     assert 'id="models"' in html.read_text()

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import calviz
+from calviz.core import errors
 from calviz.core.errors import InputError
-from calviz.data.any_size import file_sources as sources
 from tests.inputs.command_line import outcome as run
 from tests.inputs.maps_and_files import BAD, N, map_file, probabilities, write
 from tests.inputs.table_files import write_table
@@ -83,7 +83,7 @@ def test_a_file_that_may_not_fit_has_its_bad_rows_counted(tmp_path: Path, monkey
     scores[[BAD, N - 1]] = FAULTS["sum"]
     path = write(tmp_path, ".parquet", scores)
     fitted = map_file(tmp_path)
-    monkeypatch.setattr(sources, "machine_memory", lambda: 1_000.0)
+    monkeypatch.setattr(errors, "machine_memory", lambda: 1_000.0)
     code, _, applied = run("apply", path, "--map", fitted, "--out", tmp_path / "out")
     counted = "2 of 2,500 rows cannot be used: 2 with scores that do not sum to 1"
     assert (code, counted in applied) == (2, True), applied

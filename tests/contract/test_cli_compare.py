@@ -78,9 +78,9 @@ def test_compare_prints_the_advice_of_the_app_and_explains_its_columns(file, tmp
     assert "against uncalibrated" in table[0]
     for line in table[1:]:
         key = line.split()[0]
-        assert comparison[key].differences["brier"].verdict in line.split()
+        assert comparison[key].differences["nll"].verdict in line.split()
         assert (">=" in line.split()) == comparison[key].gain_is_lower_bound
-    assert f"Against uncalibrated: by Brier score; {AGAINST_WORDS}." in text
+    assert f"Against uncalibrated: by NLL; {AGAINST_WORDS}." in text
     assert ">= where the method may change predictions" in text
 
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import calviz
+from calviz.core import errors
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable
-from calviz.data.any_size import file_sources as sources
 from tests.inputs.command_line import outcome, run_successfully
 from tests.inputs.maps_and_files import map_file, probabilities, write
 from tests.inputs.simulated import draw_labels
@@ -317,7 +317,7 @@ def test_a_file_that_may_not_fit_is_judged_from_its_profile(days: Path, monkeypa
     rows = calviz.evaluate(calviz.load(source), ["ece", "ks"])
     code, _, wrong = outcome("audit", source, "--json", days / "rows.json")
     assert (code, "profile" in wrong) == (0, False)
-    monkeypatch.setattr(sources, "machine_memory", lambda: 1_000.0)
+    monkeypatch.setattr(errors, "machine_memory", lambda: 1_000.0)
     code, _, wrong = outcome("audit", source, "--json", days / "cells.json")
     assert code == 0
     assert "day0.parquet: it may not fit into memory, so it is summed part by part" in wrong

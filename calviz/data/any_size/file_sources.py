@@ -14,17 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from calviz.core import errors
 from calviz.core.blocks import Factor
-from calviz.core.errors import (
-    CalvizError,
-    InputError,
-    OptionError,
-    check_choice,
-    lines_of,
-    machine_memory,
-    needs,
-    shortened,
-)
+from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.data.column_names import class_key, is_score_name, whole
 from calviz.data.format import SAMPLE_ROWS, ReadingOptions, Source, known_columns
@@ -157,7 +149,7 @@ def why_out_of_core(source: str) -> str:
         return "it is a pattern" if matched else ""
     if path.suffix.lower() not in _KINDS:
         return ""
-    needed, room = _EXPANDS * path.stat().st_size, machine_memory() / 2
+    needed, room = _EXPANDS * path.stat().st_size, errors.machine_memory() / 2
     return "it may not fit into memory" if needed > room else ""
 
 
@@ -214,7 +206,7 @@ def scan(
     MissingPackage
         If the engine is not installed.
     """
-    check_choice("engine", engine, get_args(Engine))
+    errors.check_choice("engine", engine, get_args(Engine))
     paths = [str(path) for path in files.paths]
     if (DEFAULT if engine == "auto" else engine) == "duckdb":
         needs("duckdb")

@@ -16,16 +16,9 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
-from calviz.core.errors import (
-    CalvizError,
-    InputError,
-    OptionError,
-    check_choice,
-    lines_of,
-    needs,
-    shortened,
-)
+from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
 from calviz.core.events import BinaryEvents
 from calviz.core.probabilities import LOG_FLOOR, SCORE_SLACK
 from calviz.core.profile import (
@@ -148,7 +141,7 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
     """
     column, _, bucket = (reading.time_column or "").partition(":")
     every: Any = bucket or "day"
-    check_choice("every", every, get_args(TimeUnit))
+    errors.check_choice("every", every, get_args(TimeUnit))
     if reading.repair or reading.cluster_column:
         raise OptionError(
             "profiles and row samples do not support repairs and clusters: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from calviz.data.any_size import file_sources
 from calviz.data.any_size.file_sources import Engine, TableFiles, no_panic, profile_layout, scan
 from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities
 from calviz.data.format import ReadingOptions, Source, format_of, options_of
-from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, is_trained_on, usual_split
 from calviz.data.roles import Problem, ScoreColumns, two_logits
 
 if TYPE_CHECKING:
@@ -549,6 +549,8 @@ class RowSample:
         The drawn contents.
     count, weight : str or None
         The column with frequency weights, or with importance weights.
+    left_out : tuple of str
+        Splits that were not drawn from, as their names say that the model was trained on them.
     """
 
     data: Dataset
@@ -561,6 +563,7 @@ class RowSample:
     drawn: Drawn
     count: str | None = None
     weight: str | None = None
+    left_out: tuple[str, ...] = ()
 
     def how(self, role: Literal[0, 1]) -> str:
         """Describe how the rows for fitting (0) or judging (1) were drawn."""
@@ -568,6 +571,7 @@ class RowSample:
         split = self.splits[role]
         other = "other " if role == 1 and self.splits == (None, None) else ""
         of = f"{total:,} {other}rows" + (f" of split '{shortened(split)}'" if split else "")
+        of += "".join(f" outside split '{shortened(name)}'" for name in self.left_out)
         return f"a stratified sample of {of}, by a hash of each row, seed {self.seed}"
 
     def sentence(self) -> str:
@@ -644,7 +648,7 @@ def sample_rows(
         How many other rows to draw for judging.
     fit_split, eval_split : str, optional
         The splits to draw from; with one, the others are drawn from all other rows. If none is given, splits with usual names, if
-        the source has them; all rows otherwise.
+        the source has them; otherwise all rows but those of splits whose name says that the model was trained on them.
     seed : int
         Seed of the hash. The same seed draws the same rows, and the fitting rows of a smaller sample are among those of a larger one,
         but for the rounding of the classes.
@@ -690,7 +694,10 @@ class _Drawing:
     ) -> RowSample:
         by_split, counters = self._counted()
         splits = self._splits(tuple(by_split), fit_split, eval_split, judged > 0)
-        pools = pools_of(splits)
+        left_out = tuple(level for level in by_split if is_trained_on(level))
+        if splits != (None, None) or len(left_out) == len(by_split):
+            left_out = ()
+        pools = pools_of(splits, left_out)
         counts = np.zeros((2, len(self.source.layout.classes)), dtype=np.intp)
         for level, rows_of_class in by_split.items():
             if (pool := pools(level)) >= 0:
@@ -732,6 +739,7 @@ class _Drawing:
             drawn,
             self.source.layout.count,
             self.source.layout.weight,
+            left_out,
         )
 
     def _names(self) -> tuple[str, ...]:
@@ -805,16 +813,18 @@ class _Drawing:
         return predictions_of(scores[order], labels[order], self.source.layout, **more)
 
 
-def pools_of(splits: tuple[str | None, str | None]) -> Callable[[str], int]:
+def pools_of(
+    splits: tuple[str | None, str | None], left_out: Collection[str]
+) -> Callable[[str], int]:
     """Return a function from the split of a row to its pool: 0 for fitting, 1 for judging, -1 for neither.
 
-    Without splits, both kinds of rows are drawn from pool 0.
+    Without splits to draw from, both kinds of rows are drawn from pool 0, but for those left out.
     """
     fit, judged = splits
 
     def pool(level: str) -> int:
         if splits == (None, None):
-            return 0
+            return -1 if level in left_out else 0
         if level == fit or (fit is None and level != judged):
             return 0
         return 1 if level == judged or judged is None else -1

@@ -13,35 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core import errors
 from calviz.core.blocks import Factor
-from calviz.core.errors import (
-    MAX_ARRAY,
-    MAX_CLASSES,
-    MAX_DOUBLE_CELLS,
-    MAX_LINE,
-    MAX_ROWS,
-    Finding,
-    InputError,
-)
+from calviz.core.errors import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, Finding, InputError
 from calviz.core.words import FORMULA, counted
+from calviz.data import csv_dialect
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
-from calviz.data.csv_dialect import (
-    Dialect,
-    OtherEncoding,
-    ProblemCells,
-    ahead,
-    all_numbers,
-    decode,
-    encoding_of,
-    is_integer,
-    is_number,
-    is_row,
-    line_in,
-    nul_error,
-    ragged_error,
-    record_blocks,
-    sniff,
-)
 from calviz.data.format import (
     AS_ASKED,
     HEAD_BYTES,
@@ -100,7 +77,7 @@ class BlockParser:
 
     def __init__(
         self,
-        dialect: Dialect,
+        dialect: csv_dialect.Dialect,
         numbers: list[int],
         texts: list[int],
         dtype: type[Any],
@@ -112,7 +89,7 @@ class BlockParser:
         self.dialect, self.numbers, self.texts = dialect, numbers, texts
         self.float = pl.Float32 if dtype is np.float32 else pl.Float64
         self.lines_before = lines_before
-        self.cells = ProblemCells()
+        self.cells = csv_dialect.ProblemCells()
         #: Line and number of cells of the records that are no rows, and whether they are left out.
         self.ragged: list[tuple[int, int]] = []
         self.skips_ragged = skips_ragged
@@ -241,7 +218,7 @@ class BlockParser:
         for record in reader:
             if not record or (len(record) == 1 and not record[0].strip() and k > 1):
                 continue
-            if is_row(record, k):
+            if csv_dialect.is_row(record, k):
                 rows.append(record[:k] if len(record) > k else record)
             else:
                 ragged.append((reader.line_num, len(record)))
@@ -251,7 +228,7 @@ class BlockParser:
             self.ragged += [(before + line, count) for line, count in ragged]
             few = len(self.ragged) <= _FEW * (self.cells.rows + len(rows) + len(self.ragged))
             if not (few and self.skips_ragged):
-                raise ragged_error(self.ragged, k, few)
+                raise csv_dialect.ragged_error(self.ragged, k, few)
         return rows
 
 
@@ -283,6 +260,8 @@ _TOTALS = re.compile(
 _FEW = 0.1
 #: A column of at most so many distinct texts holds labels or groups.
 _FEW_TEXTS = 20
+#: A number with points between thousands, if another one of the column has a comma too.
+_AMOUNT = r"^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$"
 #: Bytes at the end of a file in which its last line is looked for.
 _TAIL = 1 << 14
 
@@ -292,19 +271,19 @@ class CsvTable(Table):
     """A text table; `columns` are derived from its first rows."""
 
     source: Source
-    dialect: Dialect
+    dialect: csv_dialect.Dialect
     bytes_per_row: float
     header: bytes = b""
     total: tuple[bytes, InputError] | None = None
     _repeats: int = 0
     _rows_of_block: list[int] = field(default_factory=list)
-    _cells: ProblemCells = field(default_factory=ProblemCells)
+    _cells: csv_dialect.ProblemCells = field(default_factory=csv_dialect.ProblemCells)
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Parse the file once; see `Table.fetch`."""
         try:
             return self._fetch(scores, columns)
-        except OtherEncoding:
+        except csv_dialect.OtherEncoding:
             # Not UTF-8 after all, which the beginning did not show: start again as cp1252.
             self.notices.append(_encoding_notice())
             self.dialect = replace(self.dialect, encoding="cp1252")
@@ -340,7 +319,7 @@ class CsvTable(Table):
         if self._repeats:
             self._leave_out(self._repeated_headers())
         if parser.ragged:
-            self._leave_out(ragged_error(parser.ragged, len(self.dialect.names), True))
+            self._leave_out(csv_dialect.ragged_error(parser.ragged, len(self.dialect.names), True))
         if not parser.cells.rows:
             raise no_rows("there is a header but no rows of data")
         return Fetched(
@@ -354,15 +333,18 @@ class CsvTable(Table):
     def _spelled(self, j: int, text: pl.Series) -> pl.Series:
         """The cells of a column, those of numbers with a decimal point."""
         if self.dialect.decimal_comma and self.columns[j].numeric:
+            points, commas = text.str.contains(r"^[+-]?\d*\."), text.str.contains(",", literal=True)
+            if (points & commas).any() and (text.str.contains(_AMOUNT) | ~points).all():
+                text = text.str.replace_all(r"\.(\d{3})", "${1}")
             return text.str.replace(",", ".", literal=True)
         return text
 
     def _parsed(self, parser: BlockParser, drops: bool) -> Iterator[ParsedBlock]:
         """Parse the blocks of the file; unless such rows are left out, up to the first one with cells that are not numbers."""
-        for block, frame in ahead(self._blocks(), parser.parse):
+        for block, frame in csv_dialect.ahead(self._blocks(), parser.parse):
             parsed = parser.finish(block, frame)
             self._rows_of_block.append(parsed.rows)
-            MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
+            errors.MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
             yield parsed
             if parser.cells.bad and not drops:
                 return
@@ -372,7 +354,7 @@ class CsvTable(Table):
         line, first_row = self.dialect.skip, 0
         for block, rows in zip(self._blocks(), self._rows_of_block, strict=False):
             if row < first_row + rows:
-                return line + line_in(block, row - first_row, self.dialect)
+                return line + csv_dialect.line_in(block, row - first_row, self.dialect)
             first_row += rows
             line += block.count(b"\n")
         return None
@@ -438,7 +420,9 @@ class CsvTable(Table):
     def _written(self) -> Iterator[bytes]:
         dialect = self.dialect
         size = _WIDE * BLOCK_BYTES if len(dialect.names) >= _WIDE_COLUMNS else BLOCK_BYTES
-        return record_blocks(self.source, dialect.encoding, dialect.skip, size, dialect.separator)
+        return csv_dialect.record_blocks(
+            self.source, dialect.encoding, dialect.skip, size, dialect.separator
+        )
 
 
 _TILE = 2_048
@@ -467,7 +451,7 @@ class Growing:
         end = self.rows + block.shape[0]
         capacity, k = self._array.shape
         if end > capacity:
-            MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
+            errors.MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
             # The operating system moves large arrays by remapping pages, without a copy.
             self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
         for start in range(0, block.shape[0], _TILE):
@@ -515,12 +499,12 @@ def _head(source: Source) -> tuple[bytes, bool]:
 
 def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset[str]) -> Column:
     """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
-    if not classes and cells and (kind := all_numbers(cells)):
+    if not classes and cells and (kind := csv_dialect.all_numbers(cells)):
         return Column(name, kind, np.array([float(c) for c in cells]))
     present = [c for c in cells if c not in MISSING_WORDS]
     if classes and not count_scores([name]):
         has_class_words = any(c.casefold() in classes for c in cells)
-        are_indices = all(is_integer(c) for c in present if c.casefold() not in classes)
+        are_indices = all(csv_dialect.is_integer(c) for c in present if c.casefold() not in classes)
         # Such class names may occur only later in the file, so a label column is read as text from the start.
         if are_indices and (has_class_words or plain(name) in LABELS):
             return Column(name, "text", np.array(cells, dtype=object))
@@ -528,7 +512,7 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
     numbers = sum(values[c] is not None for c in present)
     # A column named like a score holds numbers; other cells are errors to be reported.
     if present and (2 * numbers > len(present) or (numbers and count_scores([name]))):
-        kind = "integer" if all(is_integer(c) for c in present) else "number"
+        kind = "integer" if all(csv_dialect.is_integer(c) for c in present) else "number"
         odd = {i: c for i, c in enumerate(cells) if c in values and values[c] is None}
         head = np.array([values.get(c) for c in cells], dtype=np.float64)
         return Column(name, kind, head, odd=odd)
@@ -538,9 +522,10 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
 
 
 def _float(cell: str, decimal_comma: bool) -> float | None:
-    if not is_number(cell, decimal_comma):
+    if not csv_dialect.is_number(cell, decimal_comma):
         return None
-    return float(cell.replace(",", ".") if decimal_comma else cell)
+    has_comma = decimal_comma and "," in cell
+    return float(cell.replace(".", "").replace(",", ".") if has_comma else cell)
 
 
 def _bare(cell: str) -> str:
@@ -562,14 +547,14 @@ def unguarded(texts: pl.Series) -> pl.Series:
 def open_csv(source: Source) -> CsvTable:
     """Look at the beginning of a text file; see `Format.open`."""
     head, whole = _head(source)
-    encoding = encoding_of(head, whole)
-    text = decode(without_bom(head), encoding)
+    encoding = csv_dialect.encoding_of(head, whole)
+    text = csv_dialect.decode(without_bom(head), encoding)
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise nul_error(line)
-    dialect, rows = sniff(text, encoding, whole)
+        raise csv_dialect.nul_error(line)
+    dialect, rows = csv_dialect.sniff(text, encoding, whole)
     if not rows and whole:
         raise no_rows("there is a header but no rows of data")
     notices = []
@@ -588,7 +573,7 @@ def open_csv(source: Source) -> CsvTable:
     written = text.split("\n", dialect.skip)[dialect.skip - 1] if dialect.header else ""
     named = [cell.strip() for cell in next(csv.reader([written], delimiter=dialect.separator), [])]
     # Where all names are numbers, a row of the same cells may be a prediction.
-    again = tuple(named) == dialect.names and not all(map(is_number, named))
+    again = tuple(named) == dialect.names and not all(map(csv_dialect.is_number, named))
     first = rows[: max(20, _SAMPLE_CELLS // k)]
     rows = [row for row in first if len(row) == k and not (again and row == named)] or rows[:1]
     rows, total = _without_total(rows, _last_line(source, dialect, text * whole), dialect)
@@ -612,14 +597,14 @@ def open_csv(source: Source) -> CsvTable:
     )
 
 
-def _last_line(source: Source, dialect: Dialect, text: str) -> str:
+def _last_line(source: Source, dialect: csv_dialect.Dialect, text: str) -> str:
     """The last line, from the end of the file or from its whole text if given; empty if finding it takes reading the file."""
     if not text:
         if source.compressed or dialect.encoding == "utf-16":
             return ""
         with source.open_raw() as stream:
             stream.seek(-min(source.size, _TAIL), io.SEEK_END)
-            text = decode(stream.read(), dialect.encoding)
+            text = csv_dialect.decode(stream.read(), dialect.encoding)
     return text[-_TAIL:].rstrip(" \r\n").replace("\r", "\n").rpartition("\n")[2]
 
 
@@ -629,7 +614,7 @@ def _unwanted(what: str, key: str, it: str) -> InputError:
 
 
 def _without_total(
-    rows: list[list[str]], last: str, dialect: Dialect
+    rows: list[list[str]], last: str, dialect: csv_dialect.Dialect
 ) -> tuple[list[list[str]], tuple[bytes, InputError] | None]:
     """Return the first rows without a last line of totals, and that line with the error about it: it has a word for them, and a cell unlike those above."""
     cells = [cell.strip() for cell in next(csv.reader([last], delimiter=dialect.separator), [])]
@@ -638,14 +623,14 @@ def _without_total(
     pairs = [*zip(dialect.names, cells, above, strict=False)]
     odd = any(cell == "" or (len(o) <= _FEW_TEXTS and cell not in o) for _, cell, o in pairs)
     for name, cell, over in pairs:
-        unlike = odd or any(is_number(o, dialect.decimal_comma) for o in over)
+        unlike = odd or any(csv_dialect.is_number(o, dialect.decimal_comma) for o in over)
         if _TOTALS.fullmatch(cell) and cell not in over and unlike:
             what = f"the last line is '{short(last)}', a line of totals and no prediction"
             return others, (last.encode(), _unwanted(what, "drop-totals", "it").in_column(name))
     return rows, None
 
 
-def _bytes_per_row(text: str, dialect: Dialect) -> float:
+def _bytes_per_row(text: str, dialect: csv_dialect.Dialect) -> float:
     start = 0
     for _ in range(dialect.skip):
         start = text.find("\n", start) + 1 or len(text)

@@ -18,17 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
+from calviz.core import errors
 from calviz.core.blocks import Factor, FloatArray, map_threads
-from calviz.core.errors import (
-    MAX_ARRAY,
-    MAX_ARRAYS,
-    MAX_CLASSES,
-    MAX_ROWS,
-    Finding,
-    InputError,
-    check_expansion,
-    size_text,
-)
+from calviz.core.errors import MAX_ARRAY, MAX_CLASSES, MAX_ROWS, Finding, InputError, size_text
 from calviz.core.probabilities import RowsInRange
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
@@ -574,10 +566,10 @@ def open_npz(source: Source) -> Table:
     with undamaged(*ZIP_DAMAGE):
         archive = open_zip(source)
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
-        MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
+        errors.MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
         members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
         # Members may overlap in the file, so that each of them alone looks harmless.
-        check_expansion("the file", sum(e.file_size for e in entries), source.size)
+        errors.check_expansion("the file", sum(e.file_size for e in entries), source.size)
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
     members = {name: m for name, m in members.items() if m.header.shape != ()}
@@ -629,7 +621,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     with archive.open(entry) as stream:
         header = read_header(cast(Readable, stream), name)
     check_size(header, entry.file_size - header.size, name)
-    check_expansion(f"'{short(name)}'", entry.file_size, entry.compress_size)
+    errors.check_expansion(f"'{short(name)}'", entry.file_size, entry.compress_size)
 
     @contextmanager
     def opened() -> Iterator[Readable]:

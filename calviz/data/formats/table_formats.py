@@ -14,15 +14,8 @@ from xml.parsers import expat
 
 import numpy as np
 
-from calviz.core.errors import (
-    MAX_COLUMNS,
-    MAX_JSON,
-    MAX_ROWS,
-    InputError,
-    OptionError,
-    Reading,
-    check_expansion,
-)
+from calviz.core import errors
+from calviz.core.errors import MAX_JSON, MAX_ROWS, InputError, OptionError, Reading, check_expansion
 from calviz.data.format import (
     ZIP_DAMAGE,
     Notice,
@@ -260,7 +253,7 @@ def table_of_cells(names: list[str], rows: list[Any]) -> Any:
         if not isinstance(row, list) or len(row) != len(names):
             held = f"holds {len(row):,} values" if isinstance(row, list) else f"is {row!r:.40}"
             raise InputError(f"it {held}, expected a list of {len(names):,} values", row=number)
-    MAX_COLUMNS.check(len(names), f"the rows have {len(names):,} values")
+    errors.MAX_COLUMNS.check(len(names), f"the rows have {len(names):,} values")
     check_distinct(names)
     return _of_columns({name: [row[j] for row in rows] for j, name in enumerate(names)})
 

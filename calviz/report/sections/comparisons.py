@@ -44,8 +44,8 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     comparison = subject.comparison
     if comparison is None:
         return
-    if comparison.in_sample:
-        yield content.Lead("In-sample: judged on the rows that the maps were fitted on.", "bad")
+    if comparison.rows_warning:
+        yield content.Lead(comparison.rows_warning, "bad")
     yield content.Facts(
         (
             *((("Slice", where_words(subject.sample.where)),) if subject.sample.where else ()),
@@ -149,7 +149,15 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
         )
 
 
-@section("models", "Models side by side", 95, shared=True, brief=True, shows_result="models")
+@section(
+    "models",
+    "Compare models",
+    95,
+    shared=True,
+    brief=True,
+    shows_result="models",
+    earlier="Models side by side",
+)
 def make_models(subject: Subject) -> Iterator[Block]:
     """Which model, on the same rows.
 
@@ -240,7 +248,7 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> co
     )
 
 
-@section("learning-curve", "Labels needed", 72, shows_result="learning")
+@section("learning-curve", "How many labels?", 72, shows_result="learning", earlier="Labels needed")
 def make_learning_curve(subject: Subject) -> Iterator[Block]:
     """How many labels recalibration needs.
 
@@ -332,7 +340,7 @@ def _by_level(
         yield Note(note)
 
 
-@section("over-time", "Over time", 66)
+@section("over-time", "Time", 66, earlier="Over time")
 def make_over_time(subject: Subject) -> Iterator[Block]:
     """Periods, changes, and recalibration on the past.
 

@@ -26,7 +26,7 @@ CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
 
-@section("decisions", "Decisions", 58)
+@section("decisions", "Costs: decisions at a cutoff", 58, earlier="Decisions")
 def make_decisions(subject: Subject) -> Iterator[Block]:
     """ROC, net benefit, and scores by outcome.
 
@@ -150,7 +150,7 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
 MOST_COLUMNS = 3
 
 
-@section("grades", "Rating grades", 56)
+@section("grades", "Grades", 56, earlier="Rating grades")
 def make_grades(subject: Subject) -> Iterator[Block]:
     """Tests per grade, with traffic lights.
 
@@ -233,7 +233,7 @@ def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     )
 
 
-@section("risk-coverage", "Risk and coverage", 60)
+@section("risk-coverage", "Risk-coverage", 60, earlier="Risk and coverage")
 def make_risk_coverage(subject: Subject) -> Iterator[Block]:
     """Accuracy when doubtful predictions are referred.
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from calviz.core import errors, words
 from calviz.core.words import counted, decimal, points, share_cell, shorten, signed_points, whole
 from calviz.figures import calibration_map, corp
 from calviz.figures.bin_sensitivity import BinSensitivity
-from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline
+from calviz.figures.class_bars import TITLES, ClassBars, Mode
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
@@ -37,7 +35,7 @@ BIN_COLUMNS: content.Formats = {
 }
 
 
-@section("reliability", "Reliability", 30, brief=True)
+@section("reliability", "Reliability and choice of bins", 30, brief=True, earlier="Reliability")
 def make_reliability(subject: Subject) -> Iterator[Block]:
     """The diagram, its bins, and the ECE by number of bins."""
     yield from make_diagram(subject)
@@ -57,11 +55,10 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     )
 
 
-@section("diagram", "Reliability diagram", 29, on_request=True)
+@section("diagram", "Reliability diagram", 12, on_request=True)
 def make_diagram(subject: Subject) -> Iterator[Block]:
     """The reliability diagram alone."""
     diagram = subject.sample.once(Reliability.compute, curves=())
-    yield Text(_reliability_words(diagram))
     yield chart(
         diagram,
         key="reliability",
@@ -69,28 +66,6 @@ def make_diagram(subject: Subject) -> Iterator[Block]:
         caption=caption(subject, diagram.caption()[-1]),
         formats=BIN_COLUMNS,
     )
-
-
-def _reliability_words(diagram: Reliability) -> str:
-    score, hit = words.score_and_hit(diagram.reduction)
-    mean, observed = words.two_shares(diagram.overall_score, diagram.overall_observed)
-    decimals = words.points_decimals(diagram.ece)
-    text = (
-        f"The {score} is {mean}, the {hit} {observed}; the "
-        f"expected calibration error is {points(diagram.ece, decimals)} points"
-    )
-    if diagram.ece_interval is not None:
-        ends = " to ".join(points(v, decimals) for v in diagram.ece_interval)
-        text += f" ({words.level_text(diagram.level)} CI {ends})"
-    text += "."
-    if diagram.band is not None:
-        low, high = diagram.band
-        outside = int(np.count_nonzero((diagram.observed < low) | (diagram.observed > high)))
-        text += (
-            f" {outside:,} of {counted(diagram.bin.size, 'bin')} with rows "
-            f"{'lies' if outside == 1 else 'lie'} outside the range of a calibrated model."
-        )
-    return text
 
 
 #: Number of table rows on the page.
@@ -134,13 +109,15 @@ _CLASS_COLUMNS: content.Formats = {
 }
 
 
-@section("classwise", "Classes", 50)
+@section("classwise", "Classes (MCS)", 50, earlier="Classes")
 def make_classwise(subject: Subject) -> Iterator[Block]:
     """The error of each class against its noise.
 
-    Yield the error of each class by predicted class, one-vs-rest, and by true class.
+    Yield the error of each class by predicted class, one-vs-rest, and by true class; nothing for a single row.
     """
     views, reason, top = {}, "", subject.sample.top_label
+    if top.data.rows == 1:
+        return
     for mode in _CLASS_KEYS:
         try:
             views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
@@ -148,7 +125,6 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             reason = str(error)
     if not views:
         raise errors.NotAvailable(reason)
-    yield Text(headline(views.values())[0])
     for mode, bars in views.items():
         yield Text(bars.shares())
         yield chart(
@@ -169,7 +145,7 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
 CUMULATIVE_ROWS = 40
 
 
-@section("cumulative", "Cumulative & KS", 40)
+@section("cumulative", "Cumulative (KS)", 40, earlier="Cumulative & KS")
 def make_cumulative(subject: Subject) -> Iterator[Block]:
     """The bin-free panels, the KS error, and the isotonic curve.
 
@@ -261,7 +237,7 @@ _DRAWN_OF_SLICES = {key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap",
 _FEATURES = 3
 
 
-@section("slices", "Slices", 55, shows_result="slices")
+@section("slices", "Groups", 55, shows_result="slices", earlier="Slices")
 def make_slices(subject: Subject) -> Iterator[Block]:
     """For whom it is wrong, group by group.
 
@@ -281,7 +257,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
         yield chart(
             figure,
             key="slices-drawn",
-            title="The slices that are most surely off",
+            title="The slices with the strongest evidence",
             caption=caption(subject),
             formats=_DRAWN_OF_SLICES,
         )

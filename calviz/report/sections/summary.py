@@ -50,8 +50,7 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
         yield Text(verdict.other_view)
     yield content.Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
     yield Note(
-        "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of rows. "
-        f"Points are percentage points. {alone(verdict)}"
+        "Points are percentage points; noise is what a calibrated model would show on as many rows."
     )
 
 
@@ -88,7 +87,7 @@ def make_findings(subject: Subject) -> Iterator[Block]:
     yield content.Findings(findings) if findings else Text("No check has anything to report.")
 
 
-# ---- What a correction would bring
+# ---- What recalibration would bring
 
 
 def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
@@ -142,7 +141,7 @@ def no_fix_words(verdict: Verdict) -> str:
     return f"No need of a correction is shown: no miscalibration was found {rows}."
 
 
-@section("fix", "What a correction would bring", 22)
+@section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")
 def make_fix(subject: Subject) -> Iterator[Block]:
     """The ECE after a recalibrator with few parameters.
 
@@ -159,7 +158,9 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         yield Text(why)
         return
     if sample.data.rows < MIN_ROWS:
-        raise NotAvailable(f"fewer than {MIN_ROWS} rows do not tell what a correction would bring.")
+        raise NotAvailable(
+            f"fewer than {MIN_ROWS} rows do not tell what recalibration would bring."
+        )
     whole = sample.data if subject.whole is None else subject.whole
     method, why = cheap_fix(whole, subject.verdict)
     try:
@@ -171,7 +172,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
             seed=sample.seed,
         )
     except CalvizError as reason:
-        raise NotAvailable(f"no correction was tried: {reason}") from None
+        raise NotAvailable(f"no recalibration was tried: {reason}") from None
     key = sample.ece_key
     after, before = (
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
@@ -418,7 +419,7 @@ def _changed(subject: Subject) -> Iterator[str]:
         yield f"slice {where_words(sample.where)}"
     if sample.reduction != events.Reduction.default(sample.data):
         yield f"reduction {shorten(sample.reduction.key, 60)}"
-    if sample.scheme != "equal-width":
+    if sample.scheme is not None:
         yield f"scheme {sample.scheme}"
     if sample.scheme != "sturges" and sample.bins != events.DEFAULT_BINS:
         yield counted(sample.bins_used, "bin")

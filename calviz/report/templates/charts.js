@@ -46,8 +46,8 @@
     }
   };
 
-  // Panels side by side have a minimum width, and scroll on a phone.
-  const beside = (layout) => Object.entries(layout).some(([name, axis]) => /^xaxis\d+$/.test(name) && axis.domain && axis.domain[0] > 0.05);
+  // Panels side by side, and rows with long names or numbers beside them, have a minimum width, and scroll on a phone.
+  const beside = (layout) => layout.margin.l + layout.margin.r > 220 || Object.entries(layout).some(([name, axis]) => /^xaxis\d+$/.test(name) && axis.domain && axis.domain[0] > 0.05);
 
   const tools = (chart, spec) => {
     const bar = document.createElement("div");

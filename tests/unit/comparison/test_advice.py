@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import calviz
 from benchmarks.claims import SIMULATIONS, mean_and_error
@@ -284,16 +285,35 @@ def test_a_map_that_is_its_base_alone_is_not_a_method_of_its_own():
 def test_where_only_slices_are_off_a_method_is_advised_that_is_better_beyond_noise():
     found = "No miscalibration found on 5,000 rows: ECE is below 1.1 points, but 2 of 84 slices are off."
     better, tied = {"isotonic": {"brier": "better"}}, {"isotonic": {"brier": "tied"}}
+    alone = "Off where region = West: too low. No miscalibration found on the other 4,000 rows."
     for values, verdicts, then in (
         (VALUES, better, "and Isotonic"),
         (VALUES, tied, "but no method has a better Brier score than the uncalibrated model beyond"),
         ({"identity": 0.5, "ets": 0.6}, tied, "but no method"),
     ):
-        made = comparison(values, found=found, verdicts=verdicts)
-        reason = advise(made, data(10)).reasons[0]
-        assert reason.startswith(f"The verdict finds miscalibration in places, {then}")
+        for sentence in (found, alone):
+            made = comparison(values, found=sentence, in_places=True, verdicts=verdicts)
+            reason = advise(made, data(10)).reasons[0]
+            assert reason.startswith(f"The verdict finds miscalibration in places, {then}")
     # Of all rows, the verdict is enough.
     assert advise(comparison(VALUES, verdicts=tied), data(10)).method == "isotonic"
+
+
+@pytest.mark.slow
+def test_of_rare_events_an_offset_is_told_from_too_large_logits():
+    # The Brier score has both maps within one standard error, and the temperature is the simpler.
+    rng = np.random.default_rng(5)
+    true = rng.normal(-5, 1.5, 20_000)
+    p = Predictions(
+        probs=expit(true - 0.7),
+        labels=(rng.random(20_000) < expit(true)).astype(int),
+        splits=np.repeat(["fit", "judge"], 10_000),
+    )
+    made = compare(
+        p, ["temperature", "platt"], fit_split="fit", eval_split="judge", resamples=200, jobs=1
+    )
+    assert made.advice.method == "platt"
+    assert "best NLL" in made.advice.reasons[0]
 
 
 def test_a_method_that_makes_the_nll_worse_is_not_advised():

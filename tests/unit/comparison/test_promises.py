@@ -126,7 +126,7 @@ def test_keys_of_the_record_and_the_report():
     data = binary(splits=halves(2_000), groups={"site": np.resize(["a", "b", "b"], 2_000)})
     choice = calviz.threshold(data, risk=0.15, by="site")
     record = json.loads(json.dumps(choice.to_dict()))
-    inner = ["threshold", "bound", "kept", "observed", "rows"]
+    inner = ["threshold", "bound", "kept", "observed", "rows", "refuted"]
     assert list(record) == ["schema", "of", "target", "confidence", *inner, "groups"]
     assert {name: list(one) for name, one in record["groups"].items()} == {"a": inner, "b": inner}
     lines = repr(choice).splitlines()
@@ -276,6 +276,34 @@ def test_the_promise_is_broken_in_one_of_twenty_files_at_most(of):
     key = f"threshold-risk: the risk is larger, {of} of events, 20 %, 300 rows"
     values = SIMULATIONS[key].outcomes(100, seed=11)
     assert sum(values) / 100 <= too_many(0.05, 100)
+
+
+def test_a_promise_that_the_other_rows_break_is_none():
+    n = 2_000
+    rng = np.random.default_rng(3)
+    z = rng.normal(0, 2, 2 * n)
+    y = (rng.random(2 * n) < expit(z)).astype(int)
+    known = np.arange(2 * n) < n
+    data = calviz.Predictions(
+        probs=expit(z + 1.3 * known * (2 * y - 1)),
+        labels=y,
+        splits=np.where(known, "TRAIN", "test"),
+        groups={"site": np.resize(["a", "b"], 2 * n)},
+    )
+    choice = calviz.threshold(data, 0.05, choose_split="TRAIN")
+    assert choice.refuted
+    assert choice.to_dict()["refuted"]
+    said = "It cannot be promised that at most 5.0 % of the predictions kept are wrong: a confidence of "
+    assert choice.reading().startswith(said)
+    assert "breaks that beyond noise; of all other rows" in choice.reading()
+    assert "The model was trained on split 'TRAIN': its Brier score is" in choice.reading()
+    by_site = calviz.threshold(data, 0.05, by="site", choose_split="TRAIN")
+    assert repr(by_site).startswith("0 of 2 groups have a threshold that promises")
+    assert repr(by_site).count("broken beyond noise, observed") == 2
+    usual = calviz.threshold(data, 0.15)
+    assert not usual.refuted
+    assert usual.reading().startswith("From a confidence of")
+    assert "50 % of the rows of split 'test'" in usual.reading()
 
 
 # ---- Expected performance: expectations by hand, intervals that cover, and what is said of bad input

@@ -271,6 +271,122 @@ def test_rows_are_shuffled_as_by_lexsort(classes):
     np.testing.assert_array_equal(order, np.lexsort((random, labels)))
 
 
+# ---- Rows of a split whose name says that the model was trained on them take part only if the split is named
+
+
+def in_splits(*names, rows=60):
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.02, 0.98, rows * len(names))
+    labels = (rng.random(p.size) < p).astype(int)
+    splits = np.repeat(np.array(names, dtype=object), rows)
+    return Predictions(
+        probs=p, labels=labels, splits=splits, groups={"fold": np.arange(p.size) % 4}
+    )
+
+
+def splits_of(rows, data):
+    """The splits of the rows that fit, and of those that judge."""
+    names = np.array(data.splits.levels)[data.splits.codes]
+    return tuple(
+        set(names[np.concatenate(part)].tolist()) for part in zip(*rows.pairs, strict=True)
+    )
+
+
+HELD = {"HOLDOUT"}
+
+
+@pytest.mark.parametrize(
+    ("names", "how", "fit", "judged"),
+    [
+        (("TRAIN", "HOLDOUT"), {}, HELD, HELD),
+        (("TRAIN", "HOLDOUT"), {"eval_split": "HOLDOUT"}, HELD, HELD),
+        (("TRAIN", "HOLDOUT"), {"eval_split": "HOLDOUT", "fit_fraction": 0.3}, HELD, HELD),
+        (("TRAIN", "HOLDOUT"), {"fit_fraction": 0.3}, HELD, HELD),
+        (("TRAIN", "HOLDOUT"), {"cross_fit": 3}, HELD, HELD),
+        (("TRAIN", "HOLDOUT"), {"cross_fit": "fold"}, HELD, HELD),
+        (("TRAIN", "HOLDOUT"), {"fit_split": "TRAIN"}, {"TRAIN"}, HELD),
+        (("TRAIN", "HOLDOUT"), {"eval_split": "TRAIN"}, HELD, {"TRAIN"}),
+        (("In-Sample", "OOT"), {}, {"OOT"}, {"OOT"}),
+        (("train", "val", "test"), {}, {"val"}, {"test"}),
+        (("train", "val", "test"), {"fit_split": "val"}, {"val"}, {"test"}),
+        (("train", "val", "test"), {"eval_split": "test"}, {"val"}, {"test"}),
+        (("train", "a", "b"), {"eval_split": "b"}, {"a"}, {"b"}),
+        (("train", "val"), {}, {"val"}, {"val"}),
+        (("train", "val"), {"fit_split": "val"}, {"val"}, {"train"}),
+        (("training", "train"), {}, {"training", "train"}, {"training", "train"}),
+    ],
+)
+def test_rows_that_the_model_was_trained_on_take_part_only_if_named(names, how, fit, judged):
+    data = in_splits(*names)
+    rows = Division(**how).rows(data)
+    assert splits_of(rows, data) == (fit, judged)
+    assert all(not np.intersect1d(*pair).size for pair in rows.pairs)
+
+
+def test_what_is_divided_is_said():
+    data = in_splits("TRAIN", "HOLDOUT")
+    rows = Division().rows(data)
+    assert rows.fit.how == "50 % of the rows of split 'HOLDOUT', stratified, seed 0"
+    assert rows.evaluation.how == "all other rows of split 'HOLDOUT'"
+    assert (rows.fit.rows, rows.evaluation.rows) == (30, 30)
+    crossed = Division(cross_fit=3).rows(data)
+    assert crossed.evaluation.how.startswith("all rows outside split 'TRAIN', each by a map")
+    assert crossed.evaluation.rows == crossed.judged.size == 60
+    alone = data.take(np.flatnonzero(data.splits.mask("HOLDOUT")))
+    for one, other in zip(
+        rows.pairs[0], Division(fit_fraction=0.5).rows(alone).pairs[0], strict=True
+    ):
+        np.testing.assert_array_equal(one - 60, other)
+    with pytest.raises(InputError, match="there is no split 'x'"):
+        Division(eval_split="x", fit_fraction=0.5).rows(data)
+
+
+def test_cross_fitted_comparisons_and_files_have_the_rows_they_say():
+    data = in_splits("TRAIN", "HOLDOUT")
+    comparison = compare(data, ["temperature"], cross_fit=3, metrics=["brier"], ci=False)
+    assert comparison.evaluation.rows == comparison["temperature"].calibrated.n == 60
+    result = calviz.recalibrate(data, "temperature", cross_fit=3)
+    assert result.n == data.n
+    np.testing.assert_array_equal(result.labels, data.labels)
+
+
+def test_rows_that_were_drawn_to_fit_are_marked_in_the_result():
+    data = in_splits("TRAIN", "HOLDOUT")
+    said = "fitted on 50 % of the rows of split 'HOLDOUT', stratified, seed 0 (30 rows), which have the split 'calibration'"
+    assert calibrate(data, "temperature", Division()).warnings[0].startswith(said)
+    result = calviz.recalibrate(data, "temperature")
+    assert result.splits.counts() == {"HOLDOUT": 30, "TRAIN": 60, "calibration": 30}
+    fit = Division().rows(data).pairs[0][0]
+    np.testing.assert_array_equal(np.flatnonzero(result.splits.mask("calibration")), fit)
+    assert (
+        calviz.recalibrate(data, "temperature", fit_split="TRAIN").splits.counts()
+        == data.splits.counts()
+    )
+
+
+def memorised(by, n=600):
+    """A split on which logits are moved to the labels, and one where they are not."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=2 * n)
+    y = (rng.random(2 * n) < 1 / (1 + np.exp(-z))).astype(int)
+    z += by * (np.arange(2 * n) < n) * (2 * y - 1)
+    return Predictions(probs=1 / (1 + np.exp(-z)), labels=y, splits=np.repeat(["train", "test"], n))
+
+
+def test_that_the_model_was_trained_on_the_rows_that_fit_is_said_where_it_shows():
+    said = "The model was trained on split 'train': its Brier score is "
+    division = Division(fit_split="train", eval_split="test")
+    assert division.told(memorised(1.3)).fit.remark.startswith(said)
+    assert division.told(memorised(0)).fit.remark == ""
+    assert Division(fit_split="test").told(memorised(1.3)).fit.remark == ""
+    comparison = compare(
+        memorised(1.3), ["temperature"], fit_split="train", metrics=["brier"], ci=False
+    )
+    assert comparison.rows_warning.startswith(said)
+    assert calibrate(memorised(1.3), "temperature", division).warnings[0].startswith(said)
+    assert said in prediction_sets(memorised(1.3), division=division).reading()
+
+
 # ---- What is judged about data with rows of weight 0 is what is judged about the data without these rows
 
 
@@ -288,7 +404,7 @@ def with_and_without(kind, idle=IDLE, **columns):
     labels = draw_labels(probs, rng)
     weights = np.ones(N) if kind == "equal weights" else rng.uniform(0.5, 2, N)
     weights[idle] = 0
-    site, split = (rng.choice(levels, N).astype(object) for levels in (["a", "b"], ["fit", "rest"]))
+    site, split = (rng.choice(levels, N).astype(object) for levels in (["a", "b"], ["cal", "rest"]))
     times = np.datetime64("2021-01-05") + rng.integers(0, 90, N).astype("timedelta64[D]")
     probs[idle] = np.eye(classes)[0]
     labels[idle], site[idle], times[idle] = classes - 1, "other", np.datetime64("2020-01-01")
@@ -397,7 +513,7 @@ def test_learning_curves_and_prediction_sets():
     curves = [learning_curve(d, ["temperature"], sizes=[20], repeats=2) for d in (some, none)]
     assert repr(curves[0].points) == repr(curves[1].points)
     sets = [
-        prediction_sets(d, coverage=0.8, fit_split="fit", eval_split="rest") for d in (some, none)
+        prediction_sets(d, coverage=0.8, fit_split="cal", eval_split="rest") for d in (some, none)
     ]
     assert repr(vars(sets[0])) == repr(vars(sets[1]))
 
@@ -411,7 +527,7 @@ def test_a_verdict_on_five_rows_that_count_is_on_five_rows():
 
 def test_calibrated_files_have_all_rows():
     data, none = with_and_without("three classes")
-    for how in ({"fit_fraction": 0.5}, {"cross_fit": 3}, {"fit_split": "fit"}):
+    for how in ({"fit_fraction": 0.5}, {"cross_fit": 3}, {"fit_split": "cal"}):
         whole, part = (
             calibrate(d, "temperature", Division(**how)).calibrated for d in (data, none)
         )
@@ -434,12 +550,12 @@ def test_divisions_are_of_the_rows_that_count():
 
 def test_a_split_whose_rows_all_have_weight_zero():
     data, _ = with_and_without("three classes")
-    data = replace(data, weights=np.where(data.splits.mask("fit"), 0, data.weights))
+    data = replace(data, weights=np.where(data.splits.mask("cal"), 0, data.weights))
     with pytest.raises(NotAvailable, match="all calibration rows have the weight 0"):
-        Division(fit_split="fit", eval_split="rest").rows(data)
+        Division(fit_split="cal", eval_split="rest").rows(data)
     with pytest.raises(NotAvailable, match="all evaluation rows have the weight 0"):
-        Division(fit_split="rest", eval_split="fit").rows(data)
-    result = calviz.evaluate(data, ["ece"], split="fit")["ece"]
+        Division(fit_split="rest", eval_split="cal").rows(data)
+    result = calviz.evaluate(data, ["ece"], split="cal")["ece"]
     assert result.reason == "all of these rows have the weight 0, so that none counts."
 
 

@@ -673,7 +673,7 @@ def test_a_date_of_birth_is_no_time_in_other_languages(name):
 def test_numbers_without_a_role_are_said_and_weights_of_other_languages_are_offered(name):
     columns = {name: 0.5 + np.arange(N) / N, "income": np.arange(N) / 7}
     loaded = opened_of_clusters_and_weights(columns)
-    assert loaded.recognition.sentence().endswith(f"no role for {name}, income")
+    assert loaded.recognition.sentence().endswith(f"numbers {name}, income")
     (hint,) = (n.message for n in loaded.notices if n.code == "DATA012")
     assert hint.startswith(f"'{name}' is not used as weights")
     assert "--weight" in hint

@@ -134,6 +134,140 @@ def test_a_pair_of_unknown_words_is_asked_about() -> None:
     assert (one.class_names, two.class_names) == (("B", "M"), ("M", "B"))
 
 
+def _answered(columns: Mapping[str, Any], options: ReadingOptions | None = None) -> list[Loaded]:
+    """What a file is read as, for each way to answer all that it asks."""
+    options = options or ReadingOptions()
+    content = pd.DataFrame(columns).to_csv(index=False, sep=";").encode()
+    try:
+        return [read(content, name="x.csv", options=options)]
+    except InputError as error:
+        return [one for way in error.ways for one in _answered(columns, options.answered(way))]
+
+
+def _with_rare(words: Sequence[str], y: np.ndarray, rare: Mapping[str, int]) -> np.ndarray:
+    """Two words, with others in the last rows."""
+    said, end = np.array(words, dtype=object)[y], len(y)
+    for word, rows in rare.items():
+        said[end - rows : end], end = word, end - rows
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "rare", "readings"),
+    [
+        (("BEZAHLT", "AUSFALL"), {"offen": 3}, 2),
+        (("BEZAHLT", "AUSFALL"), {"offen": 3, "storniert": 2}, 2),
+        (("BEZAHLT", "AUSFALL"), {"bezahlt": 40, "offen": 3}, 2),  # which is one class with its usual spelling
+        (("nein", "ja"), {"offen": 3}, 1),
+        (("0", "1"), {"offen": 3}, 1),
+        (("0", "1"), {"9": 3}, 1),
+    ],
+)  # fmt: skip
+def test_rare_labels_beside_the_two_of_a_score_are_left_out_only_as_answer(
+    words: tuple[str, str], rare: dict[str, int], readings: int
+) -> None:
+    p, y = event()
+    said = _with_rare(words, y, rare)
+    error = asked({"label": said, "score": p})
+    assert "a score tells two classes apart, but 'label' has" in error.what
+    assert len(error.readings) == readings
+    assert all(way.label.count("leave out the rows with '") == 1 for way in error.readings)
+    assert "'offen' (3 rows)" in error.readings[0].label or "'9' (3 rows)" in str(error.readings)
+    assert error.row is not None
+    assert said[error.row - 1] in rare
+    keys = np.array([word.casefold() for word in said])
+    kept = np.isin(keys, [word.casefold() for word in words])
+    for found in _answered({"label": said, "score": p}):
+        happened = found.first.class_names[1]
+        np.testing.assert_array_equal(found.first.probs[:, 1], p[kept])
+        np.testing.assert_array_equal(found.first.labels, keys[kept] == happened.casefold())
+        assert any(f"{(~kept).sum()} of 300 rows" in text for text in found.repairs_made)
+        assert any("labels that count as missing" in n.message for n in found.notices)
+
+
+def test_where_the_event_is_as_rare_as_another_label_each_may_be_left_out() -> None:
+    p, _ = event()
+    said = np.array(["BEZAHLT"] * 280 + ["offen"] * 12 + ["AUSFALL"] * 8)
+    error = asked({"label": said, "score": p})
+    assert [way.options["class_names"] for way in error.readings] == [
+        ("BEZAHLT", "offen"), ("offen", "BEZAHLT"), ("AUSFALL", "BEZAHLT"), ("BEZAHLT", "AUSFALL"),
+    ]  # fmt: skip
+    # Three frequent ones are no two classes and a few mistakes.
+    with pytest.raises(InputError, match=r"give the class names .*, the event last") as caught:
+        loaded({"label": np.array(["a", "b", "c"])[np.arange(300) % 3], "score": p})
+    assert not caught.value.readings
+
+
+def test_asking_for_missing_values_alone_leaves_out_no_label() -> None:
+    p, y = event()
+    with pytest.raises(InputError, match="a score tells two classes apart"):
+        loaded({"label": _with_rare(("no", "yes"), y, {"offen": 3}), "score": p}, repair=("drop-missing",))  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [("BEZAHLT", "AUSFALL"), ("paid", "default")])
+@pytest.mark.parametrize("names", [("p_{1}",), ("p_{1}", "p_{0}"), ("p_{0}", "p_{1}")])
+def test_a_label_without_a_score_is_left_out_with_every_class_in_its_place(
+    words: tuple[str, str], names: tuple[str, ...]
+) -> None:
+    p, y = event()
+    scores = {n.format(*words): p if "1" in n else (1 - p).round(4) for n in names}
+    columns = {"label": _with_rare(words, y, {"offen": 3}), **scores}
+    (way,) = asked(columns).readings
+    assert way.label == "leave out the rows with 'offen' (3 rows)"
+    (found,) = _answered(columns)
+    of_event = found.first.class_names.index(words[1])
+    np.testing.assert_allclose(found.first.probs[:, of_event], p[:-3], atol=1e-12)
+    np.testing.assert_array_equal(found.first.labels == of_event, y[:-3] == 1)
+
+
+@pytest.mark.parametrize("rows", [15, 60, N])
+@pytest.mark.parametrize("label", ["label", "Zahlungsstatus"])
+@pytest.mark.parametrize("rare", [{}, {"offen": 1}])
+@pytest.mark.parametrize("follows", [True, False])
+def test_two_scores_that_do_not_sum_to_1_beside_two_words_are_models(
+    rows: int, label: str, rare: dict[str, int], follows: bool
+) -> None:
+    p, y = (each[:rows] for each in event())
+    y = y if follows else y[np.random.default_rng(1).permutation(rows)]
+    other = (p**1.5).round(4)
+    said = _with_rare(("BEZAHLT", "AUSFALL"), y, rare)
+    columns = {"region": [*"ABC"] * (rows // 3), label: said, "p_alt": p, "p_neu": other}
+    read_as = _answered(columns)
+    assert len(read_as) == 6
+    both = [found for found in read_as if len(found.models) == 2]
+    assert {found.first.class_names[1] for found in both} == {"BEZAHLT", "AUSFALL"}
+    for found in read_as:
+        for name, data in found.models.items():
+            column = f"p_{name}" if len(found.models) > 1 else found.recognition.scores[0]
+            kept = said != "offen"
+            np.testing.assert_array_equal(data.probs[:, 1], columns[column][kept])
+            np.testing.assert_array_equal(data.labels == 1, said[kept] == data.class_names[1])
+    # The rows beside the question show what the first answers make of it.
+    content = pd.DataFrame(columns).to_csv(index=False, sep=";").encode()
+    roles = first_rows(content).roles
+    assert (roles[label], roles["p_alt"], roles["p_neu"]) == ("label", "model", "model")
+
+
+def test_a_column_in_percent_beside_a_score_may_be_a_model_where_the_event_is_asked() -> None:
+    p, y = event()
+    percent = [f"{100 * value:.2f} %" for value in p**1.5]
+    columns = {"Ergebnis": np.array(["gut", "schlecht"])[y], "Score NEU v2.1": p, "Bestand [%]": percent}  # fmt: skip
+    assert "are they models?" in asked(columns).what
+    both = next(one for one in _answered(columns) if len(one.models) == 2)
+    assert [*both.models] == ["Score NEU v2.1", "Bestand [%]"]
+    np.testing.assert_allclose(both.models["Bestand [%]"].probs[:, 1], p**1.5, atol=6e-5)
+    # Where the event is known, nothing is asked.
+    assert len(loaded(columns | {"Ergebnis": y}).models) == 1
+
+
+def test_a_column_headed_in_percent_is_offered_as_percentages() -> None:
+    p, y = event()
+    columns = {"PD [%]": (100 * p).round(2), "label": y, "amount": 1000 * p}
+    assert "'PD [%]' lies in 0 to 100, as percentages do" in asked(columns).what
+    (found,) = _answered(columns)
+    np.testing.assert_allclose(found.first.probs[:, 1], p, atol=1e-12)
+
+
 def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> None:
     columns = {"label": Y, "y_prob_lr": P, "y_prob_rf": np.clip(P * 0.7 + 0.1, 0, 1)}
     error = asked(columns)
@@ -605,6 +739,26 @@ def test_labels_and_weights_have_the_decimal_comma_of_the_file() -> None:
     np.testing.assert_allclose(data.weights, SHARES + 0.5)
 
 
+@pytest.mark.parametrize("other", ["12,50", "4.608", "1.234.567,89", ""])
+def test_points_between_thousands_are_no_decimal_points(other: str) -> None:
+    p, y = event()
+    amounts = ["4.608,48", "950,00", "-1.002,5", other, *(f"{j}.{j:03},5" for j in range(1, N - 3))]
+    columns = {"label": y, "p": [f"{v:.4f}".replace(".", ",") for v in p], "Betrag": amounts}
+    first = read(pd.DataFrame(columns).to_csv(index=False, sep=";").encode(), name="x.csv").first
+    assert isinstance(first, Predictions)
+    np.testing.assert_allclose(first.probs[:, 1], p, atol=1e-12)
+    value = float(other.replace(".", "").replace(",", ".") or "nan")
+    np.testing.assert_array_equal(first.numbers["Betrag"][:4], [4608.48, 950, -1002.5, value])
+
+
+def test_a_point_that_may_be_a_decimal_one_makes_an_amount_no_number() -> None:
+    p, y = event()
+    amounts = [*(f"{j}.{j:03},5" for j in range(1, N)), "4.6"]
+    columns = {"label": y, "p": [f"{v:.4f}".replace(".", ",") for v in p], "Betrag": amounts}
+    found = read(pd.DataFrame(columns).to_csv(index=False, sep=";").encode(), name="x.csv")
+    assert "Betrag" not in found.first.numbers
+
+
 def test_an_empty_column_is_no_percentage() -> None:
     with pytest.raises(InputError, match="no probability columns"):
         loaded({"label": said(Y3), "empty": np.full(N, np.nan), "age": np.arange(N)})
@@ -685,6 +839,11 @@ def test_another_role_reads_the_file_with_it():
 def test_a_role_changes_only_what_it_is_about():
     shown = first_rows(READ)
     assert shown.with_role("split", "group") == ReadingOptions(split_column="", groups=("split",))
+    # What has another role is no group; the others, and numbers to slice by, stay to be recognised.
+    assert (
+        first_rows(b"a,b,label,p\nu,x,0,.2\nv,y,1,.7\nu,y,1,.6\n").with_role("a", "cluster").groups
+        is None
+    )
     assert shown.with_role("id", "cluster") == ReadingOptions(id_column="", cluster_column="id")
 
 
@@ -767,7 +926,11 @@ def test_the_row_that_an_error_names_is_among_them():
     shown = first_rows(rows, also=[49])
     assert shown.numbers == (1, 2, 3, 4, 5, 6, 7, 49)
     assert (shown.cells["label"][-1], shown.cells["p"][-1]) == ("", "0.25")
-    # One that is not looked at is not there, and one of the first ones is already.
+    # One beyond the rows that are looked at is read; one that the file has not is not there, and one of the first ones is already.
+    late = rows + b"1,0.75\n" * 2_000 + b"1,oops\n"
+    shown = first_rows(late, also=[49, 2_059])
+    assert shown.numbers == (1, 2, 3, 4, 5, 6, 49, 2_059)
+    assert (shown.cells["label"][-1], shown.cells["p"][-1]) == ("1", "oops")
     assert first_rows(rows, also=[9_999, 3]).numbers == first_rows(rows).numbers
     assert first_rows(rows, also=[49, 20, 49]).numbers == (1, 2, 3, 4, 5, 6, 20, 49)
 

@@ -180,6 +180,28 @@ def test_roles_of_other_columns() -> None:
     assert other.groups == ("version",)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "split"),
+    [
+        (("TRAIN", "HOLDOUT"), ("x", "y"), "a"),
+        (("In-Sample", "OOT"), ("x", "y"), "a"),
+        (("val", "test"), ("x", "y"), "a"),
+        # Stages of a system, a means of transport, one of two columns.
+        (("dev", "test"), ("x", "y"), None),
+        (("train", "bus"), ("x", "y"), None),
+        (("train", "test"), ("train", "test"), None),
+    ],
+)
+def test_a_column_of_names_of_splits_is_the_split_whatever_its_name(first, second, split) -> None:
+    rows = "".join(
+        f"{first[i % 2]},{second[i // 2 % 2]},{i % 3 % 2},{0.1 + 0.08 * i:.2f}\n" for i in range(10)
+    )
+    found = loaded(f"a,b,label,p\n{rows}").recognition
+    assert found.split_column == split
+    assert found.groups == (("b",) if split else ("a", "b"))
+    assert found.eval_split == (first[1] if split else None)
+
+
 def test_models() -> None:
     text = "label,m1:a,m1:b,m2:b,m2:a\nb,.5,.5,.25,.75\na,.25,.75,1,0\n"
     file = loaded(text)

@@ -202,6 +202,23 @@ def test_splits_say_which_rows_fit_and_judge():
     assert other.counts.sum(axis=1).tolist() == [2 * N // 3, N // 3]
 
 
+def test_rows_that_the_model_was_trained_on_are_not_drawn_and_keep_their_split(tmp_path: Path):
+    splits = np.tile(["TRAIN", "HOLDOUT", "HOLDOUT"], N // 3)
+    table = rows().with_columns(split=pl.Series(splits))
+    sample = calviz.sample_rows(table, 100, judged=50, **HOW)
+    assert sample.splits == (None, None)
+    first = table.select(COLUMNS).to_numpy()[splits == "HOLDOUT"]
+    drawn = {p for role in (0, 1) for _, p in contents(sample, role)}
+    assert drawn <= {tuple(p) for p in first.tolist()}
+    assert "of 2,000 rows outside split 'TRAIN', by a hash" in sample.sentence()
+    table.write_parquet(tmp_path / "rows.parquet")
+    out = tmp_path / "out"
+    done = calviz.recalibrate_files(tmp_path / "rows.parquet", "temperature", out, rows=100, **HOW)
+    frame = pl.read_parquet(out / "rows.parquet")
+    marks = Counter(zip(frame["split"], frame[done.judge_column], strict=True))
+    assert marks == {("TRAIN", "TRAIN"): 1_000, ("HOLDOUT", "calibration"): 100, ("HOLDOUT", "evaluation"): 1_900}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("change", "how", "message"),
     [

@@ -13,10 +13,10 @@ import pytest
 import calviz
 from calviz.comparison.fitting import recalibrate
 from calviz.core.errors import InputError
+from calviz.core.predictions import sliceable_columns
 from calviz.data import read, writing
 from calviz.data.format import options_of
 from calviz.data.writing import are_pictures, checked_folder, read_picture, write_predictions
-from calviz.sample.slices import sliceable_columns
 from tests.inputs import examples
 from tests.inputs.table_files import write_table
 

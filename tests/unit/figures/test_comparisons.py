@@ -291,8 +291,9 @@ def test_what_is_drawn_is_the_frame():
     ends = [(t.x[0] - t.error_x.arrayminus[0], t.x[0] + t.error_x.array[0]) for t in points]
     np.testing.assert_allclose(ends, frame[["low", "high"]])
     assert [t.marker.symbol for t in points] == ["circle-open", "square"]
+    numbers = ["0.050 (95 % CI −0.020 to 0.120), tied", "0.100 (95 % CI 0.050 to 0.150), worse"]
     texts = [a.text for a in picture.layout.annotations]
-    assert texts == ["← better", "worse →"]
+    assert texts == [*numbers, "← better", "worse →"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -303,6 +304,14 @@ def test_themes_and_texts_from_files(theme):
     assert "&lt;b&gt;a" in text
     assert "<b>a" not in text
     assert "40 rows" in text
+    # On a narrow page a name stands above its row, with the numbers.
+    beside = [a.text for a in picture.layout.annotations if a.yref == "y"]
+    assert [name for name, _, _ in (text.partition(" ") for text in beside)] == [
+        "b",
+        "c",
+        "&lt;b&gt;a&lt;/b&gt;",
+    ]
+    assert not picture.layout.yaxis.showticklabels
 
 
 def test_what_is_not_there_is_refused():

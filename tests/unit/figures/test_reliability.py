@@ -26,6 +26,18 @@ from calviz.verdicts.analysis import evaluate
 from tests.inputs.reliability import binary, drawn, multiclass
 
 
+def test_the_label_of_the_worst_bin_covers_no_point_of_a_small_diagram():
+    # A bin at 0.31 whose interval reaches down to 0; the label at the lower right would begin left of it.
+    score = np.repeat([0.31, 0.9], [8, 329])
+    hit = np.arange(337) < 8 + 223
+    hit[:8] = False
+    data = calviz.Predictions(probs=score, labels=hit.astype(int))
+    figure = Reliability.compute(data, reduction="positive")
+    for width, side in ((640, "right"), (409, "left")):
+        (label,) = (a for a in figure.plot(width=width).layout.annotations if a.showarrow)
+        assert label.xanchor == side
+
+
 def test_no_bin_is_named_where_the_verdict_finds_nothing():
     # Calibrated by construction; by chance one bin is outside the interval of all bins together.
     rng = np.random.default_rng(118)

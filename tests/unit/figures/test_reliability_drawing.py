@@ -295,7 +295,7 @@ def test_no_point_lies_beyond_the_axes():
     probs = np.minimum(data.probs[:, 1], 0.09)
     probs[:30] = 0.3
     data = calviz.Predictions(probs=probs, labels=data.labels)
-    figure = Reliability.compute(data, reduction="positive", bins=10)
+    figure = Reliability.compute(data, reduction="positive", bins=10, scheme="equal-width")
     x = drawn(figure)["layout"]["xaxis"]["range"][1]
     assert 0.3 < x < 0.45
     other = ReliabilityOverlay("Before", "before", *np.full((2, 1), 0.6), np.array([50.0]))

@@ -156,6 +156,25 @@ def test_where_no_segments_differ_it_is_the_map_of_all_rows():
     assert "no segments of 1 column differ" in own.warnings_[0]
 
 
+def test_where_two_conditions_hold_what_is_off_they_have_one_offset_and_other_rows_stay():
+    rng = np.random.default_rng(1)
+    z, site, age = (
+        rng.normal(size=8_000),
+        SITES[rng.integers(4, size=8_000)],
+        rng.normal(size=8_000),
+    )
+    inside = (site == "a") & (age < -0.3)
+    X, y = two(z - 1.2 * inside), (rng.random(8_000) < expit(z)).astype(int)
+    fitted = SegmentOffsets().fit(X, y, columns={"site": site, "age": age})
+    assert fitted.reading() == "the segments of site x age differ beyond chance."
+    out = fitted.transform(X, {"site": site, "age": age})[:, 1]
+    # The map of each column alone raises all rows of the site.
+    assert abs((out - expit(z))[inside].mean()) < 0.03
+    assert abs((out - expit(z))[(site == "a") & (age > 0)].mean()) < 0.01
+    again = load_map(json.loads(json.dumps(fitted.to_dict())))
+    np.testing.assert_allclose(again.transform(X, {"site": site, "age": age})[:, 1], out)
+
+
 def test_segments_that_were_not_seen_have_the_map_of_all_rows():
     own, X, *_ = fitted()
     unseen = own.transform(X, {"site": np.full(len(X), "z")})

@@ -174,7 +174,7 @@ def test_what_a_preset_is_not_about():
     two = calviz.Predictions(probs=score, labels=hit)
     with pytest.raises(OptionError, match="preset credit needs a column of rating grades"):
         preset_sections("credit", Subject(Sample.of(two)))
-    with pytest.raises(OptionError, match="no preset 'legal'; known: clinical, credit"):
+    with pytest.raises(OptionError, match="no preset 'legal'; known: default, one-page"):
         preset_sections("legal")
 
 

@@ -10,6 +10,7 @@ from calviz.comparison.comparison_results import headline
 from calviz.comparison.fitting import Division
 from calviz.comparison.prediction_sets import prediction_sets, sets_of
 from calviz.core.errors import Finding
+from calviz.core.predictions import usual_columns
 from calviz.figures.decision_cost import Decision
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
@@ -17,7 +18,7 @@ from calviz.report.content import PRESETS, Origin, Subject, preset_sections, sec
 from calviz.report.document import bind, make_part
 from calviz.report.sections.summary import fix_words
 from calviz.sample.sample import Sample
-from calviz.sample.slices import USUAL_RATE, usual_columns
+from calviz.sample.slices import USUAL_RATE
 from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.evaluation import Written
 from tests.inputs.command_line import run
@@ -171,7 +172,7 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
     report = written("one-page").dated()
     assert report.on_one_page
     keys = [w.section.key for w in report.parts[0].sections]
-    assert keys == ["verdict", "fix", "diagram", "worst-rows"]
+    assert keys == ["verdict", "diagram", "fix", "worst-rows"]
     text = report.markdown()
     assert f"File scores.csv · {report.date}" in text
     assert "Temperature scaling would take the ECE from" in text
@@ -189,6 +190,25 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
     # The first file row of the split "test" is row 2.
     assert all(int(row) % 2 == 0 for row in rows["row"])
     assert (rows["true class"] != rows["predicted"]).all()
+
+
+def test_a_report_says_nothing_twice():
+    # The diagram is the beginning of another section, and its numbers are those of the verdict.
+    part = make_part(
+        Subject(Sample(predictions(200, ("a", "b", "c")), resamples=20)),
+        sections=["verdict", "diagram", "reliability"],
+    )
+    assert [w.section.key for w in part.sections] == ["verdict", "reliability"]
+    text = bind([part], date="").markdown()
+    assert text.count("**Reliability diagram.**") == 1
+    assert text.count("the expected calibration error is") == 1
+    # What p-values mean stands beside them, also where the cards are a table.
+    assert text.count("Each p-value stands alone") == 1
+    # One row has no class that could be judged.
+    one = Subject(Sample(predictions(200, ("a", "b", "c")).take(np.array([0]))))
+    keys = [w.section.key for w in make_part(one, sections=PRESETS["default"].sections).sections]
+    assert "classwise" not in keys
+    assert "diagram" in keys
 
 
 def test_what_would_change_nothing_is_not_said_to_change_it():

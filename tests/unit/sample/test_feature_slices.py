@@ -1,6 +1,7 @@
 """Slices of numbers, dates and texts of many values."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,15 @@ from scipy.stats import norm
 
 import calviz
 from benchmarks.claims import too_few, too_many
-from benchmarks.claims.slices import Features
+from benchmarks.claims.slices import Features, one_region
 from benchmarks.record_segments import segment_rows
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
+from calviz.core.predictions import usual_columns
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import range_exceeds
 from calviz.sample.sample import Sample, rows_where
-from calviz.sample.slices import slices, usual_columns, usual_slices
+from calviz.sample.slices import slices, usual_slices
 from tests.inputs.command_line import run
 
 RECORDED = json.loads(Path("tests/reference/recorded_segments.json").read_text(encoding="utf-8"))
@@ -70,6 +72,18 @@ def test_each_slice_holds_the_rows_of_its_interval_and_where_names_them():
         # Rows that are selected are cut as all rows are.
         part = Sample.of(data.take(np.arange(500)), where=s.where)
         assert part.data.n == own[:500].sum()
+
+
+def test_a_condition_may_name_all_on_one_side_of_an_edge():
+    x = np.append(np.arange(100.0), np.nan)
+    data = data_of(np.full(101, 0.5), np.arange(101) % 2, numbers={"x": x})
+    sides = data.cuts["x"].sides
+    assert sides["≤ 19"] == ("≤ 9", "(9, 19]")
+    assert "≤ 9" not in sides  # an interval already
+    for side, rows in (("≤ 19", x <= 19), ("> 69", x > 69)):
+        np.testing.assert_array_equal(rows_where(data, (("x", side),)), rows)
+    with pytest.raises(InputError, match="there is no '≤ 20' here"):
+        rows_where(data, (("x", "≤ 20"),))
 
 
 def test_whole_numbers_dates_and_texts_of_a_group():
@@ -375,3 +389,18 @@ def test_columns_without_values_or_of_one_or_of_many_are_said_and_the_rest_goes_
         calviz.sites(data, "each")
     only = slices(data_of(score, rng.random(n) < score, groups={"empty": [""] * n}))
     assert SliceGaps.compute(only).answer() == "There are no slices: empty has no values."
+
+
+def test_what_all_rows_have_is_the_title_and_which_slice_differs():
+    def title(**how):
+        found = usual_slices(one_region(np.random.default_rng(2), **how))
+        return found.headline if found.rest else ""
+
+    alike = title(all_off=0.3)
+    assert re.fullmatch(r"All rows: too low by \d+\.\d points; no slice is off beyond that", alike)
+    more = title(all_off=0.3, off=1.0)
+    assert re.fullmatch(r"Unlike the rest: region = 0; other rows: too low by \d+\.\d points", more)
+    # All rows are off on average, through these alone.
+    assert title(off=1.0) == title() == ""
+    # One that is off in the other way is unlike the rest, too.
+    assert title(all_off=0.3, off=-1.5).startswith("Unlike the rest: region = 0")

@@ -12,12 +12,14 @@ from calviz.core import events as events_module
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.figures.reliability import Reliability
 from calviz.metrics.cumulative import ks
 from calviz.sample import steps as step_draws
 from calviz.sample.losses import notable_rows, part_numbers
 from calviz.sample.sample import Sample, bin_sums, event_sums, top_label_sums
 from calviz.sample.steps import MAX_STEPS, Steps, make_steps
 from calviz.sample.true_classes import class_table
+from calviz.verdicts.sentence import judged
 
 # ---- A sample says what is looked at; it makes each view once, and views that are the same are one object
 
@@ -438,3 +440,24 @@ def test_what_cannot_be_said_is_said():
         notable_rows(Sample(p), "loss")
     with pytest.raises(OptionError, match="'why'"):
         notable_rows(sample_of_notable_rows(), "odd")
+
+
+def test_rare_events_are_judged_in_the_bins_that_are_drawn_and_the_ece_keeps_its_own():
+    rng = np.random.default_rng(6)
+    true = rng.normal(-5.3, 1, 20_000)
+    p = Predictions(
+        probs=1 / (1 + np.exp(0.6 - true)),
+        labels=(rng.random(20_000) < 1 / (1 + np.exp(-true))).astype(int),
+    )
+    sample, mass = Sample(p), Sample(p, scheme="equal-mass")
+    assert (sample.placed, sample.ece_key) == ("equal-mass", "ece_equal_mass")
+    assert judged(sample).sentence == judged(mass).sentence
+    assert judged(sample).sentence != judged(Sample(p, scheme="equal-width")).sentence
+    assert (
+        Reliability.compute(sample).ece
+        == calviz.evaluate(p, ["ece_equal_mass"])["ece_equal_mass"].value
+    )
+    # What a limit of 'calviz audit' is compared with does not depend on the scores.
+    ece = calviz.evaluate(p, ["ece"])["ece"]
+    assert ece.params["scheme"] == "equal-width"
+    assert calviz.compare(p, ["platt"], resamples=100, jobs=1).scheme == "equal-width"

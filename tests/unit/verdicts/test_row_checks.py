@@ -394,8 +394,16 @@ def test_likelihoods_of_both_explanations_are_the_largest(k, sharpen):
     )
     assert found.of_share == pytest.approx(none - share.fun, abs=0.01)
     assert found.share == pytest.approx(share.x * (k - 1) / k, abs=1e-3)
-    assert found.of_factor == pytest.approx(none - factor.fun, abs=0.01)
     assert found.factor == pytest.approx(np.exp(-factor.x), rel=2e-3)
+    if k == 2:  # the rival is beta calibration, which has two parameters more
+        logs, sign = np.log(p), 2 * y - 1
+        beta = optimize.minimize(
+            lambda x: np.logaddexp(0, -sign * (x[0] + logs @ x[1:])).sum(), [0.0, -1.0, 1.0]
+        )
+        assert found.of_factor == pytest.approx(none - beta.fun, abs=0.01)
+        assert found.of_both >= none - both.fun - 0.02
+        return
+    assert found.of_factor == pytest.approx(none - factor.fun, abs=0.01)
     assert found.of_both == pytest.approx(none - both.fun, abs=0.02)
     assert found.together == pytest.approx((both.x[0] * (k - 1) / k, np.exp(-both.x[1])), rel=0.05)
 
@@ -419,6 +427,37 @@ def test_weighted_or_clustered_rows_are_not_compared(own):
     sample = noisy(0, k=3, scale=6.0, n=2_000, wrong=0.05, **column)
     assert label_errors_found(sample) is None
     assert "labels" not in explained(sample, judged(sample))[-1]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [lambda z: 1.7 * z - 2, lambda z: np.where(z > 0, 2 * z, 0.8 * z), lambda z: 1.5 * z + 1],
+    ids=["slope and offset", "beta", "offset"],
+)
+def test_right_labels_of_two_classes_are_not_suspected_where_a_curve_explains_the_rows(said):
+    z = np.random.default_rng(5).normal(-1, 1.5, 10_000)
+    y = (np.random.default_rng(6).random(z.size) < expit(z)).astype(int)
+    p = expit(said(z))
+    assert (
+        label_errors_found(Sample(calviz.Predictions(probs=np.stack([1 - p, p], axis=1), labels=y)))
+        is None
+    )
+
+
+def test_right_labels_are_not_suspected_where_a_slice_explains_the_rows():
+    rng = np.random.default_rng(7)
+    z, west = rng.normal(-1, 1.5, 10_000), rng.random(10_000) < 0.06
+    y = (rng.random(z.size) < expit(z)).astype(int)
+    p = expit(z - 3 * west)
+    probs = np.stack([1 - p, p], axis=1)
+    region = np.where(west, "west", "east")
+    assert label_errors_found(Sample(calviz.Predictions(probs=probs, labels=y))) is not None
+    assert (
+        label_errors_found(
+            Sample(calviz.Predictions(probs=probs, labels=y, groups={"region": region}))
+        )
+        is None
+    )
 
 
 def test_an_overconfident_model_is_to_be_corrected():

@@ -12,17 +12,18 @@ from scipy.special import expit, softmax
 from scipy.stats import binom, norm
 
 import calviz
-from benchmarks.claims.slices import one_region
+from benchmarks.claims.slices import one_region, two_slices
 from calviz.core.errors import NotAvailable
 from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.core.words import outside_range
 from calviz.figures.class_bars import headline
 from calviz.figures.reliability import Reliability
+from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.sections.summary import cheap_fix, no_fix_words
 from calviz.sample import error_bars as levels
 from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
 from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import evaluate, findings_of
 from calviz.verdicts.data_checks import classes_off, of_the_top_label, one_vs_rest
@@ -283,6 +284,8 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert f"Without the rows of region = 0, {more} other slices would not be off." in f.message
     # No map of all rows is offered.
     assert no_fix_words(v) == ""
+    assert v.in_places
+    assert not replace(v, in_reverse=True).in_places
     method, why = cheap_fix(sample.data, v)
     assert (method, why) == ("segments", "No map of all rows repairs region = 0 alone. ")
     text = explained(sample, v)
@@ -291,6 +294,34 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert text[3].startswith("Elsewhere, where it promises")
     clusters = {"clusters": np.arange(sample.data.n) // 2}
     assert not judged(sample.with_data(replace(sample.data, **clusters))).off_alone
+
+
+def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named():
+    sample = one_region(np.random.default_rng(1), short=1.0)
+    v = judged(sample)
+    (region, value), (tenure, range_) = v.off_alone
+    assert (region, value, tenure) == ("region", "0", "tenure")
+    # The first intervals of the number together.
+    assert range_ in sample.data.cuts["tenure"].sides
+    assert 1.5 < float(range_.removeprefix("≤ ")) < 2.6
+    pair = f"region = 0 and tenure {range_}"
+    assert v.headline == f"Off where {pair}: too low; elsewhere no miscalibration found"
+    rows = sample.data.n - np.sum(rows_where(sample.data, v.off_alone))
+    assert f"No miscalibration found on the other {rows:,} rows" in v.sentence
+    (f, *_) = findings_of(sample)
+    assert f.short == f"1 of {v.slices} slices is off beyond chance, most surely {pair}: too low"
+    assert f"most surely {pair}: " in f.message
+    assert cheap_fix(sample.data, v)[1] == f"No map of all rows repairs {pair} alone. "
+    # The slice itself is off through these rows alone, and drawn so.
+    tested = usual_slices(sample)
+    assert (("region", "0"),) in tested.explained
+    traces = SliceGaps.compute(tested).plot().data
+    filled = [t for t in traces if t.name in ("Too high", "Too low")]
+    assert sum(len(t.x) for t in filled) == len(tested.off) == 1
+    assert any(t.name == "Too low, by rows of the first" for t in traces)
+    # Where all of the slice is off, it alone is named.
+    whole = judged(one_region(np.random.default_rng(1), off=1.0, short=0.0))
+    assert whole.headline.startswith("Off where region = 0: too low; ")
 
 
 @pytest.mark.parametrize(
@@ -308,14 +339,7 @@ def test_one_slice_is_named_where_it_alone_is_off_and_not_where_all_rows_are_ali
 
 
 def test_two_slices_are_not_one():
-    rng = np.random.default_rng(3)
-    z, a, b = rng.normal(size=8_000), rng.integers(0, 6, 8_000), rng.integers(0, 6, 8_000)
-    data = calviz.Predictions(
-        probs=expit(z - 0.9 * (a == 0) - 0.9 * (b == 0)),
-        labels=rng.random(8_000) < expit(z),
-        groups={"a": a, "b": b},
-    )
-    v = judged(Sample(data, "positive"))
+    v = judged(two_slices(np.random.default_rng(3)))
     assert not v.off_alone
     assert v.slices_off >= 2
     assert v.headline.startswith("Forecasts ")
@@ -707,10 +731,11 @@ def test_the_error_has_one_upper_bound_wherever_it_is_said(n, base, shift):
         hit = rng.random(n) < 1 / (1 + np.exp(-z - shift))
         data = calviz.Predictions(probs=1 / (1 + np.exp(-z)), labels=hit.astype(int))
         sample = Sample(data, "positive", resamples=FEW)
-        e, below = evaluate(sample, ["ece", "mcs"], ci=True), collect_evidence(sample).ece_below
-        if e["ece"].interval is None:
+        key = sample.ece_key
+        e, below = evaluate(sample, [key, "mcs"], ci=True), collect_evidence(sample).ece_below
+        if e[key].interval is None:
             continue
-        assert e["ece"].interval.high == below
-        assert Reliability.compute(sample).ece_interval == e["ece"].interval
+        assert e[key].interval.high == below
+        assert Reliability.compute(sample).ece_interval == e[key].interval
         # An error is never below the mean of its gaps.
         assert below >= max(map(abs, e["mcs"].interval or (0,)))
