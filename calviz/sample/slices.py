@@ -359,7 +359,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         named = sorted(found.slices, key=lambda s: s.where not in found.differ)
         return replace(found, slices=tuple(named))
     first, largest = found.off[0], found.off[-1].p_value
-    if first.where not in found.differ:
+    against = sample.view(_found, **how | {"rate": rate, "against": "rest"})
+    if first.where not in {s.where for s in against.off}:
         return found
     both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
     if both is not None:
