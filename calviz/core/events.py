@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient, read_only
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice
 from calviz.core.predictions import Dataset
 
@@ -537,19 +537,6 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
 
 #: Scores above this number are merged with their neighbours, into cells of about equal counts.
 _CELLS = 2_048
-#: Intervals of the scores whose error all rows share.
-_SHARED = 50
-
-
-def as_all_rows(
-    events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
-) -> BinaryEvents:
-    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
-    part = cell * min(cells, _SHARED) // cells
-    w = np.ones(cell.size) if weights is None else weights
-    score = events.score.astype(np.float64)
-    gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
-    return replace(events, score=np.clip(score + gap[part], 0, 1))
 
 
 def cells_of(score: FloatArray) -> tuple[IntArray, int]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calviz.core import blocks
-from calviz.core.blocks import Factor, FloatArray, IntArray
+from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
-from calviz.core.events import Reduction, as_all_rows, cells_of
+from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset, cut_columns, sliced_columns
 from calviz.core.profile import Profile
@@ -299,7 +299,7 @@ def _measured(
     largest, p = segments[0].sigma, float(found.adjusted.min())
     beyond = None
     if factors and not segments[0].where and p <= SEGMENTS:
-        as_all = as_all_rows(sample.scored, cell, cells, weights)
+        as_all = _as_all_rows(sample.scored, cell, cells, weights)
         rows = rows._replace(terms=slices.row_terms(as_all, weights))
         found_beyond = _segments(rows, everywhere=False)
         if found_beyond.where:
@@ -449,6 +449,21 @@ def _add_few(sums: FloatArray, code: IntArray, cell: IntArray, summand: FloatArr
     high[own] = np.maximum(high[own], np.maximum.reduceat(path, starts) - before)
     low[own] = np.minimum(low[own], np.minimum.reduceat(path, starts) - before)
     last[own] = until - before
+
+
+#: Intervals of the scores whose error all rows share.
+_SHARED = 50
+
+
+def _as_all_rows(
+    events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
+) -> BinaryEvents:
+    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
+    part = cell * min(cells, _SHARED) // cells
+    w = np.ones(cell.size) if weights is None else weights
+    score = events.score.astype(np.float64)
+    gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
+    return replace(events, score=np.clip(score + gap[part], 0, 1))
 
 
 def range_exceeds(r: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -19,7 +19,6 @@ from calviz.core.events import (
     BinaryEvents,
     BinNumber,
     Reduction,
-    as_all_rows,
     assign,
     cells_of,
     equal_width_edges,
@@ -239,6 +238,8 @@ class Slices(Displayed):
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS
+#: Intervals of the scores in which a slice is compared with the other rows.
+_PARTS = 20
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
 LEFT = 0.85
 
@@ -359,15 +360,14 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         named = sorted(found.slices, key=lambda s: s.where not in found.differ)
         return replace(found, slices=tuple(named))
     first, largest = found.off[0], found.off[-1].p_value
-    against = sample.view(_found, **how | {"rate": rate, "against": "rest"})
-    if first.where not in {s.where for s in against.off}:
+    if first.where not in found.differ:
         return found
     both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
     if both is not None:
         first, found = both, replace(found, slices=(both, *found.slices))
     outside = ~np.asarray(rows_where(sample.data, first.where))
     others = [s for s in found.off if s is not first]
-    without = _tested(sample, sample.scored, [s.where for s in others], outside)
+    without = _tested(sample, [s.where for s in others], outside)
     explained = {
         s.where
         for s, (p_value, gap) in zip(others, without, strict=True)
@@ -382,13 +382,12 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     The one with the smallest p-value of those that are further off, or else of all, is taken out, and the others that may differ are
     tested again, until none is left.
     """
-    events, weights = sample.scored, sample.weights
-    cell, cells = cells_of(events.score)
+    cell, cells = cells_of(sample.scored.score)
+    part = cell * min(cells, _PARTS) // cells
     outside = np.ones(cell.size, bool)
     may, differ = {s.where: s.gap for s in found.off}, list[Where]()
     while may:
-        moved = as_all_rows(events, cell, cells, outside * (1.0 if weights is None else weights))
-        tested = _tested(sample, moved, list(may), outside)
+        tested = _tested(sample, list(may), outside, part)
         # All slices count, of which the others have been found not to differ.
         p_values = [p for p, _ in tested] + [1.0] * (len(found.slices) - len(may))
         left = [
@@ -407,19 +406,26 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
 
 
 def _tested(
-    sample: Sample, events: BinaryEvents, wheres: Sequence[Where], outside: BoolArray
+    sample: Sample, wheres: Sequence[Where], outside: BoolArray, part: IntArray | None = None
 ) -> list[tuple[float, float]]:
-    """The p-value against a calibrated model, and the gap, of slices without rows that are not `outside`, shape (n,)."""
-    data, terms = sample.data, row_terms(events, sample.weights)
+    """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
+    data, events, weights = sample.data, sample.scored, sample.weights
+    terms = row_terms(events, weights)
     tested: dict[Where, tuple[float, float]] = {}
     for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
         factors = {name: data.sliced(name) for name in names}
         size = math.prod(len(factor.levels) for factor in factors.values())
         codes = np.where(outside, blocks.crossed_codes(factors.values(), data.n), size)
         sums = sums_of_terms(terms, codes, size + 1)
-        p_values = p_against_calibrated(sums, events, codes, sample.weights)
+        if part is None:
+            p_values, gaps = p_against_calibrated(sums, events, codes, weights), sums.gap
+        else:
+            table = sums_of_terms(terms, part * (size + 1) + codes, _PARTS * (size + 1))
+            parts = table.each(lambda v: v.reshape(*v.shape[:-1], _PARTS, -1))
+            whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
+            p_values, gaps = p_against_rest(sums, parts, whole, events, codes, weights)
         for i in range(size):
-            tested[blocks.where_of(names, factors, i)] = float(p_values[i]), float(sums.gap[i])
+            tested[blocks.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
     return [tested[where] for where in wheres]
 
 
@@ -508,7 +514,7 @@ def _measured(
         if whole is None:
             return sums
         if against == "rest":
-            p_values = p_against_rest(sums, whole, events, codes, weights)
+            p_values, _ = p_against_rest(sums, sums, whole, events, codes, weights)
         else:
             p_values = p_against_calibrated(sums, events, codes, weights)
         eces, noises = slice_ece(table, sums.mass)
@@ -649,10 +655,13 @@ class SliceSums:
 
     def rest_of(self, whole: SliceSums) -> SliceSums:
         """The sums of the rows that are not in each slice."""
-        sums = ("rows", "score", "hits", "variance", "third", "squares", "weighted")
-        pairs = [(name, getattr(whole, name), getattr(self, name)) for name in sums]
-        rest: dict[str, Any] = {n: None if b is None else a - b for n, a, b in pairs}
-        return SliceSums(**rest)
+        every = iter([v for v in vars(whole).values() if v is not None])
+        return self.each(lambda v: next(every) - v)
+
+    def each(self, change: Callable[[FloatArray], FloatArray]) -> SliceSums:
+        """The same with other arrays; for rows without clusters."""
+        changed: dict[str, Any] = {n: v if v is None else change(v) for n, v in vars(self).items()}
+        return SliceSums(**changed)
 
 
 def slice_sums(
@@ -810,32 +819,38 @@ def tails_if_calibrated(
 
 def p_against_rest(
     sums: SliceSums,
+    parts: SliceSums,
     whole: SliceSums,
     events: BinaryEvents,
     codes: IntArray,
     weights: FloatArray | None = None,
-) -> FloatArray:
-    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,); 1 where there are none.
+) -> tuple[FloatArray, FloatArray]:
+    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,), 1 where there are none; and the difference.
 
+    The sums of `parts`, shape (P, S), are those in intervals of the scores, where other rows have the same gap, and of `whole`, shape
+    (P, 1), those of all slices; with the `sums` themselves, shape (S,), and shape (1,), the scores do not count.
     The hits of the slice, plus its rows times the gap of the others, then exceed its scores by 0 on average. Their variance is not
     estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
     estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
     """
-    rest = sums.rest_of(whole)
+    rest = parts.rest_of(whole)
     some = (rest.rows > 0) & (rest.mass > _TINY)
     estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
     ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
     of_rest = quotient(np.maximum(estimated, rest.variance), rest.mass**2, otherwise=0.0)
-    tails = tails_if_calibrated(
-        sums,
-        events,
-        codes,
-        weights,
-        shift=sums.mass * rest.gap,
-        more_variance=sums.mass**2 * of_rest + (ratio - 1) * sums.variance,
+    shift, more_variance = (
+        np.atleast_2d(term).sum(axis=0)
+        for term in (
+            parts.mass * np.where(some, rest.gap, parts.gap),
+            parts.mass**2 * of_rest + (ratio - 1) * parts.variance,
+        )
     )
-    same = np.abs(sums.gap - rest.gap) <= 1e-12
-    return np.where(some & ~same, np.minimum(2 * tails.min(axis=0), 1.0), 1.0)
+    tails = tails_if_calibrated(
+        sums, events, codes, weights, shift=shift, more_variance=more_variance
+    )
+    difference = sums.gap - quotient(shift, sums.mass, otherwise=0.0)
+    differs = np.atleast_2d(some).any(axis=0) & (np.abs(difference) > 1e-12)
+    return np.where(differs, np.minimum(2 * tails.min(axis=0), 1.0), 1.0), difference
 
 
 def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
