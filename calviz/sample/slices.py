@@ -834,7 +834,9 @@ def p_against_rest(
     estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
     """
     rest = parts.rest_of(whole)
-    some = (rest.rows > 0) & (rest.mass > _TINY)
+    # Where the others are few beside the slice, its rows are left out.
+    enough = 4 * rest.mass * sums.mass >= parts.mass * np.atleast_2d(rest.mass).sum(axis=0)
+    some = enough & (rest.rows > 0) & (rest.mass > _TINY)
     estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
     ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
     of_rest = quotient(np.maximum(estimated, rest.variance), rest.mass**2, otherwise=0.0)
