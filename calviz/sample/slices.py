@@ -844,7 +844,7 @@ def p_against_rest(
         np.atleast_2d(term).sum(axis=0)
         for term in (
             parts.mass * np.where(some, rest.gap, parts.gap),
-            parts.mass**2 * of_rest + (ratio - 1) * parts.variance,
+            np.where(some, parts.mass**2 * of_rest, 0.0) + (ratio - 1) * parts.variance,
         )
     )
     tails = tails_if_calibrated(
