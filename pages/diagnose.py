@@ -69,7 +69,7 @@ BY = {
     "true-class": "by true class",
 }
 GREY = (
-    "Grey: the range of a perfectly calibrated model, which any class leaves in a few of a thousand files; what lies within is "
+    "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 2 of 1,000 files; what lies within is "
     "no evidence of an error."
 )
 NOT_CENTRED = (

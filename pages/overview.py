@@ -99,6 +99,9 @@ def overview(chosen: Settings) -> None:
         said = {miscalibration}
         if judged.worst is not None and judged.worst.where in judged.sentence:
             said.add(worst_bin)
+        if judged.off_alone:
+            # On the other rows nothing is found, so that bins and classes are off by these rows.
+            said.update(c.run for c in CHECKS if c.about not in ("", "slices", "times"))
         acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
         others = [f for f in acted_on if f.short != judged.headline]
         st.subheader("Where to look", anchor=False)

@@ -279,14 +279,13 @@ class _Requests(dict[str, str]):
         return count if scheme == "equal-width" else f"{count}, {scheme.replace('-', ' ')}"
 
     def rows(self, data: Dataset) -> str:
-        return (
-            ", ".join(
-                condition(column, self.text(value_key, ""))
-                for column_key, value_key, _, none in session.CONDITIONS
-                if (column := self.text(column_key, none)) in sliceable_columns(data)
-            )
-            or "all"
-        )
+        where: list[tuple[str, str]] = []
+        for column_key, value_key, _, none in session.CONDITIONS:
+            if (column := self.text(column_key, none)) in sliceable_columns(data):
+                mask = rows_where(data, tuple(where))
+                first, *_ = session.conditional_values(data, column, mask)
+                where.append((column, self.text(value_key, first)))
+        return ", ".join(condition(column, value) for column, value in where) or "all"
 
 
 def _chip(key: str, label: str, value: object) -> Any:

@@ -158,8 +158,8 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
-def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str, str]:
-    """The multicalibration error of the columns, its worst segment, and what all rows have, in words."""
+def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str]:
+    """The multicalibration error of the columns, and its worst segment, in words."""
     with session.computing(settings, "Measuring all segments …") as sample:
         return multicalibration_words(sample, question.columns)
 
@@ -185,22 +185,18 @@ def draw_answer(
     tested: Slices,
     settings: Settings,
     pinned: Overlay[FloatArray] | None = None,
-    over_all: tuple[str, str, str] = ("", "", ""),
+    over_all: tuple[str, str] = ("", ""),
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
-        st.markdown(md(f"{capitalised(figure.worst())} {tested.remark}", 700))
-    number, worst, of_all = over_all
-    one_way = len(tested.off) > 1 and len({s.gap > 0 for s in tested.off}) == 1
-    alike = bool(of_all) and one_way and tested.against == "calibrated"
+        worst = capitalised(figure.worst()) if tested.named else ""
+        st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
+    number, segment = over_all
     if number:
-        # Where it is largest once all rows are set right answers another question than the title, if that names a slice; it is said
-        # where the slices of the title, off in one way, may only carry what all rows have.
-        said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
-        if alike:
-            said, behind = worst, number
+        # Where it is largest answers another question than the title, if that is about slices.
+        said, behind = (number, segment) if tested.off else (f"{number} {segment}".rstrip(), "")
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
@@ -212,9 +208,10 @@ def draw_answer(
         if size < len(tested.slices):
             order_words = f"The {size} slices that are most surely off, of {len(tested.slices):,}."
         st.caption(
-            f"{order_words} Lines: 95 % intervals. Filled: off beyond chance, all slices looked at together. Dashed: all rows "
+            f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together. Dashed: all rows "
             f"({points(tested.gap)} points).",
-            help=f"Each interval is for itself.{_why_off_despite_interval(tested)}",
+            help="Each interval is for itself, and says how precisely these rows measure the gap; the test, whether a calibrated model "
+            "would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
     notes = []
     if small := counted(tested.small, "slice") if tested.small else "":
@@ -225,8 +222,7 @@ def draw_answer(
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
     _draw_along(tested, settings)
-    # What all rows have is not said of each of their slices.
-    return of_all if alike else figure.headline
+    return figure.headline
 
 
 def _draw_along(tested: Slices, settings: Settings) -> None:
@@ -278,21 +274,6 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
     screen.chart(along, key="slices.along", filename="slices-along", wide=True)
 
 
-def _why_off_despite_interval(tested: Slices) -> str:
-    """Explain why a slice is off although its interval contains 0, if there is one."""
-    around_zero = [s for s in tested.off if s.interval.low <= 0 <= s.interval.high]
-    if not around_zero or tested.against != "calibrated":
-        return ""
-    one = len(around_zero) == 1
-    are = "is off contains" if one else "are off contain"
-    which = f"{counted(len(around_zero), 'slice')} that {are}"
-    return (
-        f" The {'interval' if one else 'intervals'} of {which} 0: an interval says how precisely these rows measure the gap, the "
-        "test whether a calibrated model would show it. Where scores are near 0 or 1, a few surprises rule that out, although "
-        "they measure the gap poorly."
-    )
-
-
 def draw_slices_table(
     tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None
 ) -> None:
@@ -326,7 +307,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     shown = tested.slices[:MOST]
     limit = {"wide": 46, "narrow": 28, "usual": 24}.get(screen.width_class(), 22)
-    names, off = told_apart((s.name for s in shown), limit), {s.where for s in tested.off}
+    names = told_apart((s.name for s in shown), limit)
     frame = pd.DataFrame(
         {
             "slice": name,
@@ -335,7 +316,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
             "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
             "p-value": s.p_value,
             "adjusted": s.adjusted,
-            "off": "yes" if s.where in off else "",
+            "off": tested.word(s),
             "score": s.score,
             "hits": s.hits,
             "ECE": s.ece,
@@ -380,7 +361,9 @@ _COLUMNS = {
     ),
     "p-value": _column(62),
     "adjusted": _column(70, "The p-value with all slices looked at together."),
-    "off": st.column_config.TextColumn(width=38, help="Whether it is off beyond chance."),
+    "off": st.column_config.TextColumn(
+        width=72, help="Whether it is off beyond chance, as the rest is or more than that."
+    ),
     "ECE": _column(48, "In points."),
     "noise": _column(
         52, "The ECE that a calibrated model would show with the same number of rows, in points."

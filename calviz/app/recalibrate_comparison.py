@@ -557,7 +557,9 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
 
 def _differences(suffix: str, settings: Settings) -> Iterator[str]:
     """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out."""
-    yield "The scores before are in **uncalibrated**."
+    many = settings.whole.kind != "confidence" and settings.whole.n_classes > 2
+    only = ", of each row the largest alone" if many else ""
+    yield f"The scores before are in **uncalibrated**{only}."
     loaded = settings.entry.loaded
     names = {} if suffix == ".npz" else loaded.names_when_written(settings.model)
     if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:

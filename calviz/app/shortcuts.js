@@ -113,6 +113,20 @@ export default function ({ parentElement, data }) {
     };
     setTimeout(enter, 200);
   };
+  // The field of a file that was read is a new one, and the focus would be nowhere: it goes on to the verdict of the file.
+  const chosen = (event) => {
+    if (!(event.target instanceof HTMLInputElement) || event.target.type !== "file") return;
+    const next = () => document.querySelector(".st-key-calviz-next"), before = next()?.textContent;
+    let looks = 600;
+    const enter = () => {
+      const at = document.activeElement;
+      if (at && at !== document.body && !at.closest("[data-testid=stFileUploader]")) return;
+      const link = next()?.querySelector("[data-testid=stPageLink] a");
+      if (link && next().textContent !== before) link.focus(); else if (looks--) setTimeout(enter, 200);
+    };
+    setTimeout(enter, 200);
+  };
+  document.addEventListener("change", chosen);
   document.addEventListener("click", opened);
   document.addEventListener("keydown", pressed);
   document.addEventListener("click", saved, true);
@@ -120,5 +134,6 @@ export default function ({ parentElement, data }) {
     document.removeEventListener("keydown", pressed);
     document.removeEventListener("click", saved, true);
     document.removeEventListener("click", opened);
+    document.removeEventListener("change", chosen);
   };
 }

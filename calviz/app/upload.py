@@ -226,7 +226,9 @@ def draw_page() -> None:
     with navigation.boundary():
         draw_uploader("Use your file: predictions and true labels")
 
-    with navigation.boundary(), st.container(horizontal=True, vertical_alignment="center"):
+    # The focus goes here once a file is read (`shortcuts.js`).
+    place = st.container(horizontal=True, vertical_alignment="center", key="calviz.next")
+    with navigation.boundary(), place:
         st.subheader(md(entry.title, 80), anchor=False, width="content")
         if entry.sample is not None:
             st.badge("Sample data", color="violet")

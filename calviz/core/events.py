@@ -535,6 +535,20 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
     return _with_ends(ordered[places[1:-1]], ordered[places[[0, -1]]])
 
 
+#: Scores above this number are merged with their neighbours, into cells of about equal counts.
+_CELLS = 2_048
+
+
+def cells_of(score: FloatArray) -> tuple[IntArray, int]:
+    """The cell of each row in the order of the scores, shape (n,), and their number; rows of one score are in one cell."""
+    _, first, cell, count = np.unique(
+        score, return_index=True, return_inverse=True, return_counts=True
+    )
+    if first.size > _CELLS:
+        cell = ((np.cumsum(count) - count) * _CELLS // score.size)[cell]
+    return cell.astype(np.intp), min(first.size, _CELLS)
+
+
 def assign(score: FloatArray, edges: FloatArray) -> IntArray:
     """Return the index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first bin includes 0.
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from calviz.core import probabilities, registry
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
-from calviz.core.features import cut_at, cut_of_levels
+from calviz.core.features import MISSING, as_values, cut_at, cut_of_levels
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
 
@@ -503,6 +503,38 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
     """Columns that are sliced by default: all but the time, which the watch tests."""
     time = None if data.times is None else data.time_name
     return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
+
+
+def sliced_columns(
+    data: Dataset, columns: tuple[str, ...], min_rows: int
+) -> tuple[dict[str, Factor], tuple[str, ...]]:
+    """Columns as they are sliced, by name, and the reasons why others are left out."""
+    factors = {name: data.sliced(name) for name in columns}
+    why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
+    usable = {name: factor for name, factor in factors.items() if not why[name]}
+    return usable, tuple(words for words in why.values() if words)
+
+
+def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
+    """Say why a column has no slices; "" if it has."""
+    cut = data.cuts.get(name)
+    if factor.levels in ((MISSING,), ("",)):
+        return f"{name} has no values"
+    if cut is None:
+        return ""
+    texts = data.groups.get(name, data.texts.get(name))
+    if texts is not None and len(texts.levels) == data.rows:
+        read = None if cut.kept is not None else as_values(texts.levels)
+        if read is None or (not cut.dates and (read[0] == np.round(read[0])).all()):
+            return f"{name} has a different value in each row"
+    if cut.kept is None and len(factor.levels) < 2:
+        return f"{name} has one value"
+    if (
+        cut.kept is not None
+        and max(rows for value, rows in factor.counts().items() if value in cut.kept) < min_rows
+    ):
+        return f"{name} has no value with {min_rows:,} rows or more"
+    return ""
 
 
 def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:

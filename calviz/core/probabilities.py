@@ -183,7 +183,7 @@ def checked_row_sums(probs: FloatArray, filled: RowsInRange | None = None) -> Ro
         worst_row = int(deviation.argmax())
         total = float(probs[worst_row].sum(dtype=np.float64))
         raise InputError(
-            f"{off:,} of {probs.shape[0]:,} rows do not sum to 1 (row {worst_row + 1:,} sums to "
+            f"{off:,} of {probs.shape[0]:,} rows do{'es' * (off == 1)} not sum to 1 (row {worst_row + 1:,} sums to "
             f"{total:.4g}; at most {ROW_SUM_TOLERANCE} off is accepted)",
             remedy="normalise the rows, or declare them as logits",
             repairs=(RENORMALISE,),

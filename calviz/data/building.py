@@ -278,7 +278,7 @@ class _Builder:
         if off <= SUM_NOTICE or off <= rounding_of_sums(predictions.probs):
             return
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
-        range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
+        range_ = f"sum{'s' * (sums.off == 1)} to {low if low == high else f'{low} … {high}'}"
         of = f"'{short(predictions.name)}': " if scores.model or self.parts else ""
         text = (
             f"{of}{sums.off:,} of {predictions.n:,} rows {range_} (max deviation {sums.deviation:.2g}); the numbers are for "

@@ -547,7 +547,7 @@ class Problem:
         least, largest = sums[off].min() * whole, sums[off].max() * whole
         totals = f"do not sum to {whole} (from {least:.4g} to {largest:.4g})"
         if largest - least < 5e-3 * whole:
-            totals = f"sum to {np.median(sums[off]) * whole:.4g}, not {whole}"
+            totals = f"sum{'s' * (count == 1)} to {np.median(sums[off]) * whole:.4g}, not {whole}"
         may_be, (first, *more) = high > 1 and not few_off, np.flatnonzero(off).tolist()
         return self._refused(
             f"{count:,} of {n:,} rows {totals}: not probabilities ({self._places(first, *more)}; values lie in [{', '.join(lies)}])",

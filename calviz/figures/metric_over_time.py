@@ -132,11 +132,14 @@ class OverTimeLine(Figure):
         )
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
-        judged = sum(p.recalibrated is not None for p in r.periods)
+        both = [(p.result.value, p.recalibrated.value) for p in r.periods if p.recalibrated]
+        judged, values = len(both), sum(both, ())
+        cancel = METRICS[r.metric].direction == "zero" and min(values) < 0 < max(values)
+        in_it = "; periods above and below 0 cancel in it" * cancel
         where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
         change = "left the {} at {}" if after == before else "made the {} {} instead of {}"
         change = change.format(self.label, after, before)
-        return f"{change}{where if judged < len(r.periods) else ''}{outcome}."
+        return f"{change}{where if judged < len(r.periods) else ''}{outcome}{in_it}."
 
     @claim("expected")
     def before_labels(self) -> str:

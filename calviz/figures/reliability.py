@@ -25,7 +25,7 @@ from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample import step_views
 from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
-from calviz.sample.error_bars import Redrawing, resampled
+from calviz.sample.error_bars import resampled
 from calviz.sample.sample import BinOptions, Sample, chosen_bins, dataset_of, shows_options
 from calviz.sample.steps import Steps
 from calviz.verdicts.joint_tests import collect_evidence
@@ -103,8 +103,6 @@ class Reliability(ScoreFigure):
         Exact (Clopper-Pearson) interval of the share of hits.
     band : (ndarray, ndarray) or None, shape (M,) each
         Range of the share of hits if the scores are the true probabilities (consistency band).
-    redrawing : Redrawing
-        Seed and number of the resamples.
     named : bool
         Whether bins that are off are named: not on a `Sample` whose verdict finds nothing.
     curves : mapping of str to Curve
@@ -126,7 +124,6 @@ class Reliability(ScoreFigure):
     observed: FloatArray
     interval: tuple[FloatArray, FloatArray]
     band: tuple[FloatArray, FloatArray] | None
-    redrawing: Redrawing
     named: bool
     curves: Mapping[CurveKind, Curve]
     _selected: IntArray | None
@@ -203,7 +200,6 @@ class Reliability(ScoreFigure):
             observed=sums.accuracy[filled],
             interval=clopper_pearson(hits[filled], rows[filled], level=level),
             band=limits,
-            redrawing=sample.redrawing,
             # The verdict, whose tests take longer than the figure, is at hand where a sample is shared.
             named=not (band and isinstance(data, Sample) and bins_off(sums))
             or sample.once(collect_evidence).beyond_noise,

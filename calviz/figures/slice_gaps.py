@@ -15,6 +15,7 @@ from calviz.core.events import Reduction
 from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.words import (
+    capitalised,
     counted,
     level_text,
     percent,
@@ -103,18 +104,20 @@ class SliceGaps(Figure):
         looked = counted(len(r.slices), "slice")
         if not r.off:
             return f"None of {looked} differs from {than} beyond chance."
+        if r.rest:
+            return f"{r.headline}. {capitalised(self.worst()) if r.named else ''}".rstrip()
         verb = "differ" if len(r.off) > 1 else "differs"
         return f"{len(r.off):,} of {looked} {verb} from {than} beyond chance; {self.worst()}"
 
     def worst(self) -> str:
         """Say which slice is most surely off, and name the next ones."""
-        first, *off = self.result.off
+        first, *off = self.result.named
         text = f"most surely {shorten(first.name, 80)}: {self.sentence(first)}."
         if not off:
             return text
         named = [f"{shorten(s.name, 60)} ({signed_points(s.gap)} points)" for s in off[:_ALSO]]
         more = len(off) - len(named)
-        return f"{text} Also off: {', '.join(named)}{f' and {more:,} more' if more else ''}."
+        return f"{text} Also {'off' if not self.result.rest else 'different'}: {', '.join(named)}{f' and {more:,} more' if more else ''}."
 
     @property
     @claim("slices")
@@ -189,8 +192,8 @@ _NAME, _ABOVE, _BESIDE = 52, 46, 20
 
 def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
     palette, result = sheet.palette, figure.result
-    filled = {s.where for s in result.off}
-    top = Reduction.of(figure.result.reduction).kind == "top-label"
+    filled = {s.where for s in result.named}
+    top = Reduction.of(result.reduction).kind == "top-label"
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
     kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
     for title, above, colour, symbol in kinds:
@@ -198,7 +201,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
         for more, mark, wheres in (
             ("", "", filled),
             (", by rows of the first", "-open-dot", result.explained),
-            (", may be chance", "-open", set(same.values()) - filled - result.explained),
+            (f", {result.marks[1]}", "-open", set(same.values()) - filled - result.explained),
         ):
             off, at = not more, [i for i, where in same.items() if where in wheres]
             if not at:
@@ -286,11 +289,12 @@ class FeatureGap(Figure):
     @claim("slices")
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
-        off = [s for s in self.shown if s in self.result.off]
+        off = [s for s in self.shown if s in self.result.named]
         words = ", ".join(f"{s.where[0][1]}: {points(s.gap)} points" for s in off)
+        mark = self.result.marks[0]
         return (
             f"Gap of score and hits along {shorten(self.column, 60)}, {counted(len(self.shown), 'slice')}; "
-            f"{f'off beyond chance: {words}' if off else 'none is off beyond chance'}."
+            f"{f'{mark}: {words}' if off else f'none {mark}'}."
         )
 
     @claim("slices")
@@ -305,8 +309,8 @@ class FeatureGap(Figure):
             area(x, low, high, fill, name="95 % interval"),
             line(x, gap, palette.blue, width=1.6, showlegend=False),
         ]
-        for off, name in ((True, "Off beyond chance"), (False, "May be chance")):
-            at = [i for i, s in enumerate(self.shown) if (s in self.result.off) == off]
+        for off, name in zip((True, False), map(capitalised, self.result.marks), strict=True):
+            at = [i for i, s in enumerate(self.shown) if (s in self.result.named) == off]
             if at:
                 some = [self.shown[i] for i in at]
                 traces.append(

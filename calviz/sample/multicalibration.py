@@ -9,24 +9,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from calviz.core import blocks
 from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
-from calviz.core.events import BinaryEvents, Reduction
+from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
-from calviz.core.predictions import Dataset, cut_columns
+from calviz.core.predictions import Dataset, cut_columns, sliced_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
-from calviz.sample.sample import Sample, Where, rows_where, where_words
+from calviz.sample.sample import Sample, Where, where_words
 
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
 #: Pairs of columns times rows up to which pairs are measured by default: a few seconds.
 _PAIRS_TIMES_ROWS = 500_000_000
-#: Scores above this number are merged with their neighbours, into cells of about equal counts.
-_CELLS = 2_048
 
 
 @dataclass(frozen=True)
@@ -93,12 +92,9 @@ class Multicalibration(metric_results.Displayed):
         Number of segments that were measured, and that have too few rows or expected hits.
     skipped : tuple of str
         Columns that were left out, each with its reason.
-    whole : Segment or None
-        All rows, if these are off beyond noise, and the largest error is theirs or they are off in the same direction without the segments
-        that are off further.
     beyond : Segment or None
-        If there is `whole`: the segment with the largest error after scores are moved by the gap of all rows with about the same scores, if
-        that is beyond noise too.
+        If the largest error is that of all rows, and beyond noise: the segment with the largest error after scores are moved by the gap of
+        all rows with about the same scores, if that is beyond noise too.
     """
 
     name: str
@@ -115,24 +111,6 @@ class Multicalibration(metric_results.Displayed):
     small: int
     skipped: tuple[str, ...] = ()
     beyond: Segment | None = None
-    whole: Segment | None = None
-
-    @property
-    @claim("multicalibration")
-    def headline(self) -> str:
-        """What all rows have, and the segment that differs most surely from that: "All rows: too high by 5.0 points; further where region = West"; "" without it."""
-        if self.whole is None or self.whole.interval.low <= 0 <= self.whole.interval.high:
-            return ""
-        gap, one = self.whole.gap, self.beyond
-        text = f"All rows: too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
-        if one is None:
-            return f"{text}; no slice is off beyond that"
-        further = (one.gap > 0) == (gap > 0)
-        # A slice that is off in the other way is not less off.
-        is_sound = further or abs(one.gap) < abs(gap)
-        return (
-            f"{text}; {'further' if further else 'less'} where {where_words(one.where)}" * is_sound
-        )
 
     @property
     def off(self) -> tuple[Segment, ...]:
@@ -141,7 +119,7 @@ class Multicalibration(metric_results.Displayed):
 
     @claim(
         "multicalibration",
-        says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...; All rows: too high by 5.0 points; further where region = West",
+        says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
         adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.5 %",
     )
@@ -156,10 +134,9 @@ class Multicalibration(metric_results.Displayed):
         ).replace("95 %", f"{100 * self.level:g} %")
         if not beyond:
             return text, ""
-        if self.whole is None:
+        if worst.where:
             return text, f"Largest for {_named(worst)}: {_gap_words(worst)}."
-        surely = "" if worst.where else "no segment is as surely off as all rows, "
-        whole = f"The scores are off as a whole: {surely}{_gap_words(self.whole)}."
+        whole = f"The scores are off as a whole: no segment is as surely off as all rows, {_gap_words(worst)}."
         if self.beyond is None:
             return text, f"{whole} No segment is off beyond that."
         one = self.beyond
@@ -283,16 +260,14 @@ def _gap_words(one: Segment) -> str:
     )
 
 
-def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str, str]:
-    """`Multicalibration.sentences` of pages and reports, and the headline; empty if it cannot be measured."""
+def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
+    """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured."""
     try:
         found = multicalibration(sample, columns) if columns else None
     except NotAvailable:
         found = None
     # Beside all rows, which the verdict is about.
-    if found is None or found.measured == 1:
-        return "", "", ""
-    return *found.sentences(), found.headline
+    return ("", "") if found is None or found.measured == 1 else found.sentences()
 
 
 #: Segments in the result.
@@ -308,8 +283,8 @@ def _measured(
         raise NotAvailable(
             "the multicalibration error of clustered rows has no known noise; test slices."
         )
-    factors, skipped = slices.sliced_columns(data, columns, min_rows)
-    cell, cells = _cells(sample.scored.score)
+    factors, skipped = sliced_columns(data, columns, min_rows)
+    cell, cells = cells_of(sample.scored.score)
     rows = _Divided(factors, slices.row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
     found = _segments(rows)
     if not found.where:
@@ -322,17 +297,13 @@ def _measured(
     unit = float(np.sqrt(whole.sum()) / (data.n if weights is None else weights.sum()))
     mean, q95, quantile = _largest_range(len(found.where), level)
     largest, p = segments[0].sigma, float(found.adjusted.min())
-    whole_rows = _segment(rows, found, 0, level)
-    further: list[Segment] = []
-    is_whole = p <= SEGMENTS and not whole_rows.where and whole_rows.adjusted <= SEGMENTS
-    if factors and is_whole:
+    beyond = None
+    if factors and not segments[0].where and p <= SEGMENTS:
         as_all = _as_all_rows(sample.scored, cell, cells, weights)
-        moved = rows._replace(terms=slices.row_terms(as_all, weights))
-        again = _segments(moved, everywhere=False)
-        off = [i for i in again.order.tolist() if again.adjusted[i] <= SEGMENTS]
-        off = off[:1] + [i for i in off[1:] if len(again.where[i][0]) == 1]
-        further = [_segment(moved, again, i, level) for i in off]
-        is_whole = not segments[0].where or _off_without(sample, whole_rows.gap, further)
+        rows = rows._replace(terms=slices.row_terms(as_all, weights))
+        found_beyond = _segments(rows, everywhere=False)
+        if found_beyond.where:
+            beyond = _segment(rows, found_beyond, int(found_beyond.order[0]), level)
     return Multicalibration(
         name=data.name,
         rows=data.rows,
@@ -347,21 +318,8 @@ def _measured(
         measured=len(found.where),
         small=found.small,
         skipped=skipped,
-        whole=whole_rows if is_whole else None,
-        beyond=further[0] if is_whole and further else None,
+        beyond=beyond if beyond is not None and beyond.adjusted <= SEGMENTS else None,
     )
-
-
-def _off_without(sample: Sample, gap: float, further: list[Segment]) -> bool:
-    """Whether all other rows are off in the direction of a gap, without the segments that are off further."""
-    left = np.ones(sample.data.n, np.bool_)
-    for one in further:
-        if (one.gap > 0) == (gap > 0):
-            left &= ~np.asarray(rows_where(sample.data, one.where))
-    events, weights = sample.scored, sample.weights
-    sums = slices.slice_sums(events, left.astype(np.intp), 2, weights=weights)
-    p = slices.p_against_calibrated(sums, events, left.astype(np.intp), weights)[1]
-    return bool(p <= SEGMENTS and (sums.gap[1] > 0) == (gap > 0))
 
 
 class _Divided(NamedTuple):
@@ -396,11 +354,11 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     one = np.zeros_like(rows.cell)
     where: list[tuple[tuple[str, ...], int]] = []
     kept, small = [], 0
-    tables = slices.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
+    tables = blocks.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
     sums_of = {names: table[:, 0] for names, table in tables if names or everywhere}
     for (names, sums), spread in zip(sums_of.items(), _ranges(rows, list(sums_of)), strict=True):
         large = np.flatnonzero((sums[0] >= rows.min_rows) & (sums[-2] >= LEAST_VARIANCE))
-        small += slices.number_of_slices(sums[0], names) - large.size
+        small += blocks.number_of_slices(sums[0], names) - large.size
         where += [(names, i) for i in large.tolist()]
         kept.append(np.vstack([sums[[0, -3, -2, -1]], spread])[:, large])
     count, mass, variance, third, spread = np.concatenate(kept, axis=1)
@@ -416,7 +374,7 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
 def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     """Describe one segment, with the interval of its gap adjusted for all."""
     names, number = found.where[i]
-    codes = slices.crossed_codes([rows.factors[name] for name in names], rows.cell.size)
+    codes = blocks.crossed_codes([rows.factors[name] for name in names], rows.cell.size)
     own = np.flatnonzero(codes == number)
     of_rows, off, of_weighted = rows.terms
     terms = [None if term is None else term[own] for term in of_rows]
@@ -426,7 +384,7 @@ def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     half = float(ndtri(1 - (1 - level) / 2 / len(found.where)) * sums.spread[0])
     numbers = (found.ecce, found.sigma, found.p_values, found.adjusted)
     ecce, sigma, p, adjusted = (float(column[i]) for column in numbers)
-    where = slices.where_of(names, rows.factors, number)
+    where = blocks.where_of(names, rows.factors, number)
     interval = Interval(gap - half, gap + half)
     return Segment(where, int(found.rows[i]), ecce, sigma, p, adjusted, gap, interval)
 
@@ -506,16 +464,6 @@ def _as_all_rows(
     score = events.score.astype(np.float64)
     gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
     return replace(events, score=np.clip(score + gap[part], 0, 1))
-
-
-def _cells(score: FloatArray) -> tuple[IntArray, int]:
-    """The cell of each row in the order of the scores, shape (n,), and their number; rows of one score are in one cell."""
-    _, first, cell, count = np.unique(
-        score, return_index=True, return_inverse=True, return_counts=True
-    )
-    if first.size > _CELLS:
-        cell = ((np.cumsum(count) - count) * _CELLS // score.size)[cell]
-    return cell.astype(np.intp), min(first.size, _CELLS)
 
 
 def range_exceeds(r: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
-from calviz.core import errors, predictions
-from calviz.core.blocks import (
-    Factor,
-    FloatArray,
-    IntArray,
-    denominators,
-    effective_numbers_of_sums,
-    quotient,
-)
+from calviz.core import blocks, errors, predictions
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import NotAvailable, claim, data_frame, picked
-from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
-from calviz.core.features import MISSING, Cut, as_values
+from calviz.core.events import (
+    BinaryEvents,
+    BinNumber,
+    Reduction,
+    assign,
+    cells_of,
+    equal_width_edges,
+)
+from calviz.core.features import Cut
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
@@ -101,9 +101,14 @@ class Slices(Displayed):
     small : int
         Number of slices with too few rows.
     apart : bool
-        Whether the slice that is most surely off also differs from the rows that are not in it, beyond chance; never for clustered rows.
+        Whether the slice that is most surely off differs from the rest, which is not off.
+    differ : tuple of (str, str) pairs
+        Conditions of the slices among `off` that also differ from the other rows with about the same scores beyond chance: one after the
+        other, the most surely first, each without the rows of those before it. None of clustered rows.
+    rest : str
+        In which way the rows of none of these are off together: "too high by 5.0 points", "off in places"; "" if that is not found.
     explained : frozenset of (str, str) pairs
-        Conditions of slices that would be off if they did not hold rows of the one that is most surely off.
+        Conditions of slices that would not be off but for rows of the one that is most surely off.
     skipped : tuple of str
         Columns that were left out, each with its reason.
     cuts : dict of str to Cut
@@ -123,6 +128,8 @@ class Slices(Displayed):
     skipped: tuple[str, ...] = ()
     cuts: Mapping[str, Cut] = field(default_factory=dict)
     apart: bool = False
+    differ: tuple[Where, ...] = ()
+    rest: str = ""
     explained: frozenset[Where] = frozenset()
 
     @claim("slices")
@@ -140,7 +147,7 @@ class Slices(Displayed):
                     percent(s.score, 2),
                     percent(s.hits, 2),
                     points(s.gap),
-                    "yes" if s in self.off else "",
+                    self.word(s),
                 )
                 for s in shown
             ),
@@ -154,6 +161,15 @@ class Slices(Displayed):
         """Slices that are off beyond chance, adjusted for all slices, and not only by rows of the one that is most surely off."""
         beyond = (s for s in self.slices if s.adjusted <= self.rate)
         return tuple(s for s in beyond if s.where not in self.explained)
+
+    @property
+    def named(self) -> tuple[Slice, ...]:
+        """The slices to look at: those that are off or, where the rest is off too, those that differ from it."""
+        return tuple(s for s in self.off if not self.rest or s.where in self.differ)
+
+    def word(self, one: Slice) -> str:
+        """Whether a slice is off: "yes", "as the rest", or ""."""
+        return "" if one not in self.off else "yes" if one in self.named else "as the rest"
 
     @property
     def counted_off(self) -> str:
@@ -171,19 +187,41 @@ class Slices(Displayed):
 
     @property
     @claim("slices")
+    @claim(
+        "slices-that-differ",
+        says="Unlike the rest: site = C; other rows: too high by 5.0 points",
+        chosen="the slices that differ most surely, one after the other, of those that are off",
+        adjusted="scores moved by the gap of the other rows with about the same scores; Benjamini and Hochberg at 0.5 % over all slices each time",
+    )
     def headline(self) -> str:
-        """How many are off, and which one most surely; in which way, if tested against a calibrated model."""
+        """How many are off, and which one most surely; in which way, if tested against a calibrated model. Where the rest is off too, which differ from it."""
+        if self.rest:
+            if not self.named:
+                return f"All rows: {self.rest}; no slice is off beyond that"
+            others = len(self.named) - 1
+            more = f" and {others:,} more" * (others > 0)
+            return f"Unlike the rest: {self.furthest[0]}{more}; other rows: {self.rest}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
         return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
 
     @property
     @claim("slices")
     def remark(self) -> str:
-        """Say how many slices would be off but for rows of the one that is most surely off; "" if none would."""
-        if not self.explained:
-            return ""
-        more = counted(len(self.explained), "other slice")
-        return f"Without the rows of {self.furthest[0]}, {more} would not be off."
+        """Say how many slices are off as the rest is, or would not be off without the rows of the first; "" if none."""
+        named, alike = len(self.named), len(self.off) - len(self.named)
+        slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
+        if alike:
+            are = "is" if alike == 1 else "are"
+            return f"{slices} {are} off as {'the other' if named else 'all'} rows are."
+        without = f"Without the rows of {self.furthest[0]}, {slices} would" if named else ""
+        return f"{without} not be off." if self.explained else ""
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """What is true of the slices that are named, and of the others."""
+        if self.rest:
+            return "differs from the rest beyond chance", "as the rest"
+        return "off beyond chance", "may be chance"
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""
@@ -192,7 +230,7 @@ class Slices(Displayed):
             {"slice": s.name, **picked(s, "rows score hits gap")}
             | {"low": s.interval.low, "high": s.interval.high, "p_value": s.p_value}
             | {"adjusted_p_value": s.adjusted, "off": s.where in off}
-            | {"ece": s.ece, "ece_noise": s.ece_noise}
+            | {"ece": s.ece, "ece_noise": s.ece_noise, "differs": s.where in self.differ}
             for s in self.slices
         )
 
@@ -200,6 +238,8 @@ class Slices(Displayed):
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS
+#: Intervals of the scores in which a slice is compared with the other rows.
+_PARTS = 20
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
 LEFT = 0.85
 
@@ -307,36 +347,100 @@ def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, .
 
 @takes_weights
 def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
-    """Measure the slices, and test those that are off again on the rows outside the one that is most surely off, if that differs from the rest.
+    """Measure the slices, and test those that are off again: which of them differ from the other rows, and which are off without the first.
 
-    It explains those whose p-value there leads to no discovery, and whose gap there is clearly smaller. Where a slice of another
-    column carries what is wrong in it, both together come first, and explain it.
+    Where the rest is not off, the one that is most surely off explains those whose p-value without its rows leads to no discovery, and whose
+    gap there is clearly smaller. Where a slice of another column carries what is wrong in it, both together come first, and explain it.
     """
     found = replace(sample.view(_measured, **how), rate=rate)
     if not found.off or found.against == "rest" or sample.data.clusters is not None:
         return found
+    found = _told_apart(sample, found)
+    if found.rest:
+        named = sorted(found.slices, key=lambda s: s.where not in found.differ)
+        return replace(found, slices=tuple(named))
     first, largest = found.off[0], found.off[-1].p_value
-    rest = sample.view(_found, **how | {"rate": rate, "against": "rest"})
-    data, events, weights = sample.data, sample.scored, sample.weights
-    if first.where not in {s.where for s in rest.off}:
+    if first.where not in found.differ:
         return found
     both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
     if both is not None:
         first, found = both, replace(found, slices=(both, *found.slices))
-    outside, terms = ~np.asarray(rows_where(data, first.where)), row_terms(events, weights)
-    gaps = {s.where: s.gap for s in found.off if s is not first}
-    explained: set[Where] = set()
-    for names in dict.fromkeys(tuple(name for name, _ in where) for where in gaps):
+    outside = ~np.asarray(rows_where(sample.data, first.where))
+    others = [s for s in found.off if s is not first]
+    without = _tested(sample, [s.where for s in others], outside)
+    explained = {
+        s.where
+        for s, (p_value, gap) in zip(others, without, strict=True)
+        if p_value > largest and gap / s.gap < LEFT
+    }
+    return replace(found, apart=True, explained=frozenset(explained))
+
+
+def _told_apart(sample: Sample, found: Slices) -> Slices:
+    """Find the slices that differ from the other rows with about the same scores, and in which way the rest is off.
+
+    The one with the smallest p-value of those that are further off, or else of all, is taken out, and the others that may differ are
+    tested again, until none is left.
+    """
+    cell, cells = cells_of(sample.scored.score)
+    part = cell * min(cells, _PARTS) // cells
+    outside = np.ones(cell.size, bool)
+    may, differ = {s.where: s.gap for s in found.off}, list[Where]()
+    while may:
+        tested = _tested(sample, list(may), outside, part)
+        # All slices count, of which the others have been found not to differ.
+        p_values = [p for p, _ in tested] + [1.0] * (len(found.slices) - len(may))
+        left = [
+            (more * gap <= 0, p, -abs(gap), where)
+            for (where, gap), (p, more), adjusted in zip(
+                may.items(), tested, benjamini_hochberg(p_values), strict=False
+            )
+            if adjusted <= found.rate
+        ]
+        if left:
+            differ.append(min(left)[-1])
+            outside &= ~np.asarray(rows_where(sample.data, differ[-1]))
+        may = {where: may[where] for *_, where in left if where not in differ}
+    rest = _way_of_the_rest(sample, outside, cell, found.rate)
+    return replace(found, differ=tuple(differ), rest=rest)
+
+
+def _tested(
+    sample: Sample, wheres: Sequence[Where], outside: BoolArray, part: IntArray | None = None
+) -> list[tuple[float, float]]:
+    """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
+    data, events, weights = sample.data, sample.scored, sample.weights
+    terms = row_terms(events, weights)
+    tested: dict[Where, tuple[float, float]] = {}
+    for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
         factors = {name: data.sliced(name) for name in names}
         size = math.prod(len(factor.levels) for factor in factors.values())
-        codes = np.where(outside, crossed_codes(factors.values(), data.n), size)
+        codes = np.where(outside, blocks.crossed_codes(factors.values(), data.n), size)
         sums = sums_of_terms(terms, codes, size + 1)
-        p_values = p_against_calibrated(sums, events, codes, weights)
-        for i in np.flatnonzero(p_values[:size] > largest).tolist():
-            gap = gaps.get(where := where_of(names, factors, i))
-            if gap and sums.gap[i] / gap < LEFT:
-                explained.add(where)
-    return replace(found, apart=True, explained=frozenset(explained))
+        if part is None:
+            p_values, gaps = p_against_calibrated(sums, events, codes, weights), sums.gap
+        else:
+            table = sums_of_terms(terms, part * (size + 1) + codes, _PARTS * (size + 1))
+            parts = table.each(lambda v: v.reshape(*v.shape[:-1], _PARTS, -1))
+            whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
+            p_values, gaps = p_against_rest(sums, parts, whole, events, codes, weights)
+        for i in range(size):
+            tested[blocks.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
+    return [tested[where] for where in wheres]
+
+
+def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
+    """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance."""
+    events, terms = sample.scored, row_terms(sample.scored, sample.weights)
+    codes = np.where(outside, 0, 1)
+    sums = sums_of_terms(terms, codes, 2)
+    gap, variance, third = (float(v[0]) for v in (sums.gap, sums.variance, sums.third))
+    if p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
+        return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
+    path = np.cumsum(np.bincount(cell, terms[1] * outside))
+    spread = max(path.max(), 0.0) - min(path.min(), 0.0)
+    tails = (above(spread, 0.0, variance, side) for side in (third, -third))
+    return "off in places" * bool(variance > 0 and 4 * sum(tails) <= rate)
 
 
 @takes_weights
@@ -396,7 +500,7 @@ def _measured(
             "test them against a calibrated model."
         )
     terms = row_terms(events, weights)
-    factors, skipped = sliced_columns(data, columns, min_rows)
+    factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     whole: SliceSums | None = None
@@ -410,7 +514,7 @@ def _measured(
         if whole is None:
             return sums
         if against == "rest":
-            p_values = p_against_rest(sums, whole, events, codes, weights)
+            p_values, _ = p_against_rest(sums, sums, whole, events, codes, weights)
         else:
             p_values = p_against_calibrated(sums, events, codes, weights)
         eces, noises = slice_ece(table, sums.mass)
@@ -419,7 +523,7 @@ def _measured(
             gap, half_width = float(gaps[i]), float(half_widths[i])
             measured.append(
                 Slice(
-                    where=where_of(names, of, i),
+                    where=blocks.where_of(names, of, i),
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
@@ -433,17 +537,19 @@ def _measured(
             )
         return sums
 
-    for names, table in crossed_sums(
+    for names, table in blocks.crossed_sums(
         factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
     ):
         # Only weights and clusters need each row again.
-        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+        codes = (
+            blocks.crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+        )
         before = len(measured)
         sums = measure(table, codes, names, factors)
         if not names:
             whole = sums
             continue
-        small += number_of_slices(sums.rows, names) - (len(measured) - before)
+        small += blocks.number_of_slices(sums.rows, names) - (len(measured) - before)
         cut = data.cuts.get(names[0]) if sides else None
         for side, parts in () if cut is None else cut.sides.items():
             in_it = np.isin(factors[names[0]].levels, parts)
@@ -465,38 +571,6 @@ def _measured(
         skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
-
-
-def sliced_columns(
-    data: Dataset, columns: tuple[str, ...], min_rows: int
-) -> tuple[dict[str, Factor], tuple[str, ...]]:
-    """Columns as they are sliced, by name, and the reasons why others are left out."""
-    factors = {name: data.sliced(name) for name in columns}
-    why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
-    usable = {name: factor for name, factor in factors.items() if not why[name]}
-    return usable, tuple(words for words in why.values() if words)
-
-
-def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
-    """Say why a column has no slices; "" if it has."""
-    cut = data.cuts.get(name)
-    if factor.levels in ((MISSING,), ("",)):
-        return f"{name} has no values"
-    if cut is None:
-        return ""
-    texts = data.groups.get(name, data.texts.get(name))
-    if texts is not None and len(texts.levels) == data.rows:
-        read = None if cut.kept is not None else as_values(texts.levels)
-        if read is None or (not cut.dates and (read[0] == np.round(read[0])).all()):
-            return f"{name} has a different value in each row"
-    if cut.kept is None and len(factor.levels) < 2:
-        return f"{name} has one value"
-    if (
-        cut.kept is not None
-        and max(rows for value, rows in factor.counts().items() if value in cut.kept) < min_rows
-    ):
-        return f"{name} has no value with {min_rows:,} rows or more"
-    return ""
 
 
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
@@ -581,10 +655,13 @@ class SliceSums:
 
     def rest_of(self, whole: SliceSums) -> SliceSums:
         """The sums of the rows that are not in each slice."""
-        sums = ("rows", "score", "hits", "variance", "third", "squares", "weighted")
-        pairs = [(name, getattr(whole, name), getattr(self, name)) for name in sums]
-        rest: dict[str, Any] = {n: None if b is None else a - b for n, a, b in pairs}
-        return SliceSums(**rest)
+        every = iter([v for v in vars(whole).values() if v is not None])
+        return self.each(lambda v: next(every) - v)
+
+    def each(self, change: Callable[[FloatArray], FloatArray]) -> SliceSums:
+        """The same with other arrays; for rows without clusters."""
+        changed: dict[str, Any] = {n: v if v is None else change(v) for n, v in vars(self).items()}
+        return SliceSums(**changed)
 
 
 def slice_sums(
@@ -643,90 +720,6 @@ def sums_of_table(
     return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
 
 
-def crossed_sums(
-    factors: Mapping[str, Factor],
-    terms: Sequence[FloatArray | None],
-    *,
-    pairs: bool,
-    bin_of: IntArray,
-    bins: int,
-) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
-    """Yield the names of no, one or two columns, and sums over the rows by bin and value, shape (T, bins, S).
-
-    The values of two columns are numbered as by `crossed_codes`. Where that makes fewer sums than there are rows, four columns are
-    added up at once, so that one pass over the rows serves four pairs.
-
-    Parameters
-    ----------
-    factors : mapping of str to Factor
-    terms : sequence of T ndarray or None, shape (n,)
-        What is added up; None counts the rows.
-    pairs : bool
-        Whether to cross columns that have several values.
-    bin_of : ndarray of int, shape (n,)
-        The bin of each row, one of `bins`.
-    bins : int
-    """
-    size = {name: len(factor.levels) for name, factor in factors.items()}
-    several = [name for name in factors if size[name] > 1]
-    at_once = 2 if pairs and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
-    blocks = [tuple(several[i : i + at_once]) for i in range(0, len(several), at_once)]
-
-    def added(code: IntArray, names: tuple[str, ...]) -> FloatArray:
-        shape = [size[name] for name in names]
-        cells = bins * int(np.prod(shape, dtype=np.intp))
-        sums = [np.bincount(code, term, minlength=cells) for term in terms]
-        return np.array(sums, np.float64).reshape(len(terms), bins, *shape)
-
-    def by(table: FloatArray, names: tuple[str, ...], kept: tuple[str, ...]) -> FloatArray:
-        """The sums by some of the columns."""
-        others = tuple(2 + i for i, name in enumerate(names) if name not in kept)
-        return table.sum(axis=others) if others else table
-
-    def flat(table: FloatArray) -> FloatArray:
-        return table.reshape(*table.shape[:2], -1)
-
-    yield (), flat(added(bin_of, ()))
-    for name, factor in factors.items():
-        yield (name,), flat(added(_numbered(bin_of, [factor]), (name,)))
-    for i, block in enumerate(blocks) if pairs else ():
-        code = _numbered(bin_of, [factors[name] for name in block])
-        if len(block) > 1:
-            yield block, flat(added(code, block))
-        for other in blocks[i + 1 :]:
-            every = added(_numbered(code, [factors[name] for name in other]), block + other)
-            for first in block:
-                part = by(every, block + other, (first, *other))
-                for second in other:
-                    yield (first, second), flat(by(part, (first, *other), (first, second)))
-
-
-def _numbered(code: IntArray, factors: Iterable[Factor]) -> IntArray:
-    """Number the combinations of a code and the values of columns; shape (n,) each."""
-    code = code.astype(np.intp)
-    for factor in factors:
-        code *= len(factor.levels)
-        code += factor.codes
-    return code
-
-
-def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
-    """Number of the combination of values of each of n rows, shape (n,)."""
-    return _numbered(np.zeros(n, np.intp), factors)
-
-
-def where_of(names: tuple[str, ...], factors: Mapping[str, Factor], number: int) -> Where:
-    """The columns and values of a combination."""
-    levels = [factors[name].levels for name in names]
-    at = np.unravel_index(number, [len(some) for some in levels])
-    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
-
-
-def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
-    """How many slices there are, of which `rows`, shape (S,), has the rows: of pairs of values, those that some row has."""
-    return rows.size if len(names) < 2 else int(np.count_nonzero(rows))
-
-
 def counts_as(sums: SliceSums) -> FloatArray:
     """Effective sample size of each slice, shape (S,); nan for fewer than `FEWEST_CLUSTERS` clusters.
 
@@ -739,7 +732,7 @@ def counts_as(sums: SliceSums) -> FloatArray:
     n = sums.rows
     if sums.weighted is not None:
         w, squares, _ = sums.weighted
-        n = effective_numbers_of_sums(w, squares)
+        n = blocks.effective_numbers_of_sums(w, squares)
     if sums.between is None or sums.clusters is None:
         return n
     alone = replace(sums, between=None, clusters=None).spread
@@ -826,32 +819,40 @@ def tails_if_calibrated(
 
 def p_against_rest(
     sums: SliceSums,
+    parts: SliceSums,
     whole: SliceSums,
     events: BinaryEvents,
     codes: IntArray,
     weights: FloatArray | None = None,
-) -> FloatArray:
-    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,); 1 where there are none.
+) -> tuple[FloatArray, FloatArray]:
+    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,), 1 where there are none; and the difference.
 
+    The sums of `parts`, shape (P, S), are those in intervals of the scores, where other rows have the same gap, and of `whole`, shape
+    (P, 1), those of all slices; with the `sums` themselves, shape (S,), and shape (1,), the scores do not count.
     The hits of the slice, plus its rows times the gap of the others, then exceed its scores by 0 on average. Their variance is not
     estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
     estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
     """
-    rest = sums.rest_of(whole)
-    some = (rest.rows > 0) & (rest.mass > _TINY)
+    rest = parts.rest_of(whole)
+    # Where the others are few beside the slice, its rows are left out.
+    enough = 4 * rest.mass * sums.mass >= parts.mass * np.atleast_2d(rest.mass).sum(axis=0)
+    some = enough & (rest.rows > 0) & (rest.mass > _TINY)
     estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
     ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
     of_rest = quotient(np.maximum(estimated, rest.variance), rest.mass**2, otherwise=0.0)
-    tails = tails_if_calibrated(
-        sums,
-        events,
-        codes,
-        weights,
-        shift=sums.mass * rest.gap,
-        more_variance=sums.mass**2 * of_rest + (ratio - 1) * sums.variance,
+    shift, more_variance = (
+        np.atleast_2d(term).sum(axis=0)
+        for term in (
+            parts.mass * np.where(some, rest.gap, parts.gap),
+            np.where(some, parts.mass**2 * of_rest, 0.0) + (ratio - 1) * parts.variance,
+        )
     )
-    same = np.abs(sums.gap - rest.gap) <= 1e-12
-    return np.where(some & ~same, np.minimum(2 * tails.min(axis=0), 1.0), 1.0)
+    tails = tails_if_calibrated(
+        sums, events, codes, weights, shift=shift, more_variance=more_variance
+    )
+    difference = sums.gap - quotient(shift, sums.mass, otherwise=0.0)
+    differs = np.atleast_2d(some).any(axis=0) & (np.abs(difference) > 1e-12)
+    return np.where(differs, np.minimum(2 * tails.min(axis=0), 1.0), 1.0), difference
 
 
 def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -868,5 +869,5 @@ def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArr
     """
     _, score, hits, variance, *_ = table
     spread = np.sqrt(2 / np.pi * np.maximum(variance, 0))
-    mass = denominators(mass)
+    mass = blocks.denominators(mass)
     return np.abs(score - hits).sum(axis=0) / mass, spread.sum(axis=0) / mass

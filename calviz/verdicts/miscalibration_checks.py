@@ -175,7 +175,10 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     )
 
 
-@check("CAL017", "Slices that are off", clusters=True, weights=True, about="slices")
+# Before the bins and classes that may be off by what these slices are.
+@check(
+    "CAL017", "Slices that are off", clusters=True, weights=True, about="slices", before="CAL002"
+)
 @claim("slices")
 def slices_off(sample: Sample) -> Iterator[Told]:
     """Count the slices that are off, and name the one with the strongest evidence."""
@@ -187,13 +190,18 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     worst = slices.off[0]
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = score_and_hit(sample.reduction)
-    slight = max(abs(s.gap) for s in slices.off) < SLIGHT
+    # What all rows carry is for the verdict to say.
+    slight = max((abs(s.gap) for s in slices.named), default=0.0) < SLIGHT
     decimals = words.share_decimals(worst.score, worst.hits)
     verb = "is" if len(slices.off) == 1 else "are"
+    of = f"{counted(len(slices.slices), 'slice')} by {words.listed(columns)}"
+    rate = f"false discovery rate {100 * slices.rate:g} %"
+    head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most surely"
+    if slices.rest:
+        head = f"{slices.headline} ({of}, {rate}). Most surely off"
     yield (
         "info" if slight else "warning",
-        f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {words.listed(columns)} {verb} off beyond "
-        f"chance (false discovery rate {100 * slices.rate:g} %), most surely {slices.furthest[0]}: {score} "
+        f"{head} {slices.furthest[0]}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
         f"{counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
         slices.headline,

@@ -127,7 +127,9 @@ def _judge(
 def one_slice_off(sample: Sample) -> str:
     """Say that scores are off in one slice, and that nothing is found on all other rows; "" if that is not so."""
     slices, rest = usual_slices(sample), rest_of_rows(sample)
-    if slices is None or rest is None or rest.once(joint_tests.collect_evidence).beyond_noise:
+    if slices is None or slices.rest or rest is None:
+        return ""
+    if rest.once(joint_tests.collect_evidence).beyond_noise:
         return ""
     verdict = rest.once(judged)
     found = verdict.sentence.replace("found on", "found on the other", 1)
@@ -372,7 +374,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     """
     reduction = Reduction.of(verdict.reduction)
     groups = usual_slices(sample) if verdict.slices_off else None
-    off = groups.off if groups else ()
+    off = groups.named if groups else ()
     if verdict.off_alone:
         verdict = replace(verdict, worst=None, beyond_noise=False, direction="off")
     s = _Sentences(

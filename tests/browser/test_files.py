@@ -85,6 +85,22 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     page.locator(".st-key-calviz-bar", has_text="other.csv").wait_for()
 
 
+def test_after_a_file_is_read_by_keys_enter_leads_to_its_verdict(view, good):
+    tab = view().open("/data")
+    page = tab.page
+    browse = page.locator("[data-testid=stFileUploaderDropzone] button").first
+    browse.focus()
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files(str(good))
+    tab.expect("4 rows, 3 classes (cat, dog, fox)")
+    page.wait_for_function("document.activeElement.innerText.includes('See the verdict')")
+    tab.settle()
+    page.keyboard.press("Enter")
+    tab.at("Overview")
+    page.locator(".st-key-calviz-bar", has_text="mine.csv").wait_for()
+
+
 def test_the_first_rows_of_a_wide_file_scroll_and_a_role_is_changed_on_a_phone(view, tmp_path):
     path = tmp_path / "wide.csv"
     names = ",".join(f"x{k}" for k in range(40))

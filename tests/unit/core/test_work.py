@@ -121,7 +121,7 @@ class TestReadingNpy:
         with pytest.raises(InputError, match=r"row 8,766"):
             read(self._file(tmp_path, scores))
         scores[8_765] = scores[0] * np.float32(1.1)
-        with pytest.raises(InputError, match=r"1 of 10,000 rows sum to 1\.1, .*row 8,766"):
+        with pytest.raises(InputError, match=r"1 of 10,000 rows sums to 1\.1, .*row 8,766"):
             read(self._file(tmp_path, scores))
 
     @pytest.mark.parametrize("repair", ["percent", "renormalise"])

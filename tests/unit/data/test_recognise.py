@@ -413,9 +413,9 @@ def test_sums_that_are_off_are_told_of_the_model_they_belong_to() -> None:
     assert list(file.models) == ["m1", "m2"]
     first, second = notices(file, "DATA006")
     assert first.startswith("'m1': 2 of 2 rows sum to 0.998")
-    assert second.startswith("'m2': 1 of 2 rows sum to 1 … 1.002")
+    assert second.startswith("'m2': 1 of 2 rows sums to 1 … 1.002")
     (alone,) = notices(loaded("label,p_a,p_b\na,.5,.498\nb,.4,.6\n"), "DATA006")
-    assert alone.startswith("1 of 2 rows sum to 0.998 … 1 ")
+    assert alone.startswith("1 of 2 rows sums to 0.998 … 1 ")
     # As far off as three decimals may be.
     assert not notices(loaded("label,p_a,p_b,p_c\na,.333,.333,.333\nb,.4,.301,.3\n"), "DATA006")
 

@@ -1,6 +1,7 @@
 """Slices and grades."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
-from benchmarks.claims.slices import CALIBRATED, one_region
+from benchmarks.claims.slices import CALIBRATED, all_off, one_region
 from calviz.comparison.advice import moved_words
 from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
@@ -22,7 +23,14 @@ from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample, rows_where, where_words
-from calviz.sample.slices import Slices, p_against_calibrated, slice_sums, slices, usual_slices
+from calviz.sample.slices import (
+    USUAL_RATE,
+    Slices,
+    p_against_calibrated,
+    slice_sums,
+    slices,
+    usual_slices,
+)
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
 
@@ -265,7 +273,7 @@ def test_a_sample_says_what_is_looked_at_and_keeps_what_was_measured(monkeypatch
     bins = math.ceil(math.log2(data.n)) + 1  # Sturges 1926
     assert tested.bins == bins
     assert tested == slices(data, ["region"], pairs=False, reduction="positive", bins=bins)
-    monkeypatch.setattr("calviz.sample.slices.crossed_sums", None)  # nothing is added up again
+    monkeypatch.setattr("calviz.core.blocks.crossed_sums", None)  # nothing is added up again
     other = slices(sample, ["region"], pairs=False, rate=0.2)
     assert (other.rate, other.slices) == (0.2, tested.slices)
 
@@ -666,7 +674,51 @@ def test_slices_that_are_off_beyond_another_one_are_listed():
     for seed in range(5):
         tested = usual_slices(one_region(np.random.default_rng([8, seed]), all_off=0.3))
         assert len(tested.off) > 10
-        assert not tested.remark
+        assert not tested.explained
+        assert tested.remark == f"{len(tested.off)} slices are off as all rows are."
+
+
+def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
+    tested = usual_slices(all_off(np.random.default_rng(3), more=0.1))
+    assert [s.name for s in tested.slices if s.adjusted <= USUAL_RATE][
+        1:
+    ]  # others carry the error of all rows
+    assert [s.name for s in tested.named] == ["site = 0"] == [tested.slices[0].name]
+    assert re.fullmatch(
+        r"Unlike the rest: site = 0; other rows: too high by \d\.\d points", tested.headline
+    )
+    others = len(tested.off) - 1
+    assert tested.remark == f"{others} other slices are off as the other rows are."
+    words = dict.fromkeys(map(tested.word, tested.off))
+    assert list(words) == ["yes", "as the rest"]
+    assert tested.frame()["differs"].tolist() == [True] + [False] * (len(tested.slices) - 1)
+    (finding,) = (
+        f
+        for f in calviz.evaluate(all_off(np.random.default_rng(3), more=0.1)).findings
+        if f.code == "CAL017"
+    )
+    assert (finding.severity, finding.short) == ("warning", tested.headline)
+
+
+def test_where_all_rows_are_off_alike_no_slice_is_named():
+    sample = all_off(np.random.default_rng(4))
+    tested = usual_slices(sample)
+    assert len(tested.off) > 5
+    assert not tested.named
+    assert re.fullmatch(
+        r"All rows: too high by \d\.\d points; no slice is off beyond that", tested.headline
+    )
+    assert {f.severity for f in calviz.evaluate(sample).findings if f.code == "CAL017"} == {"info"}
+
+
+def test_the_further_off_of_two_slices_is_named():
+    rng = np.random.default_rng(2)
+    chance, group = rng.uniform(0.2, 0.7, 6_000), rng.integers(0, 2, 6_000)
+    score = chance + np.where(group == 1, 0.15, 0.05)
+    data = calviz.Predictions(
+        probs=score, labels=rng.random(6_000) < chance, groups={"group": group}
+    )
+    assert [s.name for s in usual_slices(Sample(data, "positive")).named] == ["group = 1"]
 
 
 def test_the_largest_move_of_rows_that_were_not_off_is_told():
