@@ -24,7 +24,7 @@ from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import EventOptions, Sample, shows_options
-from calviz.sample.slices import slice_sums
+from calviz.sample.slice_tests import slice_sums
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import value_text
 

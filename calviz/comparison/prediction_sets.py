@@ -23,7 +23,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
 from calviz.sample.sample import Sample, dataset_of, rows_where
-from calviz.sample.slices import counts_as, slice_sums
+from calviz.sample.slice_tests import counts_as, slice_sums
 
 #: How sets are formed.
 SetMethod = Literal["lac", "aps"]
@@ -241,7 +241,7 @@ def prediction_sets(
     -----
     With weights the threshold is the weighted quantile, with a new row of mean weight in place of the n + 1; coverage and mean
     size are weighted. For weighted or clustered rows intervals use the effective sample size
-    (`calviz.sample.slices.counts_as`); with too few clusters for it they are the whole range.
+    (`calviz.sample.slice_tests.counts_as`); with too few clusters for it they are the whole range.
 
     The threshold varies with the rows that it was chosen on, and the coverage of all classes with it. A class is therefore compared
     with the others on the judged rows (Fisher's exact test, one-sided), not only with the requested coverage (exact binomial test);

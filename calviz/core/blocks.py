@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -164,92 +164,6 @@ class Factor:
 
 
 # ---- Row weights, and their effective sample size (Kish 1965)
-
-
-def crossed_sums(
-    factors: Mapping[str, Factor],
-    terms: Sequence[FloatArray | None],
-    *,
-    pairs: bool,
-    bin_of: IntArray,
-    bins: int,
-) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
-    """Yield the names of no, one or two columns, and sums over the rows by bin and value, shape (T, bins, S).
-
-    The values of two columns are numbered as by `crossed_codes`. Where that makes fewer sums than there are rows, four columns are
-    added up at once, so that one pass over the rows serves four pairs.
-
-    Parameters
-    ----------
-    factors : mapping of str to Factor
-    terms : sequence of T ndarray or None, shape (n,)
-        What is added up; None counts the rows.
-    pairs : bool
-        Whether to cross columns that have several values.
-    bin_of : ndarray of int, shape (n,)
-        The bin of each row, one of `bins`.
-    bins : int
-    """
-    size = {name: len(factor.levels) for name, factor in factors.items()}
-    several = [name for name in factors if size[name] > 1]
-    at_once = 2 if pairs and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
-    blocks = [tuple(several[i : i + at_once]) for i in range(0, len(several), at_once)]
-
-    def added(code: IntArray, names: tuple[str, ...]) -> FloatArray:
-        shape = [size[name] for name in names]
-        cells = bins * int(np.prod(shape, dtype=np.intp))
-        sums = [np.bincount(code, term, minlength=cells) for term in terms]
-        return np.array(sums, np.float64).reshape(len(terms), bins, *shape)
-
-    def by(table: FloatArray, names: tuple[str, ...], kept: tuple[str, ...]) -> FloatArray:
-        """The sums by some of the columns."""
-        others = tuple(2 + i for i, name in enumerate(names) if name not in kept)
-        return table.sum(axis=others) if others else table
-
-    def flat(table: FloatArray) -> FloatArray:
-        return table.reshape(*table.shape[:2], -1)
-
-    yield (), flat(added(bin_of, ()))
-    for name, factor in factors.items():
-        yield (name,), flat(added(_numbered(bin_of, [factor]), (name,)))
-    for i, block in enumerate(blocks) if pairs else ():
-        code = _numbered(bin_of, [factors[name] for name in block])
-        if len(block) > 1:
-            yield block, flat(added(code, block))
-        for other in blocks[i + 1 :]:
-            every = added(_numbered(code, [factors[name] for name in other]), block + other)
-            for first in block:
-                part = by(every, block + other, (first, *other))
-                for second in other:
-                    yield (first, second), flat(by(part, (first, *other), (first, second)))
-
-
-def _numbered(code: IntArray, factors: Iterable[Factor]) -> IntArray:
-    """Number the combinations of a code and the values of columns; shape (n,) each."""
-    code = code.astype(np.intp)
-    for factor in factors:
-        code *= len(factor.levels)
-        code += factor.codes
-    return code
-
-
-def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
-    """Number of the combination of values of each of n rows, shape (n,)."""
-    return _numbered(np.zeros(n, np.intp), factors)
-
-
-def where_of(
-    names: tuple[str, ...], factors: Mapping[str, Factor], number: int
-) -> tuple[tuple[str, str], ...]:
-    """The columns and values of a combination."""
-    levels = [factors[name].levels for name in names]
-    at = np.unravel_index(number, [len(some) for some in levels])
-    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
-
-
-def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
-    """How many slices there are, of which `rows`, shape (S,), has the rows: of pairs of values, those that some row has."""
-    return rows.size if len(names) < 2 else int(np.count_nonzero(rows))
 
 
 def row_weights(weights: FloatArray | None, rows: int) -> FloatArray:

@@ -20,7 +20,7 @@ from calviz.core.words import counted
 from calviz.sample.draws import HitSums, RowSums, RowWeights
 from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.sample.sample import Sample
-from calviz.sample.slices import counts_as, slice_sums, tails_if_calibrated
+from calviz.sample.slice_tests import counts_as, slice_sums, tails_if_calibrated
 from calviz.sample.steps import Steps, make_steps
 
 #: Default cutoff.
@@ -464,7 +464,7 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
 
     For clustered rows, n is the effective sample size and k the share of hits times n (Korn & Graubard 1998), see `counts_as`; so it is
     for the Jeffreys test and intervals of weighted rows, whose other tests are those of the weighted sum of hits
-    (`calviz.sample.slices.tails_if_calibrated`).
+    (`calviz.sample.slice_tests.tails_if_calibrated`).
     """
     factor = grade_factor(sample.data, column)
     cluster, weights = sample.row_draws.cluster, sample.weights

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calviz.core import blocks
 from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
@@ -18,7 +17,7 @@ from calviz.core.p_values import above
 from calviz.core.predictions import Dataset, cut_columns, sliced_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
-from calviz.sample import metric_results, slices
+from calviz.sample import metric_results, slice_tests, slices
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.sample import Sample, Where, where_words
 
@@ -285,7 +284,9 @@ def _measured(
         )
     factors, skipped = sliced_columns(data, columns, min_rows)
     cell, cells = cells_of(sample.scored.score)
-    rows = _Divided(factors, slices.row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
+    rows = _Divided(
+        factors, slice_tests.row_terms(sample.scored, weights), cell, cells, pairs, min_rows
+    )
     found = _segments(rows)
     if not found.where:
         raise NotAvailable(
@@ -300,7 +301,7 @@ def _measured(
     beyond = None
     if factors and not segments[0].where and p <= SEGMENTS:
         as_all = _as_all_rows(sample.scored, cell, cells, weights)
-        rows = rows._replace(terms=slices.row_terms(as_all, weights))
+        rows = rows._replace(terms=slice_tests.row_terms(as_all, weights))
         found_beyond = _segments(rows, everywhere=False)
         if found_beyond.where:
             beyond = _segment(rows, found_beyond, int(found_beyond.order[0]), level)
@@ -326,7 +327,7 @@ class _Divided(NamedTuple):
     """The rows and how they are divided: columns, terms, the cell of each row in the order of the scores."""
 
     factors: dict[str, Factor]
-    terms: slices.RowTerms
+    terms: slice_tests.RowTerms
     cell: IntArray
     cells: int
     pairs: bool
@@ -354,11 +355,11 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     one = np.zeros_like(rows.cell)
     where: list[tuple[tuple[str, ...], int]] = []
     kept, small = [], 0
-    tables = blocks.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
+    tables = slice_tests.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
     sums_of = {names: table[:, 0] for names, table in tables if names or everywhere}
     for (names, sums), spread in zip(sums_of.items(), _ranges(rows, list(sums_of)), strict=True):
         large = np.flatnonzero((sums[0] >= rows.min_rows) & (sums[-2] >= LEAST_VARIANCE))
-        small += blocks.number_of_slices(sums[0], names) - large.size
+        small += slice_tests.number_of_slices(sums[0], names) - large.size
         where += [(names, i) for i in large.tolist()]
         kept.append(np.vstack([sums[[0, -3, -2, -1]], spread])[:, large])
     count, mass, variance, third, spread = np.concatenate(kept, axis=1)
@@ -374,17 +375,17 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
 def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     """Describe one segment, with the interval of its gap adjusted for all."""
     names, number = found.where[i]
-    codes = blocks.crossed_codes([rows.factors[name] for name in names], rows.cell.size)
+    codes = slice_tests.crossed_codes([rows.factors[name] for name in names], rows.cell.size)
     own = np.flatnonzero(codes == number)
     of_rows, off, of_weighted = rows.terms
     terms = [None if term is None else term[own] for term in of_rows]
     some = terms, off[own], [term[own] for term in of_weighted]
-    sums = slices.sums_of_terms(some, np.zeros(own.size, np.intp), 1)
+    sums = slice_tests.sums_of_terms(some, np.zeros(own.size, np.intp), 1)
     gap = float(sums.gap[0])
     half = float(ndtri(1 - (1 - level) / 2 / len(found.where)) * sums.spread[0])
     numbers = (found.ecce, found.sigma, found.p_values, found.adjusted)
     ecce, sigma, p, adjusted = (float(column[i]) for column in numbers)
-    where = blocks.where_of(names, rows.factors, number)
+    where = slice_tests.where_of(names, rows.factors, number)
     interval = Interval(gap - half, gap + half)
     return Segment(where, int(found.rows[i]), ecce, sigma, p, adjusted, gap, interval)
 

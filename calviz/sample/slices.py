@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri
 
-from calviz.core import blocks, errors, predictions
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
+from calviz.core import errors, predictions
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import NotAvailable, claim, data_frame, picked
-from calviz.core.events import (
-    BinaryEvents,
-    BinNumber,
-    Reduction,
-    assign,
-    cells_of,
-    equal_width_edges,
-)
+from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
-from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
+from calviz.core.p_values import above, benjamini_hochberg
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, percent, points, shorten
-from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
+from calviz.sample import slice_tests
+from calviz.sample.error_bars import SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, rows_where
 
@@ -217,6 +211,7 @@ class Slices(Displayed):
         return f"{without} not be off." if self.explained else ""
 
     @property
+    @claim("slices")
     def marks(self) -> tuple[str, str]:
         """What is true of the slices that are named, and of the others."""
         if self.rest:
@@ -410,32 +405,35 @@ def _tested(
 ) -> list[tuple[float, float]]:
     """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
     data, events, weights = sample.data, sample.scored, sample.weights
-    terms = row_terms(events, weights)
+    terms = slice_tests.row_terms(events, weights)
     tested: dict[Where, tuple[float, float]] = {}
     for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
         factors = {name: data.sliced(name) for name in names}
         size = math.prod(len(factor.levels) for factor in factors.values())
-        codes = np.where(outside, blocks.crossed_codes(factors.values(), data.n), size)
-        sums = sums_of_terms(terms, codes, size + 1)
+        codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
+        sums = slice_tests.sums_of_terms(terms, codes, size + 1)
         if part is None:
-            p_values, gaps = p_against_calibrated(sums, events, codes, weights), sums.gap
+            p_values, gaps = (
+                slice_tests.p_against_calibrated(sums, events, codes, weights),
+                sums.gap,
+            )
         else:
-            table = sums_of_terms(terms, part * (size + 1) + codes, _PARTS * (size + 1))
+            table = slice_tests.sums_of_terms(terms, part * (size + 1) + codes, _PARTS * (size + 1))
             parts = table.each(lambda v: v.reshape(*v.shape[:-1], _PARTS, -1))
             whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
-            p_values, gaps = p_against_rest(sums, parts, whole, events, codes, weights)
+            p_values, gaps = slice_tests.p_against_rest(sums, parts, whole, events, codes, weights)
         for i in range(size):
-            tested[blocks.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
+            tested[slice_tests.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
     return [tested[where] for where in wheres]
 
 
 def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
     """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance."""
-    events, terms = sample.scored, row_terms(sample.scored, sample.weights)
+    events, terms = sample.scored, slice_tests.row_terms(sample.scored, sample.weights)
     codes = np.where(outside, 0, 1)
-    sums = sums_of_terms(terms, codes, 2)
+    sums = slice_tests.sums_of_terms(terms, codes, 2)
     gap, variance, third = (float(v[0]) for v in (sums.gap, sums.variance, sums.third))
-    if p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
+    if slice_tests.p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
         return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
     path = np.cumsum(np.bincount(cell, terms[1] * outside))
     spread = max(path.max(), 0.0) - min(path.min(), 0.0)
@@ -470,8 +468,8 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
     for one in (s for s in measured(part, "calibrated").off if s.where in differ):
         other = part.view(_part, where=one.where, inside=False)
         events, none = other.scored, np.zeros(other.data.n, np.intp)
-        sums = slice_sums(events, none, 1, weights=other.weights)
-        p = p_against_calibrated(sums, events, none, other.weights)[0]
+        sums = slice_tests.slice_sums(events, none, 1, weights=other.weights)
+        p = slice_tests.p_against_calibrated(sums, events, none, other.weights)[0]
         no_gap = p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and sums.rows[0] >= how["min_rows"]
         if no_gap and not measured(other, "calibrated").off:
             return replace(one, where=first.where + one.where)
@@ -499,31 +497,31 @@ def _measured(
             "slices of clustered rows cannot be tested against the other rows, which share clusters with them; "
             "test them against a calibrated model."
         )
-    terms = row_terms(events, weights)
+    terms = slice_tests.row_terms(events, weights)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
-    whole: SliceSums | None = None
+    whole: slice_tests.SliceSums | None = None
     measured: list[Slice] = []
     small = 0
 
     def measure(
         table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
-    ) -> SliceSums:
-        sums = sums_of_table(table.sum(axis=1), terms, codes, cluster)
+    ) -> slice_tests.SliceSums:
+        sums = slice_tests.sums_of_table(table.sum(axis=1), terms, codes, cluster)
         if whole is None:
             return sums
         if against == "rest":
-            p_values, _ = p_against_rest(sums, sums, whole, events, codes, weights)
+            p_values, _ = slice_tests.p_against_rest(sums, sums, whole, events, codes, weights)
         else:
-            p_values = p_against_calibrated(sums, events, codes, weights)
-        eces, noises = slice_ece(table, sums.mass)
+            p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
+        eces, noises = slice_tests.slice_ece(table, sums.mass)
         gaps, half_widths = sums.gap, z * sums.spread
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
             measured.append(
                 Slice(
-                    where=blocks.where_of(names, of, i),
+                    where=slice_tests.where_of(names, of, i),
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
@@ -537,19 +535,21 @@ def _measured(
             )
         return sums
 
-    for names, table in blocks.crossed_sums(
+    for names, table in slice_tests.crossed_sums(
         factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
     ):
         # Only weights and clusters need each row again.
         codes = (
-            blocks.crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+            slice_tests.crossed_codes([factors[name] for name in names], data.n)
+            if each_row
+            else bin_of
         )
         before = len(measured)
         sums = measure(table, codes, names, factors)
         if not names:
             whole = sums
             continue
-        small += blocks.number_of_slices(sums.rows, names) - (len(measured) - before)
+        small += slice_tests.number_of_slices(sums.rows, names) - (len(measured) - before)
         cut = data.cuts.get(names[0]) if sides else None
         for side, parts in () if cut is None else cut.sides.items():
             in_it = np.isin(factors[names[0]].levels, parts)
@@ -586,288 +586,3 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
 
     ordered = groupby(sorted(with_adjusted, key=first), key=first)
     return tuple(s for _, equal in ordered for s in sorted(equal, key=lambda s: s.name))
-
-
-# ---- Sums over the rows of slices and of combinations of columns, and the tests that follow from them
-
-#: Tails up to this, of either side, are those of the convolved weights.
-_SMALL = 0.05
-#: Tails below this are known only to be so small.
-_PRECISION = 1e-12
-_TINY = np.finfo(np.float64).tiny
-
-
-@dataclass(frozen=True, eq=False)
-class SliceSums:
-    """Sums per slice; slices may overlap.
-
-    Attributes
-    ----------
-    rows : ndarray, shape (S,)
-    score, hits : ndarray, shape (S,)
-        Sums of scores and of hits.
-    variance, third : ndarray, shape (S,)
-        Sums of s (1 - s) and s (1 - s) (1 - 2 s): second and third cumulant of the hits of a calibrated model.
-    squares : ndarray, shape (S,)
-        Sum of (s - h)².
-    between, clusters : ndarray, shape (S,), optional
-        For clustered rows: sum over clusters of the squared sum of s - h in the cluster, and number of clusters.
-    weighted : ndarray, shape (3, S), optional
-        For rows with weights w: sums of w, of w² and of w² (s - h). The sums above are then of w s, w h, w² s (1 - s),
-        w³ s (1 - s) (1 - 2 s) and w² (s - h)², and those over clusters of w (s - h); `rows` remains the number of rows.
-    """
-
-    rows: FloatArray
-    score: FloatArray
-    hits: FloatArray
-    variance: FloatArray
-    third: FloatArray
-    squares: FloatArray
-    between: FloatArray | None = None
-    clusters: FloatArray | None = None
-    weighted: FloatArray | None = None
-
-    @property
-    def mass(self) -> FloatArray:
-        """Number of rows, or sum of their weights, shape (S,)."""
-        return self.rows if self.weighted is None else self.weighted[0]
-
-    @property
-    def gap(self) -> FloatArray:
-        """Mean score minus share of hits, shape (S,); 0 without rows, or if all weights are 0."""
-        return quotient(self.score - self.hits, self.mass, otherwise=0.0)
-
-    @property
-    def spread(self) -> FloatArray:
-        """Standard error of the gap, shape (S,), 0 without rows; for clustered rows that of a mean of independent clusters."""
-        if self.between is not None and self.clusters is not None:
-            # Centred: each cluster's sum minus the gap times its rows; approximate, exact for clusters of equal size.
-            total = self.gap * self.mass
-            around = np.maximum(self.between - total**2 / self.clusters, 0)
-            scale = self.clusters / np.maximum(self.clusters - 1, 1)
-            return np.asarray(np.sqrt(around * scale) / np.maximum(self.mass, _TINY))
-        if self.weighted is not None:
-            _, squares, cross = self.weighted
-            around = self.squares - 2 * self.gap * cross + self.gap**2 * squares
-            return np.asarray(np.sqrt(np.maximum(around, 0)) / np.maximum(self.mass, _TINY))
-        rows = np.maximum(self.rows, 1)
-        return np.asarray(np.sqrt(np.maximum(self.squares / rows - self.gap**2, 0) / rows))
-
-    def rest_of(self, whole: SliceSums) -> SliceSums:
-        """The sums of the rows that are not in each slice."""
-        every = iter([v for v in vars(whole).values() if v is not None])
-        return self.each(lambda v: next(every) - v)
-
-    def each(self, change: Callable[[FloatArray], FloatArray]) -> SliceSums:
-        """The same with other arrays; for rows without clusters."""
-        changed: dict[str, Any] = {n: v if v is None else change(v) for n, v in vars(self).items()}
-        return SliceSums(**changed)
-
-
-def slice_sums(
-    events: BinaryEvents,
-    codes: IntArray,
-    slices: int,
-    cluster: IntArray | None = None,
-    weights: FloatArray | None = None,
-) -> SliceSums:
-    """Sums of each slice; row i belongs to slice ``codes[i]``; `codes`, `cluster` and `weights` have shape (n,).
-
-    Weights of the cells of a profile are numbers of rows, and the sums are those of the rows.
-    """
-    return sums_of_terms(row_terms(events, weights), codes, slices, cluster)
-
-
-#: Terms of each row: what `SliceSums` adds up from rows to squares, then w (s - h), and of weighted rows the terms of `weighted`.
-RowTerms = tuple[list[FloatArray | None], FloatArray, list[FloatArray]]
-
-
-def row_terms(events: BinaryEvents, weights: FloatArray | None = None) -> RowTerms:
-    """Compute the terms of the rows, shape (n,), which are the same for every column."""
-    score = np.asarray(events.score, dtype=np.float64)
-    hit = np.asarray(events.hit, dtype=np.float64)
-    w = 1.0 if weights is None else weights
-    # Without weights, or if they are numbers of rows: sums of the rows themselves.
-    counted = weights is None or events.counted
-    squared: FloatArray | float = w if counted else w * w
-    variance, off = score * (1 - score) * squared, score - hit
-    third = (1.0 if counted else w) * variance * (1 - 2 * score)
-    terms = [weights if counted else None, w * score, w * hit, variance, third, squared * off * off]
-    more = [] if counted or weights is None else [weights, weights * weights, squared * off]
-    return terms, w * off, more
-
-
-def sums_of_terms(
-    terms: RowTerms, codes: IntArray, slices: int, cluster: IntArray | None = None
-) -> SliceSums:
-    """Add the terms of the rows, shape (n,), up, as in `slice_sums`."""
-    totals = [np.bincount(codes, term, minlength=slices) for term in (*terms[0], *terms[2])]
-    return sums_of_table(np.array(totals, np.float64), terms, codes, cluster)
-
-
-def sums_of_table(
-    totals: FloatArray, terms: RowTerms, codes: IntArray, cluster: IntArray | None
-) -> SliceSums:
-    """The sums of slices, of which `totals`, shape (T, S), are those over the rows; `codes`, shape (n,), are used for clusters alone."""
-    slices = totals.shape[1]
-    between = clusters = None
-    if cluster is not None:
-        of_slice, (sums,) = sums_by_cluster(codes, cluster, terms[1])
-        between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
-        clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
-    rows, score, hits, variance, third, squares = totals[:6]
-    weighted = totals[6:] if terms[2] else None
-    return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
-
-
-def counts_as(sums: SliceSums) -> FloatArray:
-    """Effective sample size of each slice, shape (S,); nan for fewer than `FEWEST_CLUSTERS` clusters.
-
-    Weights: ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters: divided by the ratio of the variance of the gap with clustered rows
-    to that with independent rows, and by the squared ratio of Student's quantiles with the degrees of freedom of the clusters
-    and of the rows, as the variance is estimated from the clusters (Korn & Graubard 1998, *Confidence intervals for
-    proportions with small expected number of positive counts estimated from survey data*). Rows that all are hits, or all misses,
-    do not show how much clusters vary: each cluster counts as one row at most.
-    """
-    n = sums.rows
-    if sums.weighted is not None:
-        w, squares, _ = sums.weighted
-        n = blocks.effective_numbers_of_sums(w, squares)
-    if sums.between is None or sums.clusters is None:
-        return n
-    alone = replace(sums, between=None, clusters=None).spread
-    more = quotient(sums.spread, alone, otherwise=1.0)
-    degrees = np.maximum(sums.clusters - 1, 1)
-    quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
-    fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2
-    unanimous = (sums.hits <= 0) | (sums.hits >= sums.mass)
-    fewer = np.where(unanimous, np.minimum(fewer, sums.clusters), fewer)
-    return np.where(sums.clusters < FEWEST_CLUSTERS, np.nan, fewer)
-
-
-def p_against_calibrated(
-    sums: SliceSums, events: BinaryEvents, codes: IntArray, weights: FloatArray | None = None
-) -> FloatArray:
-    """Two-sided p-values of the gaps if the model were calibrated, shape (S,): twice the smaller of `tails_if_calibrated`.
-
-    Where all scores are 0 or 1, a gap is impossible (0) or absent (1).
-
-    For clustered rows, the sums of s - h of the clusters are independent with mean 0: a t-test with one degree of freedom less
-    than clusters, and with the variance around 0 or that of independent rows, whichever is larger. A slice with fewer than
-    `FEWEST_CLUSTERS` clusters has a p-value of 1.
-    """
-    difference = sums.hits - sums.score
-    if sums.between is not None and sums.clusters is not None:
-        within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
-        p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / within)
-        return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
-    sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
-    least = tails_if_calibrated(sums, events, codes, weights).min(axis=0)
-    return np.where(sums.variance > 1e-24, np.minimum(2 * least, 1.0), sure)
-
-
-def tails_if_calibrated(
-    sums: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
-    *,
-    shift: FloatArray | float = 0.0,
-    more_variance: FloatArray | float = 0.0,
-) -> FloatArray:
-    """Probabilities of as many hits or more, and of as many or fewer, if the model were calibrated and rows independent, shape (2, S).
-
-    The number of hits is then a sum of independent Bernoulli draws with the scores as probabilities. Its tails
-    are taken from a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
-    nearer to the mean (continuity correction): a normal tail is too thin where events are rare. For weighted rows, small ones are
-    computed by `calviz.core.p_values.tails_of_hits`, as few rows of large weight may decide such a sum. `shift` and `more_variance`
-    are the value and the variance of what is added to the hits.
-    """
-    difference, added = np.broadcast_arrays(sums.hits - sums.score + shift, more_variance)
-    variance = sums.variance + added
-    # Half of a usual row's weight, which is 1 for unweighted rows.
-    half = quotient(sums.mass, sums.rows, otherwise=0.0) / 2
-    tails = np.stack(
-        [
-            above(difference - half, 0.0, variance, sums.third),
-            above(-difference - half, 0.0, variance, -sums.third),
-        ]
-    )
-    small = np.flatnonzero((tails.min(axis=0) <= _SMALL) & (sums.variance > 0))
-    if sums.weighted is not None and weights is not None and small.size:
-        least = LARGE * np.sqrt(variance)
-        heavy = np.flatnonzero(weights > least[small].min())
-        for i in small.tolist():
-            rows = heavy[(codes[heavy] == i) & (weights[heavy] > least[i])]
-            if rows.size:
-                exact = tails_of_hits(
-                    difference[i],
-                    variance[i],
-                    sums.third[i],
-                    sums.mass[i],
-                    sums.rows[i],
-                    events.score[rows].astype(np.float64),
-                    events.hit[rows],
-                    weights[rows],
-                )
-                # Below the precision of the convolution, gamma tails still tell which slice is further off.
-                tails[:, i] = np.where(
-                    np.less(exact, _PRECISION), np.minimum(exact, tails[:, i]), exact
-                )
-    return tails
-
-
-def p_against_rest(
-    sums: SliceSums,
-    parts: SliceSums,
-    whole: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,), 1 where there are none; and the difference.
-
-    The sums of `parts`, shape (P, S), are those in intervals of the scores, where other rows have the same gap, and of `whole`, shape
-    (P, 1), those of all slices; with the `sums` themselves, shape (S,), and shape (1,), the scores do not count.
-    The hits of the slice, plus its rows times the gap of the others, then exceed its scores by 0 on average. Their variance is not
-    estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
-    estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
-    """
-    rest = parts.rest_of(whole)
-    # Where the others are few beside the slice, its rows are left out.
-    enough = 4 * rest.mass * sums.mass >= parts.mass * np.atleast_2d(rest.mass).sum(axis=0)
-    some = enough & (rest.rows > 0) & (rest.mass > _TINY)
-    estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
-    ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
-    of_rest = quotient(np.maximum(estimated, rest.variance), rest.mass**2, otherwise=0.0)
-    shift, more_variance = (
-        np.atleast_2d(term).sum(axis=0)
-        for term in (
-            parts.mass * np.where(some, rest.gap, parts.gap),
-            np.where(some, parts.mass**2 * of_rest, 0.0) + (ratio - 1) * parts.variance,
-        )
-    )
-    tails = tails_if_calibrated(
-        sums, events, codes, weights, shift=shift, more_variance=more_variance
-    )
-    difference = sums.gap - quotient(shift, sums.mass, otherwise=0.0)
-    differs = np.atleast_2d(some).any(axis=0) & (np.abs(difference) > 1e-12)
-    return np.where(differs, np.minimum(2 * tails.min(axis=0), 1.0), 1.0), difference
-
-
-def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """ECE of each slice, and its mean for a calibrated model, shape (S,) each.
-
-    For a calibrated model the gap of a bin, as a sum, is nearly normal with variance sum s (1 - s), and the mean of its
-    absolute value is sqrt(2 / pi) times its standard deviation.
-
-    Parameters
-    ----------
-    table : ndarray, shape (T, bins, S)
-        Sums of each bin in the order of `SliceSums`.
-    mass : ndarray, shape (S,)
-    """
-    _, score, hits, variance, *_ = table
-    spread = np.sqrt(2 / np.pi * np.maximum(variance, 0))
-    mass = blocks.denominators(mass)
-    return np.abs(score - hits).sum(axis=0) / mass, spread.sum(axis=0) / mass

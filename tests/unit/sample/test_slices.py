@@ -23,14 +23,8 @@ from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample, rows_where, where_words
-from calviz.sample.slices import (
-    USUAL_RATE,
-    Slices,
-    p_against_calibrated,
-    slice_sums,
-    slices,
-    usual_slices,
-)
+from calviz.sample.slice_tests import p_against_calibrated, slice_sums
+from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
 
@@ -273,7 +267,7 @@ def test_a_sample_says_what_is_looked_at_and_keeps_what_was_measured(monkeypatch
     bins = math.ceil(math.log2(data.n)) + 1  # Sturges 1926
     assert tested.bins == bins
     assert tested == slices(data, ["region"], pairs=False, reduction="positive", bins=bins)
-    monkeypatch.setattr("calviz.core.blocks.crossed_sums", None)  # nothing is added up again
+    monkeypatch.setattr("calviz.sample.slice_tests.crossed_sums", None)  # nothing is added up again
     other = slices(sample, ["region"], pairs=False, rate=0.2)
     assert (other.rate, other.slices) == (0.2, tested.slices)
 
