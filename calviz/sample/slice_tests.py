@@ -1,0 +1,387 @@
+"""Sums over the rows of slices and of combinations of columns, and the tests that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from calviz.core import blocks
+from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
+from calviz.core.events import BinaryEvents
+from calviz.core.p_values import LARGE, above, tails_of_hits
+from calviz.sample.error_bars import FEWEST_CLUSTERS, sums_by_cluster
+
+#: Tails up to this, of either side, are those of the convolved weights.
+_SMALL = 0.05
+#: Tails below this are known only to be so small.
+_PRECISION = 1e-12
+_TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class SliceSums:
+    """Sums per slice; slices may overlap.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (S,)
+    score, hits : ndarray, shape (S,)
+        Sums of scores and of hits.
+    variance, third : ndarray, shape (S,)
+        Sums of s (1 - s) and s (1 - s) (1 - 2 s): second and third cumulant of the hits of a calibrated model.
+    squares : ndarray, shape (S,)
+        Sum of (s - h)².
+    between, clusters : ndarray, shape (S,), optional
+        For clustered rows: sum over clusters of the squared sum of s - h in the cluster, and number of clusters.
+    weighted : ndarray, shape (3, S), optional
+        For rows with weights w: sums of w, of w² and of w² (s - h). The sums above are then of w s, w h, w² s (1 - s),
+        w³ s (1 - s) (1 - 2 s) and w² (s - h)², and those over clusters of w (s - h); `rows` remains the number of rows.
+    """
+
+    rows: FloatArray
+    score: FloatArray
+    hits: FloatArray
+    variance: FloatArray
+    third: FloatArray
+    squares: FloatArray
+    between: FloatArray | None = None
+    clusters: FloatArray | None = None
+    weighted: FloatArray | None = None
+
+    @property
+    def mass(self) -> FloatArray:
+        """Number of rows, or sum of their weights, shape (S,)."""
+        return self.rows if self.weighted is None else self.weighted[0]
+
+    @property
+    def gap(self) -> FloatArray:
+        """Mean score minus share of hits, shape (S,); 0 without rows, or if all weights are 0."""
+        return quotient(self.score - self.hits, self.mass, otherwise=0.0)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard error of the gap, shape (S,), 0 without rows; for clustered rows that of a mean of independent clusters."""
+        if self.between is not None and self.clusters is not None:
+            # Centred: each cluster's sum minus the gap times its rows; approximate, exact for clusters of equal size.
+            total = self.gap * self.mass
+            around = np.maximum(self.between - total**2 / self.clusters, 0)
+            scale = self.clusters / np.maximum(self.clusters - 1, 1)
+            return np.asarray(np.sqrt(around * scale) / np.maximum(self.mass, _TINY))
+        if self.weighted is not None:
+            _, squares, cross = self.weighted
+            around = self.squares - 2 * self.gap * cross + self.gap**2 * squares
+            return np.asarray(np.sqrt(np.maximum(around, 0)) / np.maximum(self.mass, _TINY))
+        rows = np.maximum(self.rows, 1)
+        return np.asarray(np.sqrt(np.maximum(self.squares / rows - self.gap**2, 0) / rows))
+
+    def rest_of(self, whole: SliceSums) -> SliceSums:
+        """The sums of the rows that are not in each slice."""
+        every = iter([v for v in vars(whole).values() if v is not None])
+        return self.each(lambda v: next(every) - v)
+
+    def each(self, change: Callable[[FloatArray], FloatArray]) -> SliceSums:
+        """The same with other arrays, of any shape; for rows without clusters."""
+        changed: dict[str, Any] = {n: v if v is None else change(v) for n, v in vars(self).items()}
+        return SliceSums(**changed)
+
+
+def slice_sums(
+    events: BinaryEvents,
+    codes: IntArray,
+    slices: int,
+    cluster: IntArray | None = None,
+    weights: FloatArray | None = None,
+) -> SliceSums:
+    """Sums of each slice; row i belongs to slice ``codes[i]``; `codes`, `cluster` and `weights` have shape (n,).
+
+    Weights of the cells of a profile are numbers of rows, and the sums are those of the rows.
+    """
+    return sums_of_terms(row_terms(events, weights), codes, slices, cluster)
+
+
+#: Terms of each row: what `SliceSums` adds up from rows to squares, then w (s - h), and of weighted rows the terms of `weighted`.
+RowTerms = tuple[list[FloatArray | None], FloatArray, list[FloatArray]]
+
+
+def row_terms(events: BinaryEvents, weights: FloatArray | None = None) -> RowTerms:
+    """Compute the terms of the rows, shape (n,), which are the same for every column."""
+    score = np.asarray(events.score, dtype=np.float64)
+    hit = np.asarray(events.hit, dtype=np.float64)
+    w = 1.0 if weights is None else weights
+    # Without weights, or if they are numbers of rows: sums of the rows themselves.
+    counted = weights is None or events.counted
+    squared: FloatArray | float = w if counted else w * w
+    variance, off = score * (1 - score) * squared, score - hit
+    third = (1.0 if counted else w) * variance * (1 - 2 * score)
+    terms = [weights if counted else None, w * score, w * hit, variance, third, squared * off * off]
+    more = [] if counted or weights is None else [weights, weights * weights, squared * off]
+    return terms, w * off, more
+
+
+def sums_of_terms(
+    terms: RowTerms, codes: IntArray, slices: int, cluster: IntArray | None = None
+) -> SliceSums:
+    """Add the terms of the rows, shape (n,), up, as in `slice_sums`."""
+    totals = [np.bincount(codes, term, minlength=slices) for term in (*terms[0], *terms[2])]
+    return sums_of_table(np.array(totals, np.float64), terms, codes, cluster)
+
+
+def sums_of_table(
+    totals: FloatArray, terms: RowTerms, codes: IntArray, cluster: IntArray | None
+) -> SliceSums:
+    """The sums of slices, of which `totals`, shape (T, S), are those over the rows; `codes`, shape (n,), are used for clusters alone."""
+    slices = totals.shape[1]
+    between = clusters = None
+    if cluster is not None:
+        of_slice, (sums,) = sums_by_cluster(codes, cluster, terms[1])
+        between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
+        clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
+    rows, score, hits, variance, third, squares = totals[:6]
+    weighted = totals[6:] if terms[2] else None
+    return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
+
+
+def counts_as(sums: SliceSums) -> FloatArray:
+    """Effective sample size of each slice, shape (S,); nan for fewer than `FEWEST_CLUSTERS` clusters.
+
+    Weights: ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters: divided by the ratio of the variance of the gap with clustered rows
+    to that with independent rows, and by the squared ratio of Student's quantiles with the degrees of freedom of the clusters
+    and of the rows, as the variance is estimated from the clusters (Korn & Graubard 1998, *Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data*). Rows that all are hits, or all misses,
+    do not show how much clusters vary: each cluster counts as one row at most.
+    """
+    n = sums.rows
+    if sums.weighted is not None:
+        w, squares, _ = sums.weighted
+        n = blocks.effective_numbers_of_sums(w, squares)
+    if sums.between is None or sums.clusters is None:
+        return n
+    alone = replace(sums, between=None, clusters=None).spread
+    more = quotient(sums.spread, alone, otherwise=1.0)
+    degrees = np.maximum(sums.clusters - 1, 1)
+    quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
+    fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2
+    unanimous = (sums.hits <= 0) | (sums.hits >= sums.mass)
+    fewer = np.where(unanimous, np.minimum(fewer, sums.clusters), fewer)
+    return np.where(sums.clusters < FEWEST_CLUSTERS, np.nan, fewer)
+
+
+def p_against_calibrated(
+    sums: SliceSums, events: BinaryEvents, codes: IntArray, weights: FloatArray | None = None
+) -> FloatArray:
+    """Two-sided p-values of the gaps if the model were calibrated, shape (S,): twice the smaller of `tails_if_calibrated`.
+
+    Where all scores are 0 or 1, a gap is impossible (0) or absent (1).
+
+    For clustered rows, the sums of s - h of the clusters are independent with mean 0: a t-test with one degree of freedom less
+    than clusters, and with the variance around 0 or that of independent rows, whichever is larger. A slice with fewer than
+    `FEWEST_CLUSTERS` clusters has a p-value of 1.
+    """
+    difference = sums.hits - sums.score
+    if sums.between is not None and sums.clusters is not None:
+        within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
+        p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / within)
+        return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
+    sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
+    least = tails_if_calibrated(sums, events, codes, weights).min(axis=0)
+    return np.where(sums.variance > 1e-24, np.minimum(2 * least, 1.0), sure)
+
+
+def tails_if_calibrated(
+    sums: SliceSums,
+    events: BinaryEvents,
+    codes: IntArray,
+    weights: FloatArray | None = None,
+    *,
+    shift: FloatArray | float = 0.0,
+    more_variance: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Probabilities of as many hits or more, and of as many or fewer, if the model were calibrated and rows independent, shape (2, S).
+
+    The number of hits is then a sum of independent Bernoulli draws with the scores as probabilities. Its tails
+    are taken from a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
+    nearer to the mean (continuity correction): a normal tail is too thin where events are rare. For weighted rows, small ones are
+    computed by `calviz.core.p_values.tails_of_hits`, as few rows of large weight may decide such a sum. `shift` and `more_variance`
+    are the value and the variance of what is added to the hits.
+    """
+    difference, added = np.broadcast_arrays(sums.hits - sums.score + shift, more_variance)
+    variance = sums.variance + added
+    # Half of a usual row's weight, which is 1 for unweighted rows.
+    half = quotient(sums.mass, sums.rows, otherwise=0.0) / 2
+    tails = np.stack(
+        [
+            above(difference - half, 0.0, variance, sums.third),
+            above(-difference - half, 0.0, variance, -sums.third),
+        ]
+    )
+    small = np.flatnonzero((tails.min(axis=0) <= _SMALL) & (sums.variance > 0))
+    if sums.weighted is not None and weights is not None and small.size:
+        least = LARGE * np.sqrt(variance)
+        heavy = np.flatnonzero(weights > least[small].min())
+        for i in small.tolist():
+            rows = heavy[(codes[heavy] == i) & (weights[heavy] > least[i])]
+            if rows.size:
+                exact = tails_of_hits(
+                    difference[i],
+                    variance[i],
+                    sums.third[i],
+                    sums.mass[i],
+                    sums.rows[i],
+                    events.score[rows].astype(np.float64),
+                    events.hit[rows],
+                    weights[rows],
+                )
+                # Below the precision of the convolution, gamma tails still tell which slice is further off.
+                tails[:, i] = np.where(
+                    np.less(exact, _PRECISION), np.minimum(exact, tails[:, i]), exact
+                )
+    return tails
+
+
+def p_against_rest(
+    sums: SliceSums,
+    parts: SliceSums,
+    whole: SliceSums,
+    events: BinaryEvents,
+    codes: IntArray,
+    weights: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,), 1 where there are none; and the difference.
+
+    The sums of `parts`, shape (P, S), are those in intervals of the scores, where other rows have the same gap, and of `whole`, shape
+    (P, 1), those of all slices; with the `sums` themselves, shape (S,), and shape (1,), the scores do not count.
+    The hits of the slice, plus its rows times the gap of the others, then exceed its scores by 0 on average. Their variance is not
+    estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
+    estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
+    """
+    rest = parts.rest_of(whole)
+    # Where the others are few beside the slice, its rows are left out.
+    enough = 4 * rest.mass * sums.mass >= parts.mass * np.atleast_2d(rest.mass).sum(axis=0)
+    some = enough & (rest.rows > 0) & (rest.mass > _TINY)
+    estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
+    ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
+    of_rest = quotient(np.maximum(estimated, rest.variance), rest.mass**2, otherwise=0.0)
+    shift, more_variance = (
+        np.atleast_2d(term).sum(axis=0)
+        for term in (
+            parts.mass * np.where(some, rest.gap, parts.gap),
+            np.where(some, parts.mass**2 * of_rest, 0.0) + (ratio - 1) * parts.variance,
+        )
+    )
+    tails = tails_if_calibrated(
+        sums, events, codes, weights, shift=shift, more_variance=more_variance
+    )
+    difference = sums.gap - quotient(shift, sums.mass, otherwise=0.0)
+    differs = np.atleast_2d(some).any(axis=0) & (np.abs(difference) > 1e-12)
+    return np.where(differs, np.minimum(2 * tails.min(axis=0), 1.0), 1.0), difference
+
+
+def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """ECE of each slice, and its mean for a calibrated model, shape (S,) each.
+
+    For a calibrated model the gap of a bin, as a sum, is nearly normal with variance sum s (1 - s), and the mean of its
+    absolute value is sqrt(2 / pi) times its standard deviation.
+
+    Parameters
+    ----------
+    table : ndarray, shape (T, bins, S)
+        Sums of each bin in the order of `SliceSums`.
+    mass : ndarray, shape (S,)
+    """
+    _, score, hits, variance, *_ = table
+    spread = np.sqrt(2 / np.pi * np.maximum(variance, 0))
+    mass = blocks.denominators(mass)
+    return np.abs(score - hits).sum(axis=0) / mass, spread.sum(axis=0) / mass
+
+
+# ---- Sums by bin and value, for one column or two crossed
+
+
+def crossed_sums(
+    factors: Mapping[str, Factor],
+    terms: Sequence[FloatArray | None],
+    *,
+    pairs: bool,
+    bin_of: IntArray,
+    bins: int,
+) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
+    """Yield the names of no, one or two columns, and sums over the rows by bin and value, shape (T, bins, S).
+
+    The values of two columns are numbered as by `crossed_codes`. Where that makes fewer sums than there are rows, four columns are
+    added up at once, so that one pass over the rows serves four pairs.
+
+    Parameters
+    ----------
+    factors : mapping of str to Factor
+    terms : sequence of T ndarray or None, shape (n,)
+        What is added up; None counts the rows.
+    pairs : bool
+        Whether to cross columns that have several values.
+    bin_of : ndarray of int, shape (n,)
+        The bin of each row, one of `bins`.
+    bins : int
+    """
+    size = {name: len(factor.levels) for name, factor in factors.items()}
+    several = [name for name in factors if size[name] > 1]
+    at_once = 2 if pairs and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
+    blocks = [tuple(several[i : i + at_once]) for i in range(0, len(several), at_once)]
+
+    def added(code: IntArray, names: tuple[str, ...]) -> FloatArray:
+        shape = [size[name] for name in names]
+        cells = bins * int(np.prod(shape, dtype=np.intp))
+        sums = [np.bincount(code, term, minlength=cells) for term in terms]
+        return np.array(sums, np.float64).reshape(len(terms), bins, *shape)
+
+    def by(table: FloatArray, names: tuple[str, ...], kept: tuple[str, ...]) -> FloatArray:
+        """The sums by some of the columns."""
+        others = tuple(2 + i for i, name in enumerate(names) if name not in kept)
+        return table.sum(axis=others) if others else table
+
+    def flat(table: FloatArray) -> FloatArray:
+        return table.reshape(*table.shape[:2], -1)
+
+    yield (), flat(added(bin_of, ()))
+    for name, factor in factors.items():
+        yield (name,), flat(added(_numbered(bin_of, [factor]), (name,)))
+    for i, block in enumerate(blocks) if pairs else ():
+        code = _numbered(bin_of, [factors[name] for name in block])
+        if len(block) > 1:
+            yield block, flat(added(code, block))
+        for other in blocks[i + 1 :]:
+            every = added(_numbered(code, [factors[name] for name in other]), block + other)
+            for first in block:
+                part = by(every, block + other, (first, *other))
+                for second in other:
+                    yield (first, second), flat(by(part, (first, *other), (first, second)))
+
+
+def _numbered(code: IntArray, factors: Iterable[Factor]) -> IntArray:
+    """Number the combinations of a code and the values of columns; shape (n,) each."""
+    code = code.astype(np.intp)
+    for factor in factors:
+        code *= len(factor.levels)
+        code += factor.codes
+    return code
+
+
+def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
+    """Number of the combination of values of each of n rows, shape (n,)."""
+    return _numbered(np.zeros(n, np.intp), factors)
+
+
+def where_of(
+    names: tuple[str, ...], factors: Mapping[str, Factor], number: int
+) -> tuple[tuple[str, str], ...]:
+    """The columns and values of a combination."""
+    levels = [factors[name].levels for name in names]
+    at = np.unravel_index(number, [len(some) for some in levels])
+    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
+
+
+def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
+    """How many slices there are, of which `rows`, shape (S,), has the rows: of pairs of values, those that some row has."""
+    return rows.size if len(names) < 2 else int(np.count_nonzero(rows))
