@@ -344,8 +344,8 @@ def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, .
 def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     """Measure the slices, and test those that are off again: which of them differ from the other rows, and which are off without the first.
 
-    Where the rest is not off, the one that is most surely off explains those whose p-value without its rows leads to no discovery, and whose
-    gap there is clearly smaller. Where a slice of another column carries what is wrong in it, both together come first, and explain it.
+    Where a slice of another column carries what is wrong in the first of them, both together come first, and explain it. Where the rest is
+    not off, the first explains those whose p-value without its rows leads to no discovery, and whose gap there is clearly smaller.
     """
     found = replace(sample.view(_measured, **how), rate=rate)
     if not found.off or found.against == "rest" or sample.data.clusters is not None:
@@ -353,22 +353,26 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     found = _told_apart(sample, found)
     if found.rest:
         named = sorted(found.slices, key=lambda s: s.where not in found.differ)
-        return replace(found, slices=tuple(named))
+        found = replace(found, slices=tuple(named))
     first, largest = found.off[0], found.off[-1].p_value
     if first.where not in found.differ:
         return found
     both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
     if both is not None:
-        first, found = both, replace(found, slices=(both, *found.slices))
+        differ, explained = (both.where, *found.differ), frozenset({first.where})
+        found = replace(found, slices=(both, *found.slices), differ=differ, explained=explained)
+        first = both
+    if found.rest:
+        return found
     outside = ~np.asarray(rows_where(sample.data, first.where))
     others = [s for s in found.off if s is not first]
     without = _tested(sample, [s.where for s in others], outside)
-    explained = {
+    explained = frozenset(
         s.where
         for s, (p_value, gap) in zip(others, without, strict=True)
         if p_value > largest and gap / s.gap < LEFT
-    }
-    return replace(found, apart=True, explained=frozenset(explained))
+    )
+    return replace(found, apart=True, explained=found.explained | explained)
 
 
 def _told_apart(sample: Sample, found: Slices) -> Slices:

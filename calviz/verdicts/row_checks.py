@@ -428,7 +428,7 @@ def gain_of_random_labels(given: FloatArray, classes: int) -> float:
 def rest_of_rows(sample: Sample) -> Sample | None:
     """The rows outside the slice that is most surely off; None if it does not differ from them beyond chance, or none is off."""
     found = usual_slices(sample)
-    if found is None or not found.apart:
+    if found is None or not (found.apart or (found.rest and found.named)):
         return None
     inside = np.asarray(rows_where(sample.data, found.off[0].where))
     return sample.with_data(sample.data.take(np.flatnonzero(~inside)))

@@ -127,7 +127,7 @@ def _judge(
 def one_slice_off(sample: Sample) -> str:
     """Say that scores are off in one slice, and that nothing is found on all other rows; "" if that is not so."""
     slices, rest = usual_slices(sample), rest_of_rows(sample)
-    if slices is None or slices.rest or rest is None:
+    if slices is None or not slices.apart or rest is None:
         return ""
     if rest.once(joint_tests.collect_evidence).beyond_noise:
         return ""
