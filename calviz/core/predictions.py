@@ -505,6 +505,18 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
     return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
 
 
+def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
+    """The columns to slice by, the usual ones for None; raises NotAvailable without any, OptionError for an unknown one."""
+    known = sliceable_columns(data)
+    if not known:
+        raise NotAvailable("there is no group column to slice by.")
+    chosen = usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
+    for name in chosen:
+        if name not in known:
+            raise no_group_column(data, name)
+    return chosen
+
+
 def sliced_columns(
     data: Dataset, columns: tuple[str, ...], min_rows: int
 ) -> tuple[dict[str, Factor], tuple[str, ...]]:

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import numpy as np
 
-from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
 from calviz.core.words import counted, percent, plotly_text, range_ends, share_decimals
@@ -175,7 +174,7 @@ def _squares(panel: Promise, sheet: Sheet, suffix: str, named: set[str]) -> Iter
         (most, HUNDRED, "neither", p.neutral, "square-open"),
     )
     for first, last, name, colour, symbol in kinds:
-        at: IntArray = np.arange(first, last)
+        at = np.arange(first, last)
         if not at.size:
             continue
         yield markers(

@@ -14,10 +14,10 @@ from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
-from calviz.core.predictions import Dataset, cut_columns, sliced_columns
+from calviz.core.predictions import Dataset, chosen_columns, cut_columns, sliced_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
-from calviz.sample import metric_results, slice_tests, slices
+from calviz.sample import metric_results, slice_tests
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.sample import Sample, Where, where_words
 
@@ -238,7 +238,7 @@ def multicalibration(
     sample = Sample.of(data, split=split, reduction=reduction)
     if edges:
         sample = sample.with_data(cut_columns(sample.data, edges))
-    chosen = slices.chosen_columns(sample.data, columns)
+    chosen = chosen_columns(sample.data, columns)
     if pairs is None:
         pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
     pairs = pairs and len(chosen) > 1

@@ -319,25 +319,13 @@ def slices(
     return sample.view(
         _found,
         rate=rate,
-        columns=chosen_columns(sample.data, columns),
+        columns=predictions.chosen_columns(sample.data, columns),
         pairs=pairs,
         against=against,
         min_rows=min_rows,
         level=level,
         bins=sample.bins_used,
     )
-
-
-def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
-    """The columns to slice by, the usual ones for None; raises NotAvailable without any, OptionError for an unknown one."""
-    known = predictions.sliceable_columns(data)
-    if not known:
-        raise NotAvailable("there is no group column to slice by.")
-    chosen = predictions.usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
-    for name in chosen:
-        if name not in known:
-            raise predictions.no_group_column(data, name)
-    return chosen
 
 
 @takes_weights
