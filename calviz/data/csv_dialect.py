@@ -35,6 +35,8 @@ _NUMBERS = re.compile(rf"(?:(?:{_NUMBER.pattern})\0)*", re.I | re.A)
 _INTEGERS = re.compile(rf"(?:{_INTEGER.pattern}\0)*", re.A)
 #: Numbers with a decimal comma, and points between thousands.
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?", re.A)
+#: As a number with points this would be thousands.
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.A)
 _COMMENT = re.compile(r"\s*#")
 
 
@@ -184,7 +186,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         raise InputError("the file holds nothing but blank cells")
     rows = [_without_trailing_empty(row, rows[0]) for row in rows]
     first = rows[0]
-    decimal_comma = separator != "," and _has_decimal_comma(rows[1:] or rows)
+    decimal_comma = _has_decimal_comma(rows[1:] or rows, separator)
     header = _is_header(rows, decimal_comma)
     if header:
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
@@ -282,12 +284,14 @@ def _is_header(rows: list[list[str]], decimal_comma: bool) -> bool:
     return consecutive and len(below) == len(first) and all(fractions)
 
 
-def _has_decimal_comma(rows: list[list[str]]) -> bool:
+def _has_decimal_comma(rows: list[list[str]], separator: str) -> bool:
     cells = [(j, cell) for row in rows[:100] for j, cell in enumerate(row[:1_000])]
     commas = [(j, cell) for j, cell in cells if _DECIMAL_COMMA.fullmatch(cell)]
     amounts = {j for j, cell in commas if "." in cell}  # with points between thousands
     points = any("." in cell and is_number(cell) for j, cell in cells if j not in amounts)
-    return bool(commas) and not points
+    # Between commas a cell with one is quoted: as "0,19" or, with points as decimal signs elsewhere, "1,234".
+    sure = [cell for _, cell in commas if separator != "," or not _THOUSANDS.fullmatch(cell)]
+    return bool(sure) and not points
 
 
 # ---- Bad cells and lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -67,6 +68,7 @@ SAME = {
     "spaces": written(" "),
     "aligned": "label   p_a    p_b\n" + "\n".join(f"{y}  {a:8.3f}  {b:8.3f}" for y, a, b in ROWS) + "\n",
     "decimal comma": written(";", decimal=","),
+    "decimal comma in quotes": re.sub(r"[\d,]+,\d+", r'"\g<0>"', written(";", decimal=",")).replace(";", ","),
     "decimal comma and tabs": written("\t", decimal=","),
     "no header": written(header=None),
     "no header, decimal comma": written(";", None, ","),
