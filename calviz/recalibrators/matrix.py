@@ -11,11 +11,18 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, row_blocks
 from calviz.core.entry_specs import ANY_CLASSES, FitFacts, LeftOut, follows_noise, recalibrator
 from calviz.core.errors import OptionError
-from calviz.core.probabilities import Scores, Temperature, fit_temperature, softmax, tempered
+from calviz.core.probabilities import Scores, fit_temperature, softmax, tempered
 from calviz.recalibrators import softmax_fits, softmax_losses
 from calviz.recalibrators.base import FlooredRecalibrator, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
-from calviz.recalibrators.softmax_fits import GRID, Minimum, StrengthSearch, fit_linear
+from calviz.recalibrators.softmax_fits import (
+    GRID,
+    StrengthSearch,
+    fit_vector,
+    fitted_or_held,
+    present_classes,
+    warm_temperature,
+)
 from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Penalty, VectorProblem
 
 _parametric = partial(recalibrator, family="Parametric")
@@ -56,19 +63,9 @@ class VectorScaling(FlooredRecalibrator):
     intercepts_: FloatArray = learned(Numbers(("K",)))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
-        k = scores.shape[1]
-        counts = np.bincount(labels, minlength=k)
-        warm = _warm_temperature(scores, labels)
-        # Starting at 1/T makes the search independent of scale: logits times 100 take the same steps.
-        present, present_scores, present_labels = present_classes(scores, labels, counts)
-        start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
-        problem = VectorProblem(present_scores.whole(), present_labels, weights=weights)
-        strength = np.full(start.shape, 1 / problem.n)
-        strength[0] *= warm.value**2
-        minimum, separable = _fitted_or_held(problem, start, warm, strength)
-        self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
-        self.weights_[present] = minimum.x[0]
-        self.intercepts_[present] = minimum.x[1] - minimum.x[1].mean()
+        counts = np.bincount(labels, minlength=scores.shape[1])
+        minimum, separable = fit_vector(scores, labels, weights)
+        self.weights_, self.intercepts_ = minimum.x
         self._warn_absent(counts, "they keep the common temperature and no offset")
         if separable:
             self._warn(
@@ -98,8 +95,6 @@ STRENGTHS_UNIT = (
 _PASSES = 60
 #: Smallest strength of the ridge penalty; gives separable data a finite solution.
 LEAST_RIDGE = 1e-8
-#: Parameters this many times as large as those of temperature scaling, or 1, are fitted again with a weak penalty.
-FURTHEST = 100.0
 #: Largest value of rows times classes squared with which the search for the strengths of ODIR takes only seconds.
 QUICK_SEARCH = 3_000_000
 
@@ -154,7 +149,7 @@ class LinearMaps(FlooredRecalibrator):
         if present.size * (present.size + 1) <= MatrixProblem.most_dense:
             # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
             present_scores = Scores(present_scores.whole(), "logits", "logits")
-        warm = _warm_temperature(scores, labels)
+        warm = warm_temperature(scores, labels)
         scale = 1 / _spread(present_scores) if self.in_units_of_scores else 1.0
         present_count = present.size
         start = np.zeros((present_count, present_count + 1))
@@ -166,7 +161,7 @@ class LinearMaps(FlooredRecalibrator):
         problem.penalty = self._penalty(present_count, strengths)
         checkpoint("fitting the map")
         at_least = np.maximum(problem.penalty.weights, 1 / n)
-        minimum, separable = _fitted_or_held(problem, start, warm, at_least)
+        minimum, separable = fitted_or_held(problem, start, warm, at_least)
         self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
         self.weights_[np.ix_(present, present)] = minimum.x[:, :-1] * scale
         self.intercepts_[present] = minimum.x[:, -1]
@@ -639,51 +634,6 @@ class StructuredMatrixScaling(StructuredMaps):
 
 
 # ---- Shared parts
-
-
-def present_classes(
-    scores: Scores, labels: IntArray, counts: IntArray
-) -> tuple[IntArray, Scores, IntArray]:
-    """Return the classes that have rows, their scores, and the labels renumbered among them.
-
-    A class without rows is left out: lowering its offset would always increase the likelihood.
-    """
-    present = np.flatnonzero(counts)
-    if present.size == counts.size:
-        return present, scores, labels
-    array = np.ascontiguousarray(scores.whole()[:, present])
-    return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
-
-
-def _warm_temperature(scores: Scores, labels: IntArray) -> Temperature:
-    """Fit a temperature to some of the rows, to start from."""
-    step = max(1, labels.size // 20_000)
-    return fit_temperature(scores.every(step), labels[::step])
-
-
-def _fitted_or_held(
-    problem: LinearProblem, start: FloatArray, warm: Temperature, strength: FloatArray
-) -> tuple[Minimum, bool]:
-    """Fit a map; where the rows are separable, perhaps but for ties, fit it again with penalties of this strength that hold it at the start.
-
-    They are separable if less than 1 nat of loss is left over all rows, or if parameters are far above those at the start. The
-    second result is whether they are.
-    """
-    furthest = FURTHEST * max(1.0, float(np.abs(start).max()))
-
-    def is_far(x: FloatArray) -> bool:
-        # What is added to all classes alike changes nothing, and may be anything.
-        size = x - x.mean(axis=0)
-        if isinstance(problem, VectorProblem):
-            size = np.stack([x[0], x[1] - x[1].mean()])
-        return bool(np.abs(size).max() > furthest)
-
-    least = max(1e-3 * warm.loss, 1e-6, 1 / problem.n)
-    minimum = fit_linear(problem, start, ended=lambda x, value: value < least or is_far(x))
-    if problem.n * problem.likelihood(minimum.x)[0] >= 1 and not is_far(minimum.x):
-        return minimum, False
-    problem.penalty = Penalty(strength, start)
-    return fit_linear(problem, start), True
 
 
 def _affine_source(

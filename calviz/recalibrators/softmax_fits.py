@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.errors import NotAvailable
+from calviz.core.probabilities import Scores, Temperature, fit_temperature
 from calviz.recalibrators import softmax_losses
 from calviz.recalibrators.softmax_losses import Inverse, LinearProblem, Penalty, Product
 
@@ -498,3 +499,76 @@ def _search(
         learn(trial - x, new_gradient - gradient)
         x, value, gradient = trial, new_value, new_gradient
     return Minimum(x, value, ended(x, value), passes)
+
+
+# ---- Vector scaling, and fits of rows that may be separable
+
+#: Parameters this many times as large as those of temperature scaling, or 1, are fitted again with a weak penalty.
+FURTHEST = 100.0
+
+
+def fit_vector(
+    scores: Scores, labels: IntArray, weights: FloatArray | None = None
+) -> tuple[Minimum, bool]:
+    """Fit vector scaling: a minimum at the factors and the offsets, shape (2, K), and whether the rows are separable.
+
+    Classes without rows have the factor of temperature scaling, and no offset; the offsets of the others sum to 0.
+    """
+    k = scores.shape[1]
+    warm = warm_temperature(scores, labels)
+    # Starting at 1/T makes the search independent of scale: logits times 100 take the same steps.
+    present, scores, labels = present_classes(scores, labels, np.bincount(labels, minlength=k))
+    start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
+    problem = softmax_losses.VectorProblem(scores.whole(), labels, weights=weights)
+    strength = np.full(start.shape, 1 / problem.n)
+    strength[0] *= warm.value**2
+    minimum, separable = fitted_or_held(problem, start, warm, strength)
+    x = np.stack([np.full(k, 1 / warm.value), np.zeros(k)])
+    x[:, present] = minimum.x
+    x[1, present] -= minimum.x[1].mean()
+    return replace(minimum, x=x), separable
+
+
+def present_classes(
+    scores: Scores, labels: IntArray, counts: IntArray
+) -> tuple[IntArray, Scores, IntArray]:
+    """Return the classes that have rows, their scores, and the labels renumbered among them.
+
+    A class without rows is left out: lowering its offset would always increase the likelihood.
+    """
+    present = np.flatnonzero(counts)
+    if present.size == counts.size:
+        return present, scores, labels
+    array = np.ascontiguousarray(scores.whole()[:, present])
+    return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
+
+
+def warm_temperature(scores: Scores, labels: IntArray) -> Temperature:
+    """Fit a temperature to some of the rows, to start from."""
+    step = max(1, labels.size // 20_000)
+    return fit_temperature(scores.every(step), labels[::step])
+
+
+def fitted_or_held(
+    problem: LinearProblem, start: FloatArray, warm: Temperature, strength: FloatArray
+) -> tuple[Minimum, bool]:
+    """Fit a map; where the rows are separable, perhaps but for ties, fit it again with penalties of this strength that hold it at the start.
+
+    They are separable if less than 1 nat of loss is left over all rows, or if parameters are far above those at the start. The
+    second result is whether they are.
+    """
+    furthest = FURTHEST * max(1.0, float(np.abs(start).max()))
+
+    def is_far(x: FloatArray) -> bool:
+        # What is added to all classes alike changes nothing, and may be anything.
+        size = x - x.mean(axis=0)
+        if isinstance(problem, softmax_losses.VectorProblem):
+            size = np.stack([x[0], x[1] - x[1].mean()])
+        return bool(np.abs(size).max() > furthest)
+
+    least = max(1e-3 * warm.loss, 1e-6, 1 / problem.n)
+    minimum = fit_linear(problem, start, ended=lambda x, value: value < least or is_far(x))
+    if problem.n * problem.likelihood(minimum.x)[0] >= 1 and not is_far(minimum.x):
+        return minimum, False
+    problem.penalty = Penalty(strength, start)
+    return fit_linear(problem, start), True

@@ -12,13 +12,15 @@ import numpy.typing as npt
 from scipy.special import betainc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
-from calviz.core.entry_specs import RECALIBRATORS, Told, check, takes_weights
+from calviz.core.entry_specs import Told, check, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
+from calviz.core.probabilities import Scores, softmax
 from calviz.core.row_columns import one_row_each, rows_of_models
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
+from calviz.recalibrators import softmax_fits
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import usual_slices
@@ -399,7 +401,8 @@ def label_errors(data: Predictions) -> LabelErrors | None:
     ruled_out, expected, too_many = _ruled_out(data)
     if too_many > CLASS_TEST:
         return None
-    mapped = RECALIBRATORS["vector"].make(input="logits").fit(logs, labels).transform(logs)
+    weights, offsets = softmax_fits.fit_vector(Scores(logs, "logits", "logits"), labels)[0].x
+    mapped = softmax(weights * logs + offsets)
     after = np.maximum(mapped[rows, labels], LEAST_PROBABILITY)
     of_map = float((np.log(after) - before).sum())
     of_labels = gain_of_random_labels(after, data.n_classes)
