@@ -100,12 +100,13 @@ def overview(chosen: Settings) -> None:
         if judged.worst is not None and judged.worst.where in judged.sentence:
             said.add(worst_bin)
         if judged.off_alone:
-            # On the other rows nothing is found, so that bins and classes are off by these rows.
-            said.update(c.run for c in CHECKS if c.about not in ("", "slices", "times"))
+            # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
+            said.update(c.run for c in CHECKS if c.about not in ("", "times"))
         acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
         others = [f for f in acted_on if f.short != judged.headline]
-        st.subheader("Where to look", anchor=False)
-        tables_and_cards.draw_findings(others, codes=False)
+        if others or not judged.off_alone:
+            st.subheader("Where to look", anchor=False)
+            tables_and_cards.draw_findings(others, codes=False)
         for column in filter(None, (f.model_column for f in others)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():

@@ -152,9 +152,10 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     if status.result is not None:
         if state is not None and state.change is not None:
             st.markdown(md(state.sentence(), 1_000))
-        answer = _draw_periods(status.result, settings, state is not None and state.alarm)
         # A lasting change shows in the watch long before one period differs from the others.
-        say(answer if state is None or not state.alarm else state.headline)
+        lasting = state if state is not None and state.alarm and state.changed else None
+        answer = _draw_periods(status.result, settings, lasting is not None)
+        say(lasting.headline if lasting else answer)
         if state is not None and state.alarm and status.result.waiting:
             st.markdown(md(state.doubt, 1_000))
     if state is not None:
@@ -178,13 +179,13 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
     )
 
 
-def _draw_periods(result: OverTime, settings: Settings, alarm: bool) -> str:
+def _draw_periods(result: OverTime, settings: Settings, lasting: bool) -> str:
     figure = OverTimeLine.compute(result)
     answer = figure.answer()
     # Where there is a change, the others that a period is compared with are from before and after.
     changed = result.watch is not None and result.watch.change is not None
-    # Without an alarm, the title says the headline.
-    if changed or not (alarm or answer != f"{figure.headline}."):
+    # Without a lasting change, the title says the headline.
+    if changed or not (lasting or answer != f"{figure.headline}."):
         answer = ""
     for text in filter(None, (answer, figure.past(), figure.before_labels())):
         st.markdown(md(text, 1_000))
