@@ -658,7 +658,7 @@ def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
 
 @claim(
     "models-differ",
-    says="By Brier score, 'a' is best; b is not told apart from it; the other 2 are worse beyond noise",
+    says="By Brier score, 'a' leads; b is not told apart from it; the other 2 are worse beyond noise",
     chosen="the best model, and all pairs",
     adjusted="max-T over the paired resamples of all pairs; up to 50 rows or clusters, at least Bonferroni",
 )
@@ -672,7 +672,7 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     short = comparison.short_names()
     if tied and not others:
         return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
-    text = f"By {label}, '{short[best]}' is best ({value})"
+    text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
         text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
