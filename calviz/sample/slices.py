@@ -391,6 +391,9 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
             outside &= ~np.asarray(rows_where(sample.data, differ[-1]))
         may = {where: may[where] for *_, where in left if where not in differ}
     rest = _way_of_the_rest(sample, outside, cell, found.rate)
+    if rest and len(differ) > 1 and outside.mean() < 0.5:
+        # The slices differ from one another.
+        return found
     return replace(found, differ=tuple(differ), rest=rest)
 
 
