@@ -236,6 +236,8 @@ class _Requests(dict[str, str]):
         file, kept = st.session_state.get(_LAST, ("", {}))
         if file != open_files.current_key():  # bins are the same for every file
             kept = {key: value for key, value in kept.items() if key in ("scheme", "bins")}
+            if file:  # the rate of the events is of the file before
+                st.session_state["prevalence"] = None
         #: What differs from its default, by name in the address, as it is shown.
         self.shown: dict[str, str] = {}
         for key in SETTINGS:

@@ -414,6 +414,16 @@ def test_two_classes_are_seen_at_a_prevalence():
     assert not [box for box in quiet(app).number_input if box.key == "prevalence"]
 
 
+@pytest.mark.slow
+def test_a_prevalence_is_not_that_of_another_file():
+    app = quiet(open_page("data=breast_cancer&prevalence=10", "data"))
+    assert "View positive at 10 %" in map(plain, chips(app))
+    app = quiet(upload(app, "mine.csv", b"label,score\n" + b"0,0.2\n1,0.7\n1,0.9\n0,0.4\n" * 20))
+    assert "View positive" in map(plain, chips(app))
+    assert app.number_input(key="prevalence").value is None
+    assert "prevalence" not in app.query_params
+
+
 def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
     """As when the first run was broken off: a later one must not offer the first of the list, which the browser would take."""
     app = open_page("split=calibration&bins=9").run()
