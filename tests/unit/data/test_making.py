@@ -884,3 +884,20 @@ def test_cells_with_a_percent_sign_are_divided_once(tmp_path):
     models = read(path, options=options).models.values()
     for model, first in zip(models, (30.5, 20.0), strict=True):
         assert model.probs[0, 1] == pytest.approx(first / 100)
+
+
+def test_of_two_models_only_that_in_percent_is_divided():
+    rows = [(0.1, 20, 0), (0.7, 60, 1), (0.4, 0.5, 0), (0.9, 85, 1)]
+
+    def probs(second, **options):
+        text = f"label,old,{second}\n" + "".join(f"{y},{a},{b}\n" for a, b, y in rows)
+        models = options.pop("models", ("old", second))
+        file = read(text.encode(), options=ReadingOptions(models=models, repair=("percent",)))
+        return [m.probs[:, 1].tolist() for m in file.models.values()], file
+
+    both, file = probs("new")
+    assert both == [[0.1, 0.7, 0.4, 0.9], [0.2, 0.6, 0.005, 0.85]]
+    (note,) = (f.message for f in file.notices if f.code == "DATA010")
+    assert note.endswith("percent: the scores of 'new' were divided by 100")
+    # One model alone, in 0 to 1: percentages of a rare event.
+    assert probs("new", models=("old",))[0] == [[0.001, 0.007, 0.004, 0.009]]
