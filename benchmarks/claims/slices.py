@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -457,11 +458,30 @@ for case, how in IN_ONE.items():
 
     @simulation("one-slice", "said where one slice alone is off", case, at_least=0.9)
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
-        return judged(one_region(rng, **how)).headline.startswith("Off where region = 0: too low; ")
+        return judged(one_region(rng, **how)).headline.startswith("Off where region = 0: about ")
 
     @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
         return len(usual_slices(one_region(rng, **how)).off) > 1
+
+
+for case, how in {
+    **IN_ONE,
+    "0.5 logits, 2,000 rows": {"off": 0.5, "n": 2_000},
+    "0.5 logits, 8,000 rows": {"off": 0.5},
+    "0.3 logits everywhere and 0.5 in one region, 8,000 rows": {"off": 0.5, "all_off": 0.3},
+}.items():
+
+    @simulation("one-slice", "its size said too large, of the true one", case, at_most=0.1)
+    def _(rng: np.random.Generator, how: dict[str, float] = how) -> float | None:
+        sample = one_region(rng, **how)
+        found, score = usual_slices(sample), sample.scored.score
+        if not found.off or found.off[0].name != "region = 0":
+            return None
+        moved = how["off"] + how.get("all_off", 0)
+        gap = (score - expit(logit(score) + moved))[rows_where(sample.data, found.off[0].where)]
+        size = re.search(r"about ([\d.]+) points too low", found.furthest[1])
+        return -1.0 if size is None else float(size[1]) / 100 / -gap.mean() - 1
 
 
 #: Conditions in the title of a file in which one region is off for short tenure alone, where tenure is cut at its deciles.
@@ -526,7 +546,9 @@ for case, how, names in (
     def _(rng: np.random.Generator, how: dict[str, float] = how, names: bool = names) -> bool:
         found = usual_slices(one_region(rng, all_off=0.3, **how))
         return (
-            found.headline.startswith("Unlike the rest: region = 0") if names else bool(found.named)
+            found.headline.startswith("Unlike the rest: region = 0 (")
+            if names
+            else bool(found.named)
         )
 
 
