@@ -236,7 +236,7 @@ class _Builder:
             scores = replace(scores, kind="logits")
         # Cells with a percent sign have been divided where they were read.
         divided = {c.name for c in self.table.columns if c.note == IN_PERCENT}
-        divided |= self._fractions()
+        divided |= (fractions := self.layout.fractions_beside_percentages(self.table))
         by = np.array([1 if name in divided else 100 for name in scores.columns])
         if "percent" in repairs and scores.kind == "probabilities" and by.max() > 1:
             for rows in row_blocks(array):
@@ -244,19 +244,11 @@ class _Builder:
                 exact = np.divide(array[rows], by, dtype=np.float64)
                 near = np.round(exact, 15)
                 array[rows] = np.where(abs(near - exact) <= np.spacing(exact), near, exact)
-            of = f" of '{span(scores.columns)}'" if self._fractions() else ""
+            of = f" of '{span(scores.columns)}'" if fractions else ""
             self._note_repair(f"percent: the scores{of} were divided by 100")
         if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
             array = self._normalised(scores, array)
         return scores, array
-
-    def _fractions(self) -> set[str]:
-        """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent."""
-        models = [s.columns for s in self.layout.scores]
-        small = [names for names in models if all(self.table[n].in_unit for n in names)]
-        if len(small) == len(models):
-            return set()
-        return {n for names in small if not any("%" in n for n in names) for n in names}
 
     def _normalised(self, scores: ScoreColumns, array: FloatArray) -> FloatArray:
         sums = array.sum(axis=1, dtype=np.float64, keepdims=True)

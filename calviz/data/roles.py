@@ -131,6 +131,14 @@ class ColumnRoles:
             roles += [confidence.score, confidence.correct, confidence.predicted]
         return {c for c in roles if c} | {c for s in self.scores for c in (*s.columns, *s.logits)}
 
+    def fractions_beside_percentages(self, table: Table) -> set[str]:
+        """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent."""
+        models = [s.columns for s in self.scores]
+        small = [names for names in models if all(table[n].in_unit for n in names)]
+        if len(small) == len(models):
+            return set()
+        return {n for names in small if not any("%" in n for n in names) for n in names}
+
 
 class TableView:
     """A table, the options, and the notices of its recognition.
