@@ -81,7 +81,7 @@ FIT_SPLITS = ("calibration", "calib", "cal", "kalibrierung", "validation", "vali
 EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out", "oot", "oos")  # fmt: skip
 #: Names, without spaces and hyphens, that say that the model was trained on the rows: its scores there are not like those of new rows.
 _TRAINED = ("train", "training", "trainset", "trainingset", "traindata", "trainingdata", "insample",
-            "fit")  # fmt: skip
+            "fit", "derivation", "dérivation", "development")  # fmt: skip
 
 
 def usual_split(splits: Iterable[str], usual: tuple[str, ...]) -> str | None:
@@ -101,6 +101,17 @@ def is_trained_on(split: str) -> bool:
     (True, True, False)
     """
     return plain(split).replace("_", "") in _TRAINED
+
+
+def judged_split(splits: Iterable[str]) -> str | None:
+    """Return the split to judge: one whose name suggests it, or the only one, of several, that the model was not trained on.
+
+    >>> judged_split(["train", "val", "test"]), judged_split(["derivation", "validation"]), judged_split(["a", "b"])
+    ('test', 'validation', None)
+    """
+    names = list(splits)
+    new = [name for name in names if not is_trained_on(name)]
+    return usual_split(names, EVAL_SPLITS) or (new[0] if len(new) == 1 < len(names) else None)
 
 
 def rows_of_split(data: Dataset, name: str) -> IntArray:
@@ -205,7 +216,7 @@ class Recognition:
     @property
     def eval_split(self) -> str | None:
         """The split to evaluate on, if one has a usual name."""
-        return usual_split(self.split_counts, EVAL_SPLITS)
+        return judged_split(self.split_counts)
 
     def sentence(self) -> str:
         """Describe what was recognised in one line."""
