@@ -61,7 +61,9 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     _check_options(table, options)
     view = TableView(table, options)
     taken = columns_of_rows(view)
-    return with_other_roles(view, _scores_and_label(view, taken), taken)
+    found = _scores_and_label(view, taken)
+    _ask_if_in_percent(view, found)
+    return with_other_roles(view, found, taken)
 
 
 def columns_of_rows(view: TableView) -> set[str]:
@@ -352,6 +354,28 @@ def _polarity(name: str) -> int:
     if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
         return -1
     return int(bool(words & (column_names.EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
+
+
+def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
+    """Ask what single scores are that are headed in percent but lie in 0 to 1, unless the user said what the scores are."""
+    kind = "confidence" if found.confidence else "probabilities"
+    single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
+    single = [found.confidence.score] if found.confidence else single
+    columns = [view.table[name] for name in single if "%" in name]
+    columns = [c for c in columns if c.in_unit and not c.note]
+    if not columns or view.options.kind is not None or "percent" in view.options.repair:
+        return
+    most, names = max(float(np.nanmax(c.head)) for c in columns), tuple(c.name for c in columns)
+    # All models are divided, or none.
+    others = {} if len(names) == len(single) else {"models": names}
+    as_they_are = {"kind": kind, **({"scores": names} if len(single) == 1 else {})}
+    raise InputError(
+        f"'{span(names)}' is headed in percent, but lies in 0 to 1; say what it is",
+        readings=[
+            Reading(f"percentages: {most:g} is {most:g} %", {**others, "repair": ("percent",)}),
+            Reading(f"fractions: {most:g} is {100 * most:g} %", as_they_are),
+        ],
+    )
 
 
 def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:

@@ -268,6 +268,36 @@ def test_a_column_headed_in_percent_is_offered_as_percentages() -> None:
     np.testing.assert_allclose(found.first.probs[:, 1], p, atol=1e-12)
 
 
+@pytest.mark.parametrize("beside", [{}, {"prediction": True}, {"scores": 2}, {"scores": 3}])
+@pytest.mark.parametrize("head", ["Score [%]", "P(default) %"])
+def test_a_score_headed_in_percent_of_0_to_1_may_be_percentages_or_fractions(
+    head: str, beside: dict[str, Any]
+) -> None:
+    p, y = event()
+    columns: dict[str, Any] = {head: p, "label": y}
+    options: dict[str, Any] = {}
+    if "prediction" in beside:
+        columns = {"confidence [%]": p, "correct": y}
+    elif beside:
+        columns |= {"other": 1 - p / 2} | ({"p_new [%]": p**2} if beside["scores"] == 3 else {})
+        options = {"models": tuple(c for c in columns if c != "label")}
+    with pytest.raises(InputError, match=r"' is headed in percent, but lies in 0 to 1") as caught:
+        loaded(columns, **options)
+    percent, fractions = (
+        loaded(columns, **{**options, **way.options}) for way in caught.value.readings
+    )
+    assert any("divided by 100" in text for text in percent.repairs_made)
+    assert len(fractions.models) == max(1, beside.get("scores", 1))
+    assert len(percent.models) == max(1, beside.get("scores", 2) - 1)
+    for found, by in ((percent, 100), (fractions, 1)):
+        data = found.first
+        scores = data.confidence if data.kind == "confidence" else data.probs[:, 1]
+        np.testing.assert_allclose(scores, p / by, atol=1e-12)
+    # A block that sums to 1 is none of percentages, and cells with a sign say it themselves.
+    assert loaded({"yes [%]": p, "no [%]": 1 - p, "label": np.array(["no", "yes"])[y]})
+    assert loaded({head: [f"{value:.4f} %" for value in p], "label": y})
+
+
 def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> None:
     columns = {"label": Y, "y_prob_lr": P, "y_prob_rf": np.clip(P * 0.7 + 0.1, 0, 1)}
     error = asked(columns)
