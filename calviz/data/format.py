@@ -45,6 +45,7 @@ REPAIRS: Mapping[str, Repair] = {
     for repair in (
         RENORMALISE,
         Repair("drop-missing", "leave out the rows with missing values"),
+        Repair("drop-labels", "leave out the few rows with labels that are none of the classes"),
         Repair("drop-outside", "leave out the few rows that are no probabilities"),
         Repair("drop-ragged", "leave out the lines with another number of cells"),
         Repair("drop-totals", "leave out the last line, which holds totals"),

@@ -220,6 +220,58 @@ def test_a_label_without_a_score_is_left_out_with_every_class_in_its_place(
     np.testing.assert_array_equal(found.first.labels == of_event, y[:-3] == 1)
 
 
+def test_rows_without_a_score_are_asked_about_beside_a_label_that_is_none() -> None:
+    p, y = event()
+    score = p.copy()
+    score[[4, 7, 9, N - 1]] = np.nan  # the last one in a row that is left out anyway
+    said = _with_rare(("no", "yes"), y, {"offen": 3})
+    for columns in (
+        {"label": said, "p": score},
+        {"label": said, "p_no": 1 - score, "p_yes": score},
+    ):
+        error = asked(columns)
+        assert [question.what.split(":")[0] for question in error.further] == ["missing values"]
+        assert "(3 rows of 297)" in str(error)
+        for way in error.readings:
+            with pytest.raises(InputError, match="missing values: row 5"):
+                loaded(columns, **way.options)
+        (found,) = _answered(columns)
+        assert [text.split(" were")[0] for text in found.repairs_made] == [
+            "drop-labels: 3 of 300 rows with labels that are none of the classes",
+            "drop-missing: 3 of 300 rows with missing values",
+        ]
+        assert found.first.n == N - 6
+        assert [data.n for data in found.waiting.values()] == [2]
+    # Of chosen classes, as in links made before, both are left out by one repair, and counted apart.
+    both = loaded({"label": said, "p": score}, class_names=("no", "yes"), repair=("drop-missing",))
+    assert len(both.repairs_made) == 2
+    # A label that is empty is none that was answered for.
+    said[0] = None
+    with pytest.raises(InputError, match="1 of 300 rows have no label"):
+        loaded({"label": said, "p": p}, class_names=("no", "yes"), repair=("drop-labels",))
+
+
+@pytest.mark.parametrize("names", ["{m}_p_{c}", "{m}:{c}", "p_{c}_{m}", "{c}.{m}"])
+@pytest.mark.parametrize("words", [("BEZAHLT", "AUSFALL"), ("no", "yes")])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_of_models_with_a_column_for_each_class_a_label_that_is_none_is_left_out(
+    names: str, words: tuple[str, str], turned: int
+) -> None:
+    p, y = event()
+    scores = {"m1": np.stack([1 - p, p]), "m2": np.stack([1 - p * 0.9, p * 0.9])}
+    columns: dict[str, Any] = {"label": _with_rare(words, y, {"offen": 3})}
+    for model, block in scores.items():
+        columns |= {names.format(m=model, c=words[j]): block[j].round(6) for j in (0, 1)[::turned]}
+    (way,) = asked(columns).readings
+    assert way.label == "leave out the rows with 'offen' (3 rows)"
+    (found,) = _answered(columns)
+    assert len(found.models) == 2
+    for data, block in zip(found.models.values(), scores.values(), strict=True):
+        place = data.class_names.index(words[1])
+        np.testing.assert_allclose(data.probs[:, place], block[1, :-3], atol=1e-6)
+        np.testing.assert_array_equal(data.labels == place, y[:-3] == 1)
+
+
 @pytest.mark.parametrize("rows", [15, 60, N])
 @pytest.mark.parametrize("label", ["label", "Zahlungsstatus"])
 @pytest.mark.parametrize("rare", [{}, {"offen": 1}])
