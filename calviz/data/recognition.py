@@ -78,7 +78,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     """Add the roles of all columns but scores and labels."""
     options, cluster = view.options, view.options.cluster_column or None
     identifier, used = identifier_column(view), taken | found.used
-    numbers = other_columns.number_columns(view, used | set(options.groups or ()))
+    numbers = other_columns.number_columns(view, used | set(options.named_groups))
     # For a map, other columns are copied as they are.
     for_map = isinstance(options, ReadingForMap)
     time = options.time_column or None if for_map else time_column(view, used)
@@ -86,8 +86,11 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster else set[str]()
     groups, features = other_columns.group_columns(view, (used | set(numbers)) - cluster_only)
-    if options.groups is not None:
-        groups, features = options.groups, ()
+    if (entries := options.groups) is not None:
+        named = options.named_groups
+        left = {n for n in (*groups, *features) if "*" in entries and f"!{n}" not in entries}
+        groups = tuple(dict.fromkeys((*(n for n in groups if n in left), *named)))
+        features = tuple(n for n in features if n in left - {*named})
     kept: tuple[str, ...] = ()
     if for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
@@ -100,7 +103,6 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         id=None if identifier == cluster else identifier,
         long=None if for_map else other_columns.long_form(view, used),
         groups=groups,
-        groups_chosen=options.groups is not None,
         numbers=numbers,
         features=features,
         kept=kept,
@@ -185,7 +187,8 @@ def options_without_column(table: Table, options: ReadingOptions) -> dict[str, A
         starts = name.removesuffix("*")
         return name in table or (starts < name and any(n.startswith(starts) for n in table.names))
 
-    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models", "groups")}
+    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models")}
+    named["groups"] = options.named_groups
     several = {key: (v,) if isinstance(v, str) else v for key, v in named.items()}
     return {key: None for key, names in several.items() if not all(map(is_there, names))}
 
@@ -195,7 +198,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     single = [(what, name) for key, what in _NAMED.items() if (name := getattr(options, key))]
     listed = options.scores or options.models or ()
     scores = [("score column", s) for s in listed if not s.endswith("*")]
-    for what, name in (*single, *(("group", g) for g in options.groups or () if g), *scores):
+    for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
         if name not in table:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."

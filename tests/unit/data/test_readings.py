@@ -920,13 +920,45 @@ def test_another_role_reads_the_file_with_it():
 
 def test_a_role_changes_only_what_it_is_about():
     shown = first_rows(READ)
-    assert shown.with_role("split", "group") == ReadingOptions(split_column="", groups=("split",))
+    assert shown.with_role("split", "group") == ReadingOptions(
+        split_column="", groups=("*", "split")
+    )
     # What has another role is no group; the others, and numbers to slice by, stay to be recognised.
     assert (
         first_rows(b"a,b,label,p\nu,x,0,.2\nv,y,1,.7\nu,y,1,.6\n").with_role("a", "cluster").groups
         is None
     )
     assert shown.with_role("id", "cluster") == ReadingOptions(id_column="", cluster_column="id")
+
+
+def test_a_group_by_hand_leaves_what_else_is_sliced_by():
+    rng = np.random.default_rng(0)
+    p, y = event()
+    columns = {"p": p, "label": y, "region": [*"abc"] * 100, "ward": [*"xy"] * 150}
+    columns |= {"age": rng.normal(50, 9, N), "bmi": rng.normal(25, 3, N)}
+    columns["note"] = [f"t{j % 7}" for j in range(N)]
+    content = pd.DataFrame(columns).to_csv(index=False).encode()
+
+    def sliced(options: ReadingOptions) -> tuple[set[str], set[str]]:
+        data = read(content, name="x.csv", options=options).first
+        return {*data.groups}, {*data.numbers}
+
+    texts = {"region", "ward", "note"}
+    shown = first_rows(content)
+    one = shown.with_role("region", "ignored")
+    assert sliced(one) == (texts - {"region"}, {"age", "bmi"})
+    assert sliced(shown.with_role("age", "group")) == (texts | {"age"}, {"bmi"})
+    # Roles that follow each other, and the way back.
+    shown = first_rows(content, options=one)
+    assert shown.roles["region"] == "ignored"
+    assert sliced(shown.with_role("ward", "ignored")) == ({"note"}, {"age", "bmi"})
+    assert sliced(shown.with_role("region", "group")) == (texts, {"age", "bmi"})
+    assert shown.with_role("region", "cluster").groups is None
+    # Columns that were named one by one stay the only ones.
+    named = first_rows(content, options=ReadingOptions(groups=("ward",)))
+    assert sliced(named.options) == ({"ward"}, set())
+    assert sliced(named.with_role("age", "group")) == ({"ward", "age"}, set())
+    assert sliced(named.with_role("ward", "ignored")) == (set(), set())
 
 
 def test_columns_that_nothing_names_are_guessed_and_read_as_they_are_shown():
