@@ -462,13 +462,12 @@ class _Builder:
             return fetched
         if not keep.any():
             raise no_rows("there are no rows left: every row has a missing value")
-        drops = (
+        for key, mask, what in (
             ("drop-labels", no_class, "labels that are none of the classes"),
             ("drop-missing", missing, "missing values"),
             ("drop-outside", odd, "values that are no probabilities"),
-        )
-        for key, rows, what in ((key, np.flatnonzero(mask), what) for key, mask, what in drops):
-            if rows.size:
+        ):
+            if (rows := np.flatnonzero(mask)).size:
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
                 where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")

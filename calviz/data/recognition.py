@@ -364,18 +364,18 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     kind = "confidence" if found.confidence else "probabilities"
     single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
     single = [found.confidence.score] if found.confidence else single
-    columns = [view.table[name] for name in single if "%" in name]
-    columns = [c for c in columns if c.in_unit and not c.note]
-    if not columns or view.options.kind is not None or "percent" in view.options.repair:
+    headed = [view.table[name] for name in single if "%" in name]
+    headed = [c for c in headed if c.in_unit and not c.note]
+    if not headed or view.options.kind is not None or "percent" in view.options.repair:
         return
-    most, names = max(float(np.nanmax(c.head)) for c in columns), tuple(c.name for c in columns)
-    # All models are divided, or none.
-    others = {} if len(names) == len(single) else {"models": names}
-    as_they_are = {"kind": kind, **({"scores": names} if len(single) == 1 else {})}
+    most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
+    key = "models" if len(single) > 1 else "scores"
+    as_they_are = {"kind": kind, key: tuple(single)}
+    divided = {"kind": kind, key: names, "repair": ("percent",)}  # all models are, or none
     raise InputError(
         f"'{span(names)}' is headed in percent, but lies in 0 to 1; say what it is",
         readings=[
-            Reading(f"percentages: {most:g} is {most:g} %", {**others, "repair": ("percent",)}),
+            Reading(f"percentages: {most:g} is {most:g} %", divided),
             Reading(f"fractions: {most:g} is {100 * most:g} %", as_they_are),
         ],
     )
