@@ -333,6 +333,7 @@ def _named(
         roles |= dict.fromkeys((*scores.columns, *scores.logits), "model" if of_models else "score")
         if len(scores.columns) == len(scores.class_names) and not of_models:
             named = dict(zip(scores.columns, scores.class_names, strict=True))
+            named = {name: of for name, of in named.items() if of.strip("[(%)] ")}  # no unit
             classes |= {name: of for name, of in named.items() if of != name}
     return roles, classes
 
