@@ -371,11 +371,11 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
     key = "models" if len(single) > 1 else "scores"
     as_they_are = {"kind": kind, key: tuple(single)}
-    divided = {"kind": kind, key: names, "repair": ("percent",)}  # all models are, or none
+    those = {"models": names} if len(names) < len(single) else {}  # all are divided, or none
     raise InputError(
         f"'{span(names)}' is headed in percent, but lies in 0 to 1; say what it is",
         readings=[
-            Reading(f"percentages: {most:g} is {most:g} %", divided),
+            Reading(f"percentages: {most:g} is {most:g} %", {**those, "repair": ("percent",)}),
             Reading(f"fractions: {most:g} is {100 * most:g} %", as_they_are),
         ],
     )
