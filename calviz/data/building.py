@@ -422,12 +422,13 @@ class _Builder:
         for some, length in zip(said, lengths, strict=True):
             del some[length:]
 
-    def _choose_rows(self, fetched: Fetched, no_label: BoolArray, no_class: BoolArray) -> Fetched:
+    def _choose_rows(self, fetched: Fetched, no_label: BoolArray, labels: Any) -> Fetched:
         """Leave out rows with missing values if asked to, else refuse a missing label; return the columns with what can be checked in the place of such rows.
 
         Those whose label is none of the classes are left out in any case.
         """
         layout, asked = self.layout, self.options.repair
+        no_class = no_label & (np.asarray(labels) == NO_CLASS)
         chosen = (layout.cluster, layout.weight, self.options.time_column or None)
         if "drop-missing" not in asked and (unknown := no_label & ~no_class).any():
             row, known = int(unknown.argmax()), short(layout.correct or "")
@@ -483,8 +484,7 @@ class _Builder:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
-        no_class = np.zeros_like(no_label) if labels is None else labels == NO_CLASS
-        columns = others.build(self._choose_rows(fetched, no_label, no_class))
+        columns = others.build(self._choose_rows(fetched, no_label, labels))
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns

@@ -307,11 +307,8 @@ def _named(
     predicted = TableView(table, options).predicted(set())
     if predicted is not None:
         roles[predicted] = "prediction"
-    roles |= {
-        name: "group"
-        for name in layout.groups
-        if name in options.named_groups or _repeats(table[name])
-    }
+    named = options.named_groups
+    roles |= {n: "group" for n in layout.groups if n in named or _repeats(table[n])}
     confidence = layout.confidence or Confidence("")
     identifier, model = layout.long or (layout.id, None)
     single: dict[ColumnRole, str | None] = {
@@ -332,9 +329,8 @@ def _named(
     for scores in layout.scores:
         roles |= dict.fromkeys((*scores.columns, *scores.logits), "model" if of_models else "score")
         if len(scores.columns) == len(scores.class_names) and not of_models:
-            named = dict(zip(scores.columns, scores.class_names, strict=True))
-            named = {name: of for name, of in named.items() if of.strip("[(%)] ")}  # no unit
-            classes |= {name: of for name, of in named.items() if of != name}
+            of_columns = zip(scores.columns, scores.class_names, strict=True)
+            classes |= {n: of for n, of in of_columns if of != n and of.strip("[(%)] ")}  # no unit
     return roles, classes
 
 

@@ -364,8 +364,8 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     kind = "confidence" if found.confidence else "probabilities"
     single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
     single = [found.confidence.score] if found.confidence else single
-    headed = [view.table[name] for name in single if "%" in name]
-    headed = [c for c in headed if c.in_unit and not c.note]
+    columns = [view.table[name] for name in single]
+    headed = [c for c in columns if "%" in c.name and c.in_unit and not c.note]
     if not headed or view.options.kind is not None or "percent" in view.options.repair:
         return
     most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
