@@ -436,6 +436,8 @@ def _start_session(requested: str | None) -> None:
         _read_as(decode_options(st.query_params.get(READING, "")))
     elif requested is not None:
         st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
+        if path is not None and unreadable_file() is not None and READING in st.query_params:
+            open_file(path.name, path)  # as the link says, which may answer what it asks
 
 
 def _read_as(options: ReadingOptions) -> None:

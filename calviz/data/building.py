@@ -30,7 +30,7 @@ from calviz.data.format import (
     span,
 )
 from calviz.data.label_columns import are_several
-from calviz.data.labels import as_numbers, joint_classes, one_dimensional
+from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
@@ -353,8 +353,9 @@ class _Builder:
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
                 base = None  # labels that are names are not counted
         self._check_class_names(names, k)
-        chosen = {"scores": first.columns} if first.is_block else {}
-        of_two = first.width == 1 or (len(first.columns) == 2 and len(layout.scores) == 1)
+        repair = self.options.repair
+        # Of named classes, labels that are none of them have always been missing.
+        named = bool(self.options.class_names) and "drop-missing" in repair
         decoded = labels.decode(
             values,
             k,
@@ -364,8 +365,8 @@ class _Builder:
             name=layout.label,
             line=line,
             class_labels=first.labels,
-            only=bool(self.options.class_names) and "drop-missing" in self.options.repair,
-            scores=chosen if of_two else None,
+            only=named or "drop-labels" in repair,
+            asks=len(first.columns) == first.width <= 2,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
@@ -423,15 +424,19 @@ class _Builder:
         for some, length in zip(said, lengths, strict=True):
             del some[length:]
 
-    def _choose_rows(self, fetched: Fetched, no_label: BoolArray) -> Fetched:
-        """Leave out rows with missing values if asked to, else refuse a missing label; return the columns with what can be checked in the place of such rows."""
+    def _choose_rows(self, fetched: Fetched, no_label: BoolArray, labels: Any) -> Fetched:
+        """Leave out rows with missing values if asked to, else refuse a missing label; return the columns with what can be checked in the place of such rows.
+
+        Those whose label is none of the classes are left out in any case.
+        """
         layout, asked = self.layout, self.options.repair
+        no_class = no_label & (np.asarray(labels) == NO_CLASS)
         chosen = (layout.cluster, layout.weight, self.options.time_column or None)
-        if "drop-missing" not in asked and no_label.any():
-            row, known = int(no_label.argmax()), short(layout.correct or "")
+        if "drop-missing" not in asked and (unknown := no_label & ~no_class).any():
+            row, known = int(unknown.argmax()), short(layout.correct or "")
             why = f", or '{known}' does not say whether they were right" if known else ""
             raise InputError(
-                f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
+                f"{int(unknown.sum()):,} of {no_label.size:,} rows have no label{why}",
                 row=row + 1,
                 line=self.table.line(row),
                 column=layout.label or layout.correct,
@@ -442,8 +447,9 @@ class _Builder:
         for name in chosen if "drop-missing" in asked else ():
             incomplete |= self._blank(fetched, name)
         for array in fetched.scores[: max(1, len(layout.scores))]:
-            if "drop-missing" in asked:
-                incomplete |= np.isnan(array).any(axis=1)
+            if "drop-missing" in asked or no_class.any():
+                blank = np.isnan(array).any(axis=1)
+                incomplete |= blank & (no_class | ("drop-missing" in asked))
             if "drop-outside" in asked:
                 off = roles.outside(array, self.whole)
                 odd |= off & roles.are_few(off)
@@ -454,14 +460,17 @@ class _Builder:
             rows = np.stack([part for part in self.parts.values() if part is not None])
             for mask in (incomplete, odd):
                 mask[rows] = mask[rows].any(axis=0)
-        missing = no_label | incomplete
-        if (keep := ~(missing | odd)).all():
+        missing = (no_label | incomplete) & ~no_class
+        if (keep := ~(missing | no_class | odd)).all():
             return fetched
         if not keep.any():
             raise no_rows("there are no rows left: every row has a missing value")
-        drops = (("drop-missing", missing, "missing values"), ("drop-outside", odd, "values that are no probabilities"))  # fmt: skip
-        for key, rows, what in ((key, np.flatnonzero(mask), what) for key, mask, what in drops):
-            if rows.size:
+        for key, mask, what in (
+            ("drop-labels", no_class, "labels that are none of the classes"),
+            ("drop-missing", missing, "missing values"),
+            ("drop-outside", odd, "values that are no probabilities"),
+        ):
+            if (rows := np.flatnonzero(mask)).size:
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
                 where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
@@ -477,7 +486,7 @@ class _Builder:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
-        columns = others.build(self._choose_rows(fetched, no_label))
+        columns = others.build(self._choose_rows(fetched, no_label, labels))
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns

@@ -61,7 +61,9 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     _check_options(table, options)
     view = TableView(table, options)
     taken = columns_of_rows(view)
-    return with_other_roles(view, _scores_and_label(view, taken), taken)
+    found = _scores_and_label(view, taken)
+    _ask_if_in_percent(view, found)
+    return with_other_roles(view, found, taken)
 
 
 def columns_of_rows(view: TableView) -> set[str]:
@@ -76,7 +78,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     """Add the roles of all columns but scores and labels."""
     options, cluster = view.options, view.options.cluster_column or None
     identifier, used = identifier_column(view), taken | found.used
-    numbers = other_columns.number_columns(view, used | set(options.groups or ()))
+    numbers = other_columns.number_columns(view, used | set(options.named_groups))
     # For a map, other columns are copied as they are.
     for_map = isinstance(options, ReadingForMap)
     time = options.time_column or None if for_map else time_column(view, used)
@@ -84,8 +86,11 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster else set[str]()
     groups, features = other_columns.group_columns(view, (used | set(numbers)) - cluster_only)
-    if options.groups is not None:
-        groups, features = options.groups, ()
+    if (entries := options.groups) is not None:
+        named = options.named_groups
+        left = {n for n in (*groups, *features) if "*" in entries and f"!{n}" not in entries}
+        groups = tuple(dict.fromkeys((*(n for n in groups if n in left), *named)))
+        features = tuple(n for n in features if n in left - {*named})
     kept: tuple[str, ...] = ()
     if for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
@@ -98,7 +103,6 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         id=None if identifier == cluster else identifier,
         long=None if for_map else other_columns.long_form(view, used),
         groups=groups,
-        groups_chosen=options.groups is not None,
         numbers=numbers,
         features=features,
         kept=kept,
@@ -183,7 +187,8 @@ def options_without_column(table: Table, options: ReadingOptions) -> dict[str, A
         starts = name.removesuffix("*")
         return name in table or (starts < name and any(n.startswith(starts) for n in table.names))
 
-    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models", "groups")}
+    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models")}
+    named["groups"] = options.named_groups
     several = {key: (v,) if isinstance(v, str) else v for key, v in named.items()}
     return {key: None for key, names in several.items() if not all(map(is_there, names))}
 
@@ -193,7 +198,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     single = [(what, name) for key, what in _NAMED.items() if (name := getattr(options, key))]
     listed = options.scores or options.models or ()
     scores = [("score column", s) for s in listed if not s.endswith("*")]
-    for what, name in (*single, *(("group", g) for g in options.groups or () if g), *scores):
+    for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
         if name not in table:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
@@ -352,6 +357,28 @@ def _polarity(name: str) -> int:
     if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
         return -1
     return int(bool(words & (column_names.EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
+
+
+def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
+    """Ask what single scores are that are headed in percent but lie in 0 to 1, unless the user said what the scores are."""
+    kind = "confidence" if found.confidence else "probabilities"
+    single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
+    single = [found.confidence.score] if found.confidence else single
+    columns = [view.table[name] for name in single]
+    headed = [c for c in columns if "%" in c.name and c.in_unit and not c.note]
+    if not headed or view.options.kind is not None or "percent" in view.options.repair:
+        return
+    most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
+    key = "models" if len(single) > 1 else "scores"
+    as_they_are = {"kind": kind, key: tuple(single)}
+    those = {"models": names} if len(names) < len(single) else {}  # all are divided, or none
+    raise InputError(
+        f"'{span(names)}' is headed in percent, but lies in 0 to 1; say what it is",
+        readings=[
+            Reading(f"percentages: {most:g} is {most:g} %", {**those, "repair": ("percent",)}),
+            Reading(f"fractions: {most:g} is {100 * most:g} %", as_they_are),
+        ],
+    )
 
 
 def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:

@@ -114,7 +114,6 @@ class ColumnRoles:
     id: str | None = None
     long: tuple[str, str] | None = None
     groups: tuple[str, ...] = ()
-    groups_chosen: bool = False
     numbers: tuple[str, ...] = ()
     cluster: str | None = None
     weight: str | None = None

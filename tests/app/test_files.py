@@ -388,6 +388,13 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     # Another file's link does not change how this one is read.
     other = open_page(f"data=0123456789abcdef&reading={options}", "data")
     assert "label 'second'" not in text_of(other)
+    # What a file asks is answered by its link, also when the page is loaded again.
+    file.write_bytes(b"label,p [%]\n" + b"1,0.8\n0,0.2\n" * 30)
+    assert "How is" in open_page("", "data").title[0].value
+    options = ReadingOptions(repair=("percent",))
+    key = read(file, options=options).digest[:DIGEST_LENGTH]
+    answered = quiet(open_page(f"data={key}&reading={encode_options(options)}", "data"))
+    assert "divided by 100" in text_of(answered)
 
 
 # ---- A doubtful or refused file: its rows, the ways to read it, and no other data's results with it
