@@ -539,9 +539,11 @@ def test_of_a_wide_file_the_columns_that_matter_come_first_and_others_are_found(
     )
     assert len(app.table) == 12
     assert "outcome" in {t.value.columns[0] for t in app.table}
+    shown = [t.value.columns[0] for t in app.table]
     more = next(s for s in app.selectbox if "12 of 61 columns" in s.label)
+    assert {*more.options} == {*names, "outcome"} - {*shown}
     more.set_value("x59").run()
-    assert app.table[0].value.columns[0] == "x59"
+    assert [t.value.columns[0] for t in app.table] == ["x59", *shown]
 
 
 @pytest.mark.parametrize(
