@@ -111,7 +111,7 @@ def _data_set() -> None:
         facts = [rows]
         if loaded.first.n_classes:
             facts.append(f"{loaded.first.n_classes:,} classes")
-        st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
+        st.caption(" · ".join(facts), help=f"Digest {md(loaded.digest[:8])}")
         if entry.title != shorten(entry.title, _FITS):
             st.text(entry.title)
         words = "How it was read: columns and roles"

@@ -23,7 +23,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core import words
 from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions, columns_with_slices
 from calviz.core.words import capitalised, counted, decimal, percent, points, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
@@ -227,7 +227,7 @@ def _spread_table(
     factor = factor_of()
     share, mean = (NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
     screen.table(
-        spread(factor.codes, factor.levels, indices, settings),
+        spread(factor, indices, settings),
         height="content" if len(factor.levels) <= 10 else 400,
         alt=f"The selected rows {name}",
         column_config={
@@ -265,26 +265,23 @@ def _columns(settings: Settings) -> dict[str, Callable[[], Factor]]:
             columns[_PREDICTED] = partial(Factor, predicted, names)
         if data.labels is not None:
             columns[_TRUE] = partial(Factor, data.labels, names)
-    for name in session.columns_with_slices(settings):
+    for name in columns_with_slices(settings.whole):
         columns[f"By {name}"] = partial(data.sliced, name)
     return columns
 
 
-def spread(
-    codes: IntArray, levels: tuple[str, ...], indices: IntArray, settings: Settings
-) -> pd.DataFrame:
+def spread(factor: Factor, indices: IntArray, settings: Settings) -> pd.DataFrame:
     """Return rows, shares, mean score and share of hits of each level within the selection, most rows first.
 
     Parameters
     ----------
-    codes : ndarray of int, shape (n,)
-        The level of each row; below 0 for none.
-    levels : tuple of str
+    factor : Factor
+        The level of each row; a code below 0 for none.
     indices : ndarray of int
         The selected rows.
     settings : Settings
     """
-    events = settings.sample.scored
+    events, codes, levels = settings.sample.scored, factor.codes, factor.levels
     selected = indices[codes[indices] >= 0]
     level_of_row, size = codes[selected], len(levels)
     count = np.bincount(level_of_row, minlength=size)

@@ -20,14 +20,7 @@ from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS, Conventions
 from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
-from calviz.core.predictions import (
-    Dataset,
-    at_prevalence,
-    cut_columns,
-    differs_in_each_row,
-    edges_of,
-    sliceable_columns,
-)
+from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import counted, distinct, shorten
 from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
@@ -311,17 +304,6 @@ def look_at_class(data: Dataset, index: int) -> None:
 def look_at_default(data: Dataset) -> None:
     """Use the default reduction of these data from the next drawing on; for callbacks."""
     open_files.request_settings({"reduction": Reduction.default(data).kind})
-
-
-def columns_with_slices(settings: Settings) -> tuple[str, ...]:
-    """Columns of all rows that Groups offers to slice by: not those with a different value in each row."""
-    return _with_slices((settings.entry.content_key, settings.model, settings.cuts), settings)
-
-
-@cached_results(3)
-def _with_slices(key: tuple[str, ...], _settings: Settings) -> tuple[str, ...]:
-    data = _settings.whole
-    return tuple(name for name in sliceable_columns(data) if not differs_in_each_row(data, name))
 
 
 def conditional_values(

@@ -214,6 +214,10 @@ TEMPLATES = {
 }
 
 
+#: Names of columns or classes that a role lists at most.
+_NAMES = 30
+
+
 def draw_page() -> None:
     """Draw the panel Data: what was read from the file, and whether it was read right."""
     chosen = current()
@@ -242,13 +246,14 @@ def draw_page() -> None:
     with navigation.boundary():
         if entry.sample is not None:
             st.caption(md(entry.sample.description))
-        st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
+        read, *roles = loaded.recognition.parts(_NAMES)
+        help = f"{file_size(loaded.size)}, digest {md(entry.short_digest)}"
+        st.markdown(f"**Recognised:** {md(read, 1_000)}", help=help)
+        st.markdown("\n".join(f"- {md(role, 2_000)}" for role in roles))
         if entry.sample is None:
             draw_numbers(chosen)
-        st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
+        tables_and_cards.draw_notices(loaded.notices)
         draw_repairs(entry)
-        if loaded.notices:
-            tables_and_cards.draw_findings(loaded.notices)
         reading_panel.draw_other_ways(entry)
 
     counts, rows = st.columns([2, 3], gap="large")

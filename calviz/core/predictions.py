@@ -534,7 +534,7 @@ def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> st
         return f"{name} has no values"
     if cut is None:
         return ""
-    if differs_in_each_row(data, name):
+    if _differs_in_each_row(data, name):
         return f"{name} has a different value in each row"
     if cut.kept is None and len(factor.levels) < 2:
         return f"{name} has one value"
@@ -546,7 +546,12 @@ def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> st
     return ""
 
 
-def differs_in_each_row(data: Dataset, name: str) -> bool:
+def columns_with_slices(data: Dataset) -> tuple[str, ...]:
+    """Columns that can be sliced by, without those that have a different value in each row."""
+    return tuple(name for name in sliceable_columns(data) if not _differs_in_each_row(data, name))
+
+
+def _differs_in_each_row(data: Dataset, name: str) -> bool:
     """Whether a column holds a text or whole number of its own in each row, such as an identifier, so that it has no slices."""
     cut, texts = data.cuts.get(name), data.groups.get(name, data.texts.get(name))
     if cut is None or texts is None or len(texts.levels) != data.rows:

@@ -410,12 +410,10 @@ def _of_one_event(sample: Sample) -> bool:
 @claim("classes")
 def _sides_of_half(off: FloatArray) -> str:
     """Say which forecasts of the event are off: "forecasts up to 0.5 are too high and above 0.5 are too low"."""
-    # Below 0.5 the other class is predicted: a confidence that is too high is a forecast that is too low.
-    sides = zip(("up to", "above"), (-off[0], off[1]), strict=True)
-    text = " and ".join(
-        f"{side} 0.5 are too {'high' if by > 0 else 'low'}" for side, by in sides if by
-    )
-    return f"forecasts {text}"
+    # Up to 0.5 the other class is predicted: a confidence that is too high is a forecast that is too low.
+    sides = {"up to 0.5 are": -off[0], "above 0.5 are": off[1]}
+    too = (f"{side} too {'high' if by > 0 else 'low'}" for side, by in sides.items() if by)
+    return f"forecasts {' and '.join(too)}"
 
 
 @claim("classes")
@@ -460,8 +458,10 @@ def _furthest_off(
     if ranges is None or not (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
         return None
     k = int(np.abs(off).argmax())
-    low, high = (float(end[k]) for end in ranges.range or ())
-    return ranges, off, k, words.outside_range(float(ranges.value[k]), low, high)
+    # Where the other class than the event is predicted, errors of its forecast have the other sign.
+    sign = -1 if k == 0 and _of_one_event(sample) else 1
+    low, high = sorted(sign * float(end[k]) for end in ranges.range or ())
+    return ranges, off, k, words.outside_range(sign * float(ranges.value[k]), low, high)
 
 
 @check("CAL013", "True classes outside the range of a calibrated model", about="true-class")
@@ -511,10 +511,7 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     if _of_one_event(sample):
         head, shares = words.capitalised(_sides_of_half(off)), ("mean forecast", "frequency")
         where = f"{'above' if k else 'up to'} 0.5" if off.all() else ""
-        if k == 0:  # forecasts of the event, not of the predicted class
-            score, hits = 1 - score, 1 - hits
-            ends = (-float(end[k]) for end in reversed(ranges.range or ()))
-            value, low, high = words.outside_range(-float(ranges.value[k]), *ends)
+        score, hits = (score, hits) if k else (1 - score, 1 - hits)
     elif classes == 1:
         head = f"The model is {sides.removesuffix(' on one')}"
     at = where and f", {furthest(off, '')}{where}"
