@@ -12,7 +12,6 @@ from calviz.app import (
     bar,
     before_after,
     diagnose_classes,
-    diagnose_confusion,
     diagnose_groups,
     diagnose_levels,
     diagnose_metrics,
@@ -329,7 +328,7 @@ def classwise(chosen: Settings) -> None:
             at = at[(-abs(ranked.beyond[at])).argsort(kind="stable")]
         listed = ranked.class_index[at].tolist()
         diagnose_classes.draw_table(frame, chosen, listed, ranked.mode, pinned)
-        diagnose_confusion.explore_confusion(chosen)
+        diagnose_classes.explore_confusion(chosen)
 
 
 def groups(chosen: Settings) -> None:

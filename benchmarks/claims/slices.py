@@ -511,12 +511,14 @@ ALL_OFF = "all rows 0.3 logits too low"
 for case, how, names in (
     (f"{ALL_OFF}, one region 1 logit more, 8,000 rows", {"off": 1.0}, True),
     (f"{ALL_OFF}, one region 0.5 logits more, 20,000 rows", {"off": 0.5, "n": 20_000}, True),
+    (f"{ALL_OFF}, one region 1 logit less, 8,000 rows", {"off": -1.0}, True),
+    (f"{ALL_OFF}, one region 0.2 logits less, 100,000 rows", {"off": -0.2, "n": 100_000}, True),
     (f"{ALL_OFF}, 8,000 rows", {"short": 0.0}, False),
 ):
 
     @simulation(
         "slices-that-differ",
-        "the region that is further off named" if names else "any named where none differs",
+        "the region that differs named" if names else "any named where none differs",
         case,
         at_least=0.8 if names else None,
         at_most=None if names else 0.05,

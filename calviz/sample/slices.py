@@ -235,6 +235,7 @@ class Slices(Displayed):
 USUAL_RATE = SLICES - SEGMENTS
 #: Intervals of the scores in which a slice is compared with the other rows.
 _PARTS = 20
+_TINY = np.finfo(np.float64).tiny
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
 LEFT = 0.85
 
@@ -366,8 +367,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
 def _told_apart(sample: Sample, found: Slices) -> Slices:
     """Find the slices that differ from the other rows with about the same scores, and in which way the rest is off.
 
-    The one with the smallest p-value of those that are further off, or else of all, is taken out, and the others that may differ are
-    tested again, until none is left.
+    The one that differs most surely is taken out, and the others that may differ are tested again, until none is left. Of those about
+    as sure, as two that make up all rows are, one that is further off comes first.
     """
     cell, cells = cells_of(sample.scored.score)
     part = cell * min(cells, _PARTS) // cells
@@ -377,8 +378,9 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
         tested = _tested(sample, list(may), outside, part)
         # All slices count, of which the others have been found not to differ.
         p_values = [p for p, _ in tested] + [1.0] * (len(found.slices) - len(may))
+        sure = math.sqrt(max(min(p_values), _TINY))
         left = [
-            (more * gap <= 0, p, -abs(gap), where)
+            (p > sure, more * gap <= 0, p, -abs(more), where)
             for (where, gap), (p, more), adjusted in zip(
                 may.items(), tested, benjamini_hochberg(p_values), strict=False
             )
