@@ -280,22 +280,6 @@ def _facts(part: Dataset) -> dict[str, object]:
     return columns
 
 
-def class_counts(data: Dataset) -> pd.DataFrame | None:
-    """Count rows per true class; None if the data have no labels or class names."""
-    if data.labels is None or not data.class_names:
-        return None
-    counts = np.bincount(data.labels, minlength=data.n_classes)
-    return level_counts(dict(zip(data.class_names, counts.tolist(), strict=True)), "class")
-
-
-def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
-    """Make a table of rows and shares per level of a column."""
-    rows = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
-    return pd.DataFrame(
-        {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
-    )
-
-
 def ticked(rows: Sequence[int]) -> Any:
     """Return the default selection of a table in which these rows are ticked, by their position."""
     return {"selection": {"rows": list(rows)}} if rows else None
