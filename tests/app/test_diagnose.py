@@ -86,6 +86,7 @@ def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     assert app.session_state["calviz.selection"].turns["reliability.bins"] > 0
 
 
+@pytest.mark.slow
 def test_groups_and_selected_rows_have_the_same_columns_and_slices():
     """Columns with a different value in each row are not offered; numbers are in the intervals that Groups shows."""
     rng = np.random.default_rng(0)

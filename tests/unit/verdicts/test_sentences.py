@@ -554,6 +554,7 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
     assert figure.shares().startswith("Of 5 predicted classes, 1 is overconfident ('c')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moved", "said"),
     [
