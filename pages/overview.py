@@ -106,7 +106,7 @@ def overview(chosen: Settings) -> None:
         others = [f for f in acted_on if f.short != judged.headline]
         if others or not judged.off_alone:
             st.subheader("Where to look", anchor=False)
-            tables_and_cards.draw_findings(others, codes=False)
+            tables_and_cards.draw_findings(others)
         for column in filter(None, (f.model_column for f in others)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():

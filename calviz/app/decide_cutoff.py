@@ -107,7 +107,8 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
             with st.container(width=_SQUARE + screen.wider() if desk else "stretch"):
                 drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
                 drawing.layout.height += screen.wider()
-                screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+                alt = roc.describe(panel)
+                screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel, alt=alt)
     weighted = cells[0].weights is not None and not cells[0].alike
     st.caption(
         f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell positives from negatives. "

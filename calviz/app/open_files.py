@@ -505,6 +505,12 @@ def is_history_step() -> bool:
     return context is not None and bool(context.is_history_navigation)
 
 
+def is_set(key: str) -> bool:
+    """Whether the state of a widget was set in this run, or in one that ended by starting this one (`st.rerun`)."""
+    context = get_script_run_ctx()
+    return context is not None and context.session_state.is_new_state_value(key)
+
+
 _REQUESTS = "calviz.settings"
 
 

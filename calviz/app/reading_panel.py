@@ -245,7 +245,7 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
     if len(names) > _AT_ONCE:
         wanted = st.selectbox(
             f"{_AT_ONCE} of {len(names):,} columns are shown; show also",
-            names,
+            names[_AT_ONCE:],
             index=None,
             format_func=lambda name: shorten(name, 60),
             key=f"{_SHOWN}.{key}",
@@ -253,7 +253,7 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
             placeholder="type to search",
             width=420,
         )
-        names = list(dict.fromkeys([*([wanted] if wanted else []), *names]))[:_AT_ONCE]
+        names = [*([wanted] if wanted else []), *names[:_AT_ONCE]]
     changed = None
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="bottom"):
         if shown.numbers != tuple(range(1, len(shown.numbers) + 1)):

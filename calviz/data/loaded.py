@@ -220,12 +220,17 @@ class Recognition:
 
     def sentence(self) -> str:
         """Describe what was recognised in one line."""
-        parts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}"]
+        return ", ".join(self.parts())
+
+    def parts(self, most: int = 5) -> list[str]:
+        """Say how many rows, classes and models there are, and then what has each role; lists name at most so many, and two numbers fewer."""
+        parts = [f"{self.format}: {self.rows:,} row{'s' if self.rows != 1 else ''}"]
         if self.class_names:
-            shown = _some(self.class_names, 5)
+            shown = _some(self.class_names, most)
             parts.append(f"{len(self.class_names):,} classes ({shown})")
         if len(self.models) > 1:
-            parts.append(f"{len(self.models)} models ({_some(self.models, 5)})")
+            parts.append(f"{len(self.models)} models ({_some(self.models, most)})")
+        parts = [", ".join(parts)]
         if self.scores:
             softmax = " (their softmax is taken)" if self.kind == "logits" else ""
             parts.append(f"{self.kind} in {span(self.scores)}{softmax}")
@@ -245,10 +250,10 @@ class Recognition:
         columns |= {"weights": self.weight_column, "times": self.time_column}
         parts += [f"{words} {_quoted(column)}" for words, column in columns.items() if column]
         if self.groups:
-            parts.append(f"groups {_some(self.groups, 5)}")
+            parts.append(f"groups {_some(self.groups, most)}")
         if self.numbers:
-            parts.append(f"numbers {_some(self.numbers, 3)}")
-        return f"{self.format}: {', '.join(parts)}"
+            parts.append(f"numbers {_some(self.numbers, most - 2)}")
+        return parts
 
 
 def _quoted(name: str | None) -> str:

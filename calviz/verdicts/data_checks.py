@@ -381,6 +381,8 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     for view, noun in _KINDS:
         ranges = ranges_of(sample, view)
         if ranges is not None and (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
+            if _of_one_event(sample):
+                return (_sides_of_half(off),)
             return (_count(sample, off, int(ranges.has.sum()), noun),)
     rest = sample.once(one_vs_rest) if sample.reduction.kind == "top-label" else None
     if rest is not None and rest.means_off:
@@ -390,12 +392,28 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
 
 
 def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
-    """Return the ranges of a calibrated model for the classes of a view; None where there are none."""
+    """Return the ranges of a calibrated model for the classes of a view; None where there are none, and by true class of one event."""
+    if view == "true-class" and _of_one_event(sample):
+        return None
     try:
         ranges = sample.view(class_ranges, view=view)
     except NotAvailable:
         return None
     return None if ranges.range is None else ranges
+
+
+def _of_one_event(sample: Sample) -> bool:
+    """Whether the two predicted classes are the forecasts of an event up to 0.5 and above."""
+    return sample.data.n_classes == 2 and sample.reduction.kind == "positive"
+
+
+@claim("classes")
+def _sides_of_half(off: FloatArray) -> str:
+    """Say which forecasts of the event are off: "forecasts up to 0.5 are too high and above 0.5 are too low"."""
+    # Up to 0.5 the other class is predicted: a confidence that is too high is a forecast that is too low.
+    sides = {"up to 0.5 are": -off[0], "above 0.5 are": off[1]}
+    too = (f"{side} too {'high' if by > 0 else 'low'}" for side, by in sides.items() if by)
+    return f"forecasts {' and '.join(too)}"
 
 
 @claim("classes")
@@ -440,8 +458,10 @@ def _furthest_off(
     if ranges is None or not (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
         return None
     k = int(np.abs(off).argmax())
-    low, high = (float(end[k]) for end in ranges.range or ())
-    return ranges, off, k, words.outside_range(float(ranges.value[k]), low, high)
+    # Where the other class than the event is predicted, errors of its forecast have the other sign.
+    sign = -1 if k == 0 and _of_one_event(sample) else 1
+    low, high = sorted(sign * float(end[k]) for end in ranges.range or ())
+    return ranges, off, k, words.outside_range(sign * float(ranges.value[k]), low, high)
 
 
 @check("CAL013", "True classes outside the range of a calibrated model", about="true-class")
@@ -486,16 +506,21 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     classes = int(ranges.has.sum())
     total = counted(classes, "predicted class", "predicted classes")
     sides = named_sides(off, ("overconfident", "underconfident"), classes)
-    where = f"where it says {listed([_name(sample, k)])}"
+    where, shares = f"where it says {listed([_name(sample, k)])}", ("mean confidence", "accuracy")
     head = f"Of {total} the model is {sides}"
-    if classes == 1:
+    if _of_one_event(sample):
+        head, shares = words.capitalised(_sides_of_half(off)), ("mean forecast", "frequency")
+        where = f"{'above' if k else 'up to'} 0.5" if off.all() else ""
+        score, hits = (score, hits) if k else (1 - score, 1 - hits)
+    elif classes == 1:
         head = f"The model is {sides.removesuffix(' on one')}"
+    at = where and f", {furthest(off, '')}{where}"
     yield (
         "warning",
-        f"{head} beyond noise, {furthest(off, '')}{where} ({counted(int(rows), 'row')}): mean confidence "
-        f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
+        f"{head} beyond noise{at} ({counted(int(rows), 'row')}): {shares[0]} "
+        f"{percent(score, decimals)} but {shares[1]} {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
-        f"{head}, {furthest(off, 'beyond noise ')}{where}",
+        f"{head}, {furthest(off, 'beyond noise ')}{where}" if where else head,
     )
 
 

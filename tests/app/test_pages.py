@@ -266,7 +266,8 @@ def test_chosen_panels_have_one_caption():
     quiet(app)
     text = text_of(app)
     assert "(a) Reliability diagram of" in text
-    assert "(b) ROC" in text
+    assert "(b) ROC curve of" in text
+    assert "recision" not in text.split("(b) ROC")[1]
     app.multiselect(key="panels").set_value([]).run()
     assert "Choose at least one panel." in quiet(app).info[0].value
     # The same look on every page.

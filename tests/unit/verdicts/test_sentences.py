@@ -556,6 +556,41 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
     assert figure.shares().startswith("Of 5 predicted classes, 1 is overconfident ('c')")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moved", "said"),
+    [
+        ((-0.2, 0), "Forecasts up to 0.5 are too low beyond noise ("),
+        ((0, 0.2), "Forecasts above 0.5 are too high beyond noise ("),
+        (
+            (-0.2, 0.3),
+            "Forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
+        ),
+    ],
+)
+def test_of_one_event_it_is_said_which_forecasts_are_off_not_which_predicted_classes(moved, said):
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.uniform(0.1, 0.4, 3_000), rng.uniform(0.6, 0.9, 3_000)])
+    above = p > 0.5
+    labels = rng.random(6_000) < p - np.where(above, moved[1], moved[0])
+    data = calviz.Predictions(probs=p, labels=labels)
+    found = {f.code: f for f in findings_of(Sample(data, "positive"))}
+    assert found["CAL020"].message.startswith(said)
+    rows = above if "above 0.5 (" in said or moved[0] == 0 else ~above
+    forecast, frequency = 100 * p[rows].mean(), 100 * labels[rows].mean()
+    words = found["CAL020"].message.replace("\u00a0", " ").replace("\u2212", "-")
+    numbers = r"\((\S+) rows\): mean forecast (\S+) % but frequency (\S+) %, a difference of (\S+) points .* show (\S+) to (\S+)\."
+    n, *shares, gap, low, high = (
+        float(x.replace(",", "")) for x in re.search(numbers, words).groups()
+    )
+    assert n == rows.sum()
+    assert [*shares, gap] == pytest.approx([forecast, frequency, forecast - frequency], abs=0.051)
+    assert low < 0 < high
+    assert not any(re.search("(predicted|true) class", f.message) for f in found.values())
+    top = {f.code: f.message for f in findings_of(Sample(data, "top-label"))}
+    assert top["CAL020"].startswith("Of 2 predicted classes the model is overconfident on ")
+
+
 def test_cal020_is_said_of_confidence_only_data_with_predicted_classes():
     rng = np.random.default_rng(0)
     confidence, predicted = rng.uniform(0.5, 1, 3_000), rng.integers(0, 3, 3_000)
