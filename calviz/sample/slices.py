@@ -178,10 +178,14 @@ class Slices(Displayed):
 
         Where it was chosen, its gap looks larger than it is.
         """
-        worst, every = self.off[0], len(self.slices)
+        worst = self.off[0]
         where = " and ".join(shorten(condition(*one, 40), 40) for one in worst.where)
-        largest = self.rate * sum(s.adjusted <= self.rate for s in self.slices) / every
-        return where, expected_gap(worst.gap * left_of_selected(worst.p_value, largest))
+        return where, expected_gap(self.expected(worst))
+
+    def expected(self, one: Slice) -> float:
+        """The gap to expect on new rows of a slice that was chosen as it is off."""
+        largest = self.rate * sum(s.adjusted <= self.rate for s in self.slices) / len(self.slices)
+        return one.gap * left_of_selected(one.p_value, largest)
 
     @property
     @claim("slices")

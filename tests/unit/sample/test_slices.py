@@ -14,7 +14,7 @@ from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
 from benchmarks.claims.slices import CALIBRATED, all_off, one_region
-from calviz.comparison.advice import moved_words
+from calviz.comparison.advice import moved_words, still_off_words
 from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
@@ -714,6 +714,23 @@ def test_the_further_off_of_two_slices_is_named():
         probs=score, labels=rng.random(6_000) < chance, groups={"group": group}
     )
     assert [s.name for s in usual_slices(Sample(data, "positive")).named] == ["group = 1"]
+
+
+def test_where_a_slice_stays_off_after_a_map_is_said():
+    before = one_region(np.random.default_rng(9), off=1.0).data
+    p, inside = before.probs[:, 1], before.groups["region"].mask("0")
+
+    def after(moved):
+        return replace(before, probs=np.stack([1 - moved, moved], axis=1))
+
+    half, whole = (expit(np.log(p / (1 - p)) + by * inside) for by in (0.5, 1.0))
+    low = 100 * (before.labels - half)[inside].mean()
+    assert still_off_words(before, after(half)) == (
+        f"Where region = 0, scores stay off: about {low:.1f} points too low."
+    )
+    assert still_off_words(before, after(whole)) == still_off_words(None, None) == ""
+    fine = one_region(np.random.default_rng(9)).data
+    assert still_off_words(fine, fine) == ""
 
 
 def test_the_largest_move_of_rows_that_were_not_off_is_told():
