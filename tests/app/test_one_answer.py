@@ -78,7 +78,7 @@ def test_verdict_findings_and_fix(answers):
         assert (message in app or message in full) is not elsewhere, code
     (fix,) = re.findall(
         r"\w+ scaling would take the ECE from [\d.]+(?: \(within noise\))? to [\d.]+ points "
-        r"\(the noise of this number of rows: [\d.]+\)\.",
+        r"on the rows judged \(noise there: [\d.]+\)\.",
         app,
     )
     assert fix in report
