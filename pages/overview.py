@@ -82,7 +82,7 @@ def overview(chosen: Settings) -> None:
             groups, classes = judged.only_slices_off, judged.only_classes_off
             changed = bool(judged.changed)
             found = judged.direction not in ("calibrated", "undecided")
-            primary = found and not (groups or changed)
+            primary = found and not (groups or changed or judged.in_reverse)
             # A click that says what it wants needs no second one.
             _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
             if changed:

@@ -589,6 +589,19 @@ def test_a_score_is_turned_round_unless_its_header_names_the_class(head, turned)
         assert other.first.labels.tolist() == [1 - y for y in loaded.first.labels.tolist()]
 
 
+def test_the_scores_of_two_models_are_turned_round_together():
+    content = b"paid,old,new\n" + b"yes,0.1,0.2\nno,0.8,0.7\n" * 20
+    options = ReadingOptions(models=("old", "new"), label="paid", class_names=("no", "yes"))
+    entry = OpenFile(
+        "key", "m.csv", read(content, name="m.csv", options=options), options, source=content
+    )
+    turned = other_way_round(entry, first_rows(content, options=options))
+    assert turned.class_names == ("yes", "no")
+    models = read(content, name="m.csv", options=turned).models.values()
+    assert [m.probs[0].tolist() for m in models] == [[0.9, 0.1], [0.8, 0.2]]
+    assert [m.class_names[m.labels[0]] for m in models] == ["yes", "yes"]
+
+
 def test_what_has_several_scores_is_not_turned_round():
     entry = OpenFile("key", "mine.csv", read(GOOD, name="mine.csv"), source=GOOD)
     assert other_way_round(entry, first_rows(entry.source)) is None
