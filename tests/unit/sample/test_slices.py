@@ -284,6 +284,32 @@ def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
     assert result == pytest.approx([2 * stats.t.sf(t, 9)], rel=1e-9)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_slice_against_the_rest_counts_clusters_that_lie_in_both(weighted):
+    rng = np.random.default_rng(2)
+    cluster, score = np.repeat(np.arange(60), 5), rng.random(300)
+    g = np.where(rng.random(300) < 0.8, cluster % 3, rng.integers(0, 3, 300))
+    # Rows of a cluster agree in most of what decides them.
+    luck = np.where(rng.random(300) < 0.8, rng.random(60)[cluster], rng.random(300))
+    hit, weights = luck < score, rng.uniform(0.5, 2, 300) if weighted else None
+    data = calviz.Predictions(
+        probs=score, labels=hit.astype(int), groups={"g": g}, clusters=cluster, weights=weights
+    )
+    tested = slices(data, against="rest", reduction="positive")
+    w = weights / weights.mean() if weighted else np.ones(300)
+    for s in tested.slices:
+        inside = g == int(s.where[0][1])
+        rest = np.average(score - hit, weights=w * ~inside)
+        sign = np.where(inside, 1, -w[inside].sum() / w[~inside].sum())
+        by_cluster = np.bincount(cluster, sign * w * (score - hit - rest))
+        t = abs(by_cluster.sum()) / np.sqrt((by_cluster**2).sum())
+        clusters = min(np.unique(cluster[some]).size for some in (inside, ~inside))
+        assert s.p_value == pytest.approx(2 * stats.t.sf(t, clusters - 1), rel=1e-6)
+    # Fewer than eight clusters outside say nothing of how clusters vary.
+    few = replace(data, groups={"g": (cluster > 6).astype(int)}, weights=None)
+    assert {s.p_value for s in slices(few, against="rest", min_rows=5).slices} == {1}
+
+
 def test_a_click_on_a_slice_does_not_fade_the_others():
     rng = np.random.default_rng(0)
     score = rng.uniform(0.2, 0.8, 900)

@@ -293,8 +293,28 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert text[1] == "Outside one group its probabilities hold, but 1 of 21 groups of rows is off."
     assert text[2].startswith("Most surely off are the rows whose region is 0: on these ")
     assert text[3].startswith("Elsewhere, where it promises")
-    clusters = {"clusters": np.arange(sample.data.n) // 2}
-    assert not judged(sample.with_data(replace(sample.data, **clusters))).off_alone
+
+
+def test_one_slice_is_named_of_clustered_rows_too():
+    sample = one_region(np.random.default_rng(1), off=1.0, clusters=3_500)
+    v = judged(sample)
+    assert v.headline == "Off where region = 0: too low; elsewhere no miscalibration found"
+    assert re.search(
+        r"No miscalibration found on the other 6,\d{3} rows in 3,\d{3} clus", v.sentence
+    )
+    assert cheap_fix(sample.data, v)[0] == "segments"
+    assert [s.name for s in usual_slices(sample).off] == ["region = 0"]
+    # The condition on another column that carries it, in clusters as well.
+    pair = judged(one_region(np.random.default_rng(1), n=20_000, short=1.0, clusters=8_000))
+    assert pair.headline.startswith("Off where region = 0 and tenure ≤ ")
+    # All rows are off alike: no slice is named, alone or beyond the rest.
+    alike = one_region(np.random.default_rng(1), all_off=0.3, clusters=3_500)
+    assert not judged(alike).off_alone
+    assert usual_slices(alike).rest.startswith("too low by ")
+    assert not usual_slices(alike).named
+    # One region further: it is unlike the rest.
+    more = usual_slices(one_region(np.random.default_rng(1), all_off=0.3, off=1.0, clusters=200))
+    assert more.headline.startswith("Unlike the rest: region = 0; other rows: too low by ")
 
 
 def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named():
