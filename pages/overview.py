@@ -19,14 +19,12 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
-from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
-from calviz.verdicts.miscalibration_checks import miscalibration, worst_bin
+from calviz.verdicts.miscalibration_checks import where_to_look
 
 #: The module that fits maps.
 _FITTING = "calviz.comparison.fitting"
@@ -95,15 +93,7 @@ def overview(chosen: Settings) -> None:
                 _button("See the classes", "classwise")
             else:
                 _button("See the rows", "reliability", rule=_worst_rows(chosen))
-        # What the sentence says is not said again.
-        said = {miscalibration}
-        if judged.worst is not None and judged.worst.where in judged.sentence:
-            said.add(worst_bin)
-        if judged.off_alone:
-            # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
-            said.update(c.run for c in CHECKS if c.about not in ("", "times"))
-        acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
-        others = [f for f in acted_on if f.short != judged.headline]
+        others = where_to_look(evaluation)
         if others or not judged.off_alone:
             st.subheader("Where to look", anchor=False)
             tables_and_cards.draw_findings(others)

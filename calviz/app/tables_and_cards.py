@@ -15,7 +15,7 @@ from calviz.app.session import choose_one, current, md, offer_file
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS, MetricResult
-from calviz.core.errors import Finding, worst_first
+from calviz.core.errors import Finding, shown_first, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import (
@@ -36,8 +36,6 @@ from calviz.verdicts.evaluation import Evaluation, Verdict, Written, at_its_end,
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-#: Findings shown at once; the others are folded away.
-AT_ONCE = 3
 #: Signs of the verdict's direction, in the colours of the figures: too high, too low.
 _SIGNS = {
     "over": ":orange[:material/arrow_upward:]",
@@ -81,10 +79,9 @@ def draw_findings(reported: Sequence[Finding]) -> None:
     """
     if not reported:
         st.caption("Nothing to report.")
-    ranked = worst_first(reported)
-    first = [f for f in ranked[:AT_ONCE] if f.severity != "info"] or ranked[:1]
+    first = shown_first(reported)
     _listed(first)
-    if rest := ranked[len(first) :]:
+    if rest := worst_first(reported)[len(first) :]:
         with st.expander(counted(len(rest), "more finding")):
             _listed(rest)
 

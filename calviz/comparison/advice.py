@@ -127,7 +127,7 @@ RULE = (
     adjusted="the verdict, or one comparison named beforehand, beyond noise; then the simplest within one standard error of the best",
 )
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
-    """Choose a method by `RULE`; the first reason says what decided.
+    """Choose a method by `RULE`; the first reason says what decided, after a change in time, which the advice gives way to.
 
     The verdict is that before recalibration (`Comparison.found`). The one comparison is that of `auto`, or of the method that wins most
     often on similar data, with the uncalibrated model, beyond noise as in the table. The simplest method is that whose map holds the
@@ -153,8 +153,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     # What is as good by a proper score may still be miscalibrated, where that is a small part of the score.
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     state = Sample.of(data, reduction=comparison.reduction).once(watched)
+    caveat = (f"{state.change.headline}. {NOT_SINCE}",) if state and state.change else ()
     rest = [
-        *([f"{state.change.headline}. {NOT_SINCE}"] if state and state.change else []),
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
         RULE.format(method=_label(first), criterion=name),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
@@ -164,7 +164,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         even = [key for key in even if _better(comparison, key)]
     proven = not comparison.found and first in candidates and _better(comparison, first)
     if not even or not (comparison.found or proven):
-        return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
+        left = _left(comparison, name, first, keep_classes)
+        return Advice(UNCALIBRATED, (*caveat, left, *rest))
     chosen = min(even, key=lambda key: _simplicity(comparison[key], rule))
     why = _found(comparison)
     if not comparison.found:
@@ -185,6 +186,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     return Advice(
         chosen,
         (
+            *caveat,
             f"{why}, and {_label(chosen)} {among}.{_by_columns(comparison[chosen])}",
             _measured(comparison, name, chosen, near),
             *rest,

@@ -721,8 +721,10 @@ def _marked(data: Dataset, rows: Rows) -> Dataset:
 # ---- Saved maps
 
 
-def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
-    """Return the options for reading files to which a saved map is applied, which need no labels.
+def reading_for_map(
+    record: Any, options: ReadingOptions, model: str | None = None
+) -> ReadingOptions:
+    """Return the options for reading files to which a saved map is applied, which need no labels and no scores of other models.
 
     Raises
     ------
@@ -730,7 +732,7 @@ def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
         If the map is damaged or of another version.
     """
     load_map(record)
-    return loaded.ReadingForMap.of(options, record.get("class_names", ()))
+    return loaded.ReadingForMap.of(options, record.get("class_names", ()), model)
 
 
 def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOptions:

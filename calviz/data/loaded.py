@@ -13,7 +13,7 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
-from calviz.data.column_names import is_of_first_class, plain
+from calviz.data.column_names import is_of_first_class, plain, without_common_words
 from calviz.data.format import ReadingOptions, short, span
 
 
@@ -25,14 +25,26 @@ class ReadingForMap(ReadingOptions):
     ----------
     map_classes : tuple of str
         The class names of the map, for a file that does not name its classes; () if the map has none.
+    model : str, optional
+        The model that the map is for, if there are several: the scores of others are copied as they are, and may be missing.
     """
 
     map_classes: tuple[str, ...] = ()
+    model: str | None = None
 
     @classmethod
-    def of(cls, options: ReadingOptions, map_classes: Iterable[str]) -> ReadingForMap:
+    def of(
+        cls, options: ReadingOptions, map_classes: Iterable[str], model: str | None = None
+    ) -> ReadingForMap:
         """Return the same settings for rows to which a map with these classes is applied."""
-        return cls(**vars(options), map_classes=tuple(map_classes))
+        if "percent" in options.repair:
+            model = None  # which models are in percent is told by the columns of all
+        if model is not None and options.models:
+            columns = dict(zip(without_common_words(options.models), options.models, strict=True))
+            options = replace(
+                options, models=(columns[model],) if model in columns else options.models
+            )
+        return cls(**vars(options), map_classes=tuple(map_classes), model=model)
 
     def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Whether class names come from labels, such as yes and no, and not from the score columns, which name `named`, or the map.

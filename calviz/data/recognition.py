@@ -142,6 +142,9 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     found = with_event_last(view, replace(found, scores=scores, label=label))
     ask_if_predicted(view, found, taken)
     note_agreement(view, found, taken)
+    if isinstance(options, ReadingForMap):
+        mapped = tuple(each for each in found.scores if each.model == options.model)
+        found = replace(found, scores=mapped or found.scores)
     return found
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from calviz.core import words
-from calviz.core.entry_specs import Told, check
-from calviz.core.errors import claim
+from calviz.core.entry_specs import CHECKS, Told, check
+from calviz.core.errors import Finding, claim
 from calviz.core.words import (
     SLIGHT,
     counted,
@@ -23,8 +23,8 @@ from calviz.core.words import (
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.data_checks import one_vs_rest
-from calviz.verdicts.evaluation import mcs_decimals
+from calviz.verdicts.data_checks import one_vs_rest, to_act_on
+from calviz.verdicts.evaluation import Evaluation, mcs_decimals
 from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
 
@@ -206,6 +206,20 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         f"{counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
         slices.headline,
     )
+
+
+def where_to_look(evaluation: Evaluation) -> list[Finding]:
+    """Return the findings to act on, without what the sentence of the verdict says."""
+    verdict = evaluation.verdict
+    assert verdict is not None  # findings come with it
+    said: set[object] = {miscalibration}
+    if verdict.worst is not None and verdict.worst.where in verdict.sentence:
+        said.add(worst_bin)
+    if verdict.off_alone:
+        # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
+        said.update(c.run for c in CHECKS if c.about not in ("", "times"))
+    acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
+    return [f for f in acted_on if f.short != verdict.headline]
 
 
 #: Smallest difference that is reported, however significant; and the level of the test.
