@@ -12,16 +12,8 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, IntArray
 from calviz.core.errors import Finding, InputError, Reading
-from calviz.data.column_names import (
-    FEW,
-    class_key,
-    event_of,
-    is_missing,
-    no_event_of,
-    number_of,
-    pairs_of,
-    whole,
-)
+from calviz.data import column_names
+from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
 from calviz.data.format import Notice, join_places, short
 
 # ---- Class indices
@@ -267,7 +259,7 @@ class _Decoder:
         event = event_of(words)
         if event is None:
             return None
-        other = no_event_of(words) or ""
+        other = column_names.no_event_of(words) or ""
         if not self.class_names:
             names = (words.get(other, other), words.get(event, event))
         notice = f"the event is '{words.get(event, event)}' (class 1)"
@@ -424,7 +416,7 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
     if not isinstance(values, Factor):
         return values
     words = {"true": "1", "false": "0", "": "nan"}
-    levels = [number_of(words.get(v.strip().lower(), v)) for v in values.levels]
+    levels = [column_names.number_of(words.get(v.strip().lower(), v)) for v in values.levels]
     if None in levels:
         bad = [j for j, number in enumerate(levels) if number is None]
         row = int(np.isin(values.codes, bad).argmax())

@@ -10,22 +10,9 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names, other_columns, score_columns
+from calviz.data import column_names, label_columns, other_columns, score_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
-from calviz.data.label_columns import (
-    ask_if_predicted,
-    event_column,
-    label_by_word,
-    label_column,
-    named_by_an_unnamed_label,
-    named_label,
-    note_agreement,
-    with_event_last,
-    with_labels,
-    with_labels_of_their_own,
-    with_one_hot,
-)
 from calviz.data.loaded import ReadingForMap
 from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
@@ -115,33 +102,33 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
 
 def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     options = view.options
-    named = named_label(view, taken)
-    event = event_column(view, taken) if named is None else None
+    named = label_columns.named_label(view, taken)
+    event = label_columns.event_column(view, taken) if named is None else None
     if options.kind == "confidence":
         return single_score(view, taken, named or event)
     scores = score_columns.find_scores(view, taken, named or event)
     found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
     if not (named or options.scores or options.models or isinstance(options, ReadingForMap)):
-        found = named_by_an_unnamed_label(view, taken) or found
+        found = label_columns.named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
-        own = with_labels_of_their_own(view, taken) if named is None else None
+        own = label_columns.with_labels_of_their_own(view, taken) if named is None else None
         found = own or single_score(view, taken, named or event)
     if found.confidence is not None:
         return found
     if options.label is None and not found.one_hot:
-        found = with_one_hot(view, found, taken)
+        found = label_columns.with_one_hot(view, found, taken)
     label, scores = found.label, found.scores
     if label is not None and label == event:
         text = f"the column '{short(event)}' is taken as the label"
         view.note(Notice.LABEL_COLUMN, "info", text)
     if label is None and not found.one_hot:
-        label = label_column(view, scores, taken | found.used)
+        label = label_columns.label_column(view, scores, taken | found.used)
     if len(scores) == 1 and not options.models:
         scores = (of_named_class(view, scores[0], label),)
-    scores = tuple(with_labels(view, s, label) for s in scores)
-    found = with_event_last(view, replace(found, scores=scores, label=label))
-    ask_if_predicted(view, found, taken)
-    note_agreement(view, found, taken)
+    scores = tuple(label_columns.with_labels(view, s, label) for s in scores)
+    found = label_columns.with_event_last(view, replace(found, scores=scores, label=label))
+    label_columns.ask_if_predicted(view, found, taken)
+    label_columns.note_agreement(view, found, taken)
     if isinstance(options, ReadingForMap):
         mapped = tuple(each for each in found.scores if each.model == options.model)
         found = replace(found, scores=mapped or found.scores)
@@ -247,7 +234,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
     kind = view.options.kind
     predicted = view.predicted({*taken, label or ""})
     if label is None and predicted is not None:
-        worded = label_by_word(view, {*taken, predicted})
+        worded = label_columns.label_by_word(view, {*taken, predicted})
         if worded is not None and view.table[worded].classes & view.table[predicted].classes:
             text = f"the column '{short(worded)}' is taken as the label, and '{short(predicted)}' as the prediction"
             view.note(Notice.LABEL_COLUMN, "info", text)

@@ -16,15 +16,8 @@ from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, full_sentence, listed, percent, points
 from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
+from calviz.sample import class_gaps
 from calviz.sample.binning import FEW_ROWS
-from calviz.sample.class_gaps import (
-    ClassRanges,
-    ClassView,
-    class_gaps,
-    class_ranges,
-    predicted_class_sums,
-    too_few,
-)
 from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
 from calviz.sample.losses import clipped_words, negative_log_likelihood
 from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
@@ -286,7 +279,7 @@ class OneVsRestEvidence:
 @claim("classes")
 def means_off(sample: Sample, beyond: FloatArray) -> str:
     """Text that names the classes that are off on average: "of 3 classes against the rest, 2 are too high on average, most 'z', ..."."""
-    view, names = sample.view(class_gaps), sample.data.class_names
+    view, names = sample.view(class_gaps.class_gaps), sample.data.class_names
     k = int(np.abs(beyond).argmax())
     forecast, frequency = (float(v[k]) / view.n for v in (view.score, view.rows))
     decimals = decimals_for(100 * (forecast - frequency), least=2)
@@ -329,7 +322,7 @@ def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
         return None
     return OneVsRestEvidence(
         sample=sample,
-        beyond=sample.view(class_ranges, view="one-vs-rest").beyond,
+        beyond=sample.view(class_gaps.class_ranges, view="one-vs-rest").beyond,
         ece=ece,
         ks=ks,
         rows=part.data.rows,
@@ -361,7 +354,7 @@ def of_the_top_label(sample: Sample) -> str:
 
 # ---- In the verdict
 
-_KINDS: tuple[tuple[ClassView, str], ...] = (
+_KINDS: tuple[tuple[class_gaps.ClassView, str], ...] = (
     ("predicted-class", "predicted class"),
     ("true-class", "true class"),
 )
@@ -391,12 +384,12 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     return ("the probabilities of the classes against the rest are off",) if off_in_rest else ()
 
 
-def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
+def ranges_of(sample: Sample, view: class_gaps.ClassView) -> class_gaps.ClassRanges | None:
     """Return the ranges of a calibrated model for the classes of a view; None where there are none, and by true class of one event."""
     if view == "true-class" and _of_one_event(sample):
         return None
     try:
-        ranges = sample.view(class_ranges, view=view)
+        ranges = sample.view(class_gaps.class_ranges, view=view)
     except NotAvailable:
         return None
     return None if ranges.range is None else ranges
@@ -429,7 +422,7 @@ def classes_unseen(sample: Sample) -> str:
     ranges = ranges_of(sample, "predicted-class")
     if ranges is None or ranges.needed is None or ranges.beyond[ranges.has].any():
         return ""
-    text = too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
+    text = class_gaps.too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
     return f"; {text}" if text else ""
 
 
@@ -445,14 +438,14 @@ def against_the_rest(sample: Sample) -> Iterator[Told]:
         return
     if sample.data.kind == "confidence" and sample.data.cells is None:
         return
-    ranges = sample.view(class_ranges, view="one-vs-rest")
+    ranges = sample.view(class_gaps.class_ranges, view="one-vs-rest")
     if ranges.beyond.any():
         yield "warning", full_sentence(means_off(sample, ranges.beyond))
 
 
 def _furthest_off(
-    sample: Sample, view: ClassView
-) -> tuple[ClassRanges, FloatArray, int, tuple[str, str, str]] | None:
+    sample: Sample, view: class_gaps.ClassView
+) -> tuple[class_gaps.ClassRanges, FloatArray, int, tuple[str, str, str]] | None:
     """Return ranges, distances from them (K,), and of the class furthest off its number, its value and range; None if none is off."""
     ranges = ranges_of(sample, view)
     if ranges is None or not (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
@@ -499,7 +492,7 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     if found is None:
         return
     ranges, off, k, (value, low, high) = found
-    sums = sample.view(predicted_class_sums)
+    sums = sample.view(class_gaps.predicted_class_sums)
     rows = float(sums.rows[k])
     score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
     decimals = words.share_decimals(score, hits, len(value.partition(".")[2]))
