@@ -137,8 +137,8 @@ class Division:
         """Choose the splits, or a half of the rows, where it is not said what is fitted on."""
         if self.fit_split is not None or self._at_random or self.in_sample:
             return self
-        named = loaded.judged_split(data.split_names)
-        judged = named if self.eval_split is None else self.eval_split
+        if (judged := self.eval_split) is None:
+            judged = loaded.judged_split(data.split_names)
         usual = self.with_other_split(data, judged, seed=self.seed)
         return usual if self.eval_split is None or usual.fit_split is None else self
 
@@ -721,9 +721,7 @@ def _marked(data: Dataset, rows: Rows) -> Dataset:
 # ---- Saved maps
 
 
-def reading_for_map(
-    record: Any, options: ReadingOptions, model: str | None = None
-) -> ReadingOptions:
+def reading_for_map(record: Any, options: ReadingOptions, model: str | None) -> ReadingOptions:
     """Return the options for reading files to which a saved map is applied, which need no labels and no scores of other models.
 
     Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -40,18 +40,6 @@ from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 #: Row sums further from 1 than this are accepted with a warning.
 SUM_NOTICE = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class _Right:
-    """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
-
-    correct: BoolArray
-    missing: BoolArray
-    form: str
-    truth: IntArray | None = None
-    predicted: IntArray | None = None
-    class_names: tuple[str, ...] = ()
 
 
 def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Loaded:
@@ -507,7 +495,7 @@ class _Builder:
         self,
         score: FloatArray,
         layout: Confidence,
-        right: _Right,
+        right: roles.Right,
         columns: dict[str, Any],
         keep: BoolArray | None,
     ) -> ConfidencePredictions:
@@ -544,7 +532,7 @@ class _Builder:
         vars(predictions)["file_rows"] = rows
         return predictions
 
-    def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
+    def _right(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         truth = predicted = None
         names: tuple[str, ...] = ()
         missing = np.zeros(len(fetched.scores[0]), dtype=bool)
@@ -572,9 +560,9 @@ class _Builder:
             assert truth is not None
             assert predicted is not None
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
-        return _Right(correct, missing, form, truth, predicted, names)
+        return roles.Right(correct, missing, form, truth, predicted, names)
 
-    def _right_if_any(self, fetched: Fetched, layout: Confidence) -> _Right:
+    def _right_if_any(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         """No prediction is right, in no form, unless the file says so for all rows; what it says otherwise is kept as it is."""
         kept = (*self.layout.kept, self.layout.label, layout.predicted)
         self.layout = replace(self.layout, kept=tuple(c for c in kept if c is not None))
@@ -586,7 +574,7 @@ class _Builder:
         if layout.correct is not None:
             self.layout = replace(self.layout, kept=(*self.layout.kept, layout.correct))
         none = np.zeros(len(fetched.scores[0]), dtype=bool)
-        return _Right(none, none, "")
+        return roles.Right(none, none, "")
 
     def _built(self, models: dict[str, Dataset], form: str) -> Loaded:
         column = self.layout.weight

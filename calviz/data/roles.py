@@ -139,6 +139,18 @@ class ColumnRoles:
         return {n for names in small if not any("%" in n for n in names) for n in names}
 
 
+@dataclass(frozen=True, eq=False)
+class Right:
+    """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
+
+    correct: BoolArray
+    missing: BoolArray
+    form: str
+    truth: IntArray | None = None
+    predicted: IntArray | None = None
+    class_names: tuple[str, ...] = ()
+
+
 class TableView:
     """A table, the options, and the notices of its recognition.
 
