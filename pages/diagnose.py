@@ -8,8 +8,22 @@ from typing import Any
 
 import streamlit as st
 
-from calviz import app
-from calviz.app import diagnose_classes, diagnose_groups, navigation, rows_shown, screen, session
+from calviz.app import (
+    bar,
+    before_after,
+    diagnose_classes,
+    diagnose_groups,
+    diagnose_levels,
+    diagnose_metrics,
+    interactive_reliability,
+    navigation,
+    pinning,
+    rows_shown,
+    screen,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
 from calviz.core.predictions import columns_with_slices
@@ -97,14 +111,14 @@ def reliability(chosen: Settings) -> None:
         details = answer if worst is None or not title else worst.message.split("): ", 1)[-1]
         st.markdown(md(keep_units_together(full_sentence(capitalised(details))), 1_000))
 
-    app.interactive_reliability.explore_bins(chosen)
+    interactive_reliability.explore_bins(chosen)
     with navigation.boundary():
         # Below the picture, so that the picture and its legend are on the first screen.
-        app.bar.draw_other_view(chosen)
+        bar.draw_other_view(chosen)
     navigation.draw_sections(
         {
             "Rows worth looking at": lambda: rows_shown.explore_notable_rows(chosen),
-            BEFORE_AND_AFTER: lambda: app.before_after.explore_before_and_after(chosen),
+            BEFORE_AND_AFTER: lambda: before_after.explore_before_and_after(chosen),
             A_CURVE: lambda: _curve_instead_of_bins(chosen),
             "Does the choice of bins matter?": lambda: _choice_of_bins(chosen),
         },
@@ -132,14 +146,14 @@ def _choice_of_bins(chosen: Settings) -> None:
     strip = session.bin_sensitivity(chosen)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
     screen.chart(strip, key="reliability.strip", filename="ece-by-bins", wide=True)
-    app.tables_and_cards.draw_figure_table(strip.frame, "ece-by-bins", alt="ECE by number of bins")
+    tables_and_cards.draw_figure_table(strip.frame, "ece-by-bins", alt="ECE by number of bins")
 
 
 def cumulative(chosen: Settings) -> None:
     """How far the sums of scores and hits differ, without bins."""
     say = navigation.draw_head("How far the sums of scores and hits differ")
     with navigation.boundary():
-        app.bar.draw_other_view(chosen)
+        bar.draw_other_view(chosen)
 
     with navigation.boundary():
         figure = session.cumulative(chosen, st.session_state.get(ESTIMATE, "smooth"))
@@ -158,8 +172,8 @@ def cumulative(chosen: Settings) -> None:
             # Chosen for this page: the distances that its panels show. The sentence says the first, but not the pinned one.
             keys = ("ks", "kuiper")
             evaluation = session.metrics(chosen, keys, error_bars=True)
-        pinned = app.pinning.values(chosen, keys)
-        app.tables_and_cards.draw_metric_lines(
+        pinned = pinning.values(chosen, keys)
+        tables_and_cards.draw_metric_lines(
             evaluation, keys if pinned else keys[1:], verdict=verdict, pinned=pinned
         )
         rows_shown.draw_selection(chosen, rows=False)
@@ -181,18 +195,18 @@ def cumulative(chosen: Settings) -> None:
 
 def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Settings) -> None:
     """Draw panels side by side, three where there is room, on a phone one above the other."""
-    pinned = app.pinning.overlay(
+    pinned = pinning.overlay(
         chosen,
         lambda s: s.view(Cumulative.compute, estimate=figure.estimate, band=False, seed=s.seed),
     )
-    own = app.selection.cumulative_overlay(chosen, figure.estimate)
+    own = selection.cumulative_overlay(chosen, figure.estimate)
     others = own if pinned is None else (*own, pinned)
     if len(panels) == 2:
         places = st.columns(2, gap="medium")
     else:
         row = st.container(horizontal=True, gap="medium")
         places = [row.container(width=THIRD) for _ in panels]
-    width, ends = screen.page_width() or PANEL, app.selection.score_range(chosen)
+    width, ends = screen.page_width() or PANEL, selection.score_range(chosen)
     for place, panel in zip(places, panels, strict=True):
         with place:
             screen.chart(
@@ -218,9 +232,7 @@ def _more_panels(chosen: Settings) -> None:
     )
     figure = session.cumulative(chosen, estimate)
     _panels(("b", "c", "d"), figure, chosen)
-    app.tables_and_cards.draw_figure_table(
-        figure.frame, "cumulative", alt="The points of the panels"
-    )
+    tables_and_cards.draw_figure_table(figure.frame, "cumulative", alt="The points of the panels")
 
 
 def _isotonic(chosen: Settings) -> None:
@@ -348,7 +360,7 @@ def groups(chosen: Settings) -> None:
                     lambda: diagnose_groups.draw_sizes(chosen, question),
                     key="calviz.slices.sizes",
                 )
-            app.diagnose_levels.draw_levels(chosen)
+            diagnose_levels.draw_levels(chosen)
 
 
 def time(chosen: Settings) -> None:
@@ -365,7 +377,7 @@ def time(chosen: Settings) -> None:
                 icon=":material/info:",
             )
         else:
-            app.diagnose_levels.explore_over_time(chosen, say)
+            diagnose_levels.explore_over_time(chosen, say)
 
 
 def metrics(chosen: Settings) -> None:
@@ -377,11 +389,11 @@ def metrics(chosen: Settings) -> None:
         rows_shown.draw_selection(chosen, rows=False)
 
     with navigation.boundary():
-        small = app.diagnose_metrics.is_small(chosen)
+        small = diagnose_metrics.is_small(chosen)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             family = st.selectbox(
                 "Family",
-                (app.diagnose_metrics.ALL_FAMILIES, *app.diagnose_metrics.families()),
+                (diagnose_metrics.ALL_FAMILIES, *diagnose_metrics.families()),
                 key="family",
                 bind="query-params",
                 filter_mode="contains",
@@ -398,8 +410,8 @@ def metrics(chosen: Settings) -> None:
             export = st.container(width="content")
         if chosen.sample.data.rows == 1:
             st.caption("n = 1: the values are not meaningful, and there are no intervals.")
-        results = app.diagnose_metrics.explore_table(
-            chosen, family or app.diagnose_metrics.ALL_FAMILIES, error_bars=error_bars
+        results = diagnose_metrics.explore_table(
+            chosen, family or diagnose_metrics.ALL_FAMILIES, error_bars=error_bars
         )
         noise, p_values = "", ""
         if error_bars and chosen.sample.data.rows > 1:
@@ -411,9 +423,9 @@ def metrics(chosen: Settings) -> None:
             f"{chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}",
         )
         with export.popover("Export", icon=":material/download:"):
-            app.diagnose_metrics.draw_export(results, chosen)
+            diagnose_metrics.draw_export(results, chosen)
 
-    app.diagnose_metrics.explore_conventions(chosen, at_once=small)
+    diagnose_metrics.explore_conventions(chosen, at_once=small)
 
 
 navigation.enter()

@@ -6,8 +6,18 @@ import sys
 
 import streamlit as st
 
-from calviz import app
-from calviz.app import bar, navigation, rows_shown, screen, selection, session, tables_and_cards
+from calviz.app import (
+    bar,
+    interactive_reliability,
+    navigation,
+    pinning,
+    reading_panel,
+    rows_shown,
+    screen,
+    selection,
+    session,
+    tables_and_cards,
+)
 from calviz.app.session import Settings, md
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
@@ -43,23 +53,23 @@ def overview(chosen: Settings) -> None:
     if navigation.has_judge(chosen.entry):
         navigation.draw_link("judge", navigation.TO_JUDGE)
     if judged.in_reverse:
-        app.reading_panel.draw_other_way_round(chosen.entry)
+        reading_panel.draw_other_way_round(chosen.entry)
     if plain:
         in_plain_words(chosen)
         return
     pictures, words = st.columns([11, 10], gap="large")
     with pictures, navigation.boundary():
-        app.interactive_reliability.draw_clickable(
+        interactive_reliability.draw_clickable(
             session.reliability(chosen),
             chosen,
             key="overview.chart",
-            height=app.interactive_reliability.HEIGHT,
+            height=interactive_reliability.HEIGHT,
         )
         # Below the picture, so that the picture and its legend are on the first screen.
         bar.draw_other_view(chosen, session.other_view(chosen), below=True)
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
-        pinned = app.pinning.values(chosen, keys)
+        pinned = pinning.values(chosen, keys)
         tiles = ("mcs", chosen.sample.ece_key, keys[0])
         tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
         with st.expander("More numbers"):
@@ -88,7 +98,7 @@ def overview(chosen: Settings) -> None:
             st.subheader("Where to look", anchor=False)
             tables_and_cards.draw_findings(others)
         for column in filter(None, (f.model_column for f in others)):
-            app.reading_panel.draw_models_of_rows(chosen.entry, column)
+            reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)
     # What fits maps takes a second to import: a fresh server draws the page first, and the line once it is there.
