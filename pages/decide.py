@@ -10,17 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    bar,
-    decide_costs,
-    decide_coverage,
-    decide_cutoff,
-    navigation,
-    rows_shown,
-    screen,
-    session,
-    tables_and_cards,
-)
+from calviz import app
 from calviz.app.session import Settings, md
 from calviz.comparison.judging import Judged, judged
 from calviz.core.errors import CalvizError, NotAvailable
@@ -43,37 +33,37 @@ SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "a
 def _draw_head(chosen: Settings, title: str) -> Callable[[str], object]:
     """Draw the title of a tab; a single row, which has nothing to decide, ends the tab."""
     if chosen.sample.data.rows > 1:
-        return navigation.draw_head(title)
-    navigation.draw_head("One row cannot tell")
-    raise NotAvailable(session.verdict(chosen))
+        return app.navigation.draw_head(title)
+    app.navigation.draw_head("One row cannot tell")
+    raise NotAvailable(app.session.verdict(chosen))
 
 
 def risk_coverage(chosen: Settings) -> None:
     """Which predictions to keep, and what is wrong among them."""
     say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
-    with navigation.boundary():
-        method = session.choose_method(chosen)
-        rows_shown.say_changed(chosen)
-        decide_coverage.explore_risk_coverage(chosen, method, say)
-        rows_shown.draw_selection(
+    with app.navigation.boundary():
+        method = app.session.choose_method(chosen)
+        app.rows_shown.say_changed(chosen)
+        app.decide_coverage.explore_risk_coverage(chosen, method, say)
+        app.rows_shown.draw_selection(
             chosen,
             hint="Choose a point of the curve to select the rows that are kept there, on every page.",
         )
 
-    with navigation.boundary():
-        if columns := decide_costs.trust_columns(chosen):
+    with app.navigation.boundary():
+        if columns := app.decide_costs.trust_columns(chosen):
             st.subheader("Where can it be believed?", anchor=False)
-            decide_costs.explore_trust_by_group(chosen, columns)
+            app.decide_costs.explore_trust_by_group(chosen, columns)
 
-    navigation.draw_folded(
+    app.navigation.draw_folded(
         "Summaries: AURC and others", lambda: _summaries(chosen), key="calviz.risk.summaries"
     )
 
 
 def _summaries(chosen: Settings) -> None:
     with st.spinner("Resampling the summaries …", show_time=True):
-        evaluation = session.metrics(chosen, SUMMARIES, error_bars=True)
-    tables_and_cards.draw_metric_lines(
+        evaluation = app.session.metrics(chosen, SUMMARIES, error_bars=True)
+    app.tables_and_cards.draw_metric_lines(
         evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
     )
     st.caption(
@@ -86,10 +76,10 @@ def _summaries(chosen: Settings) -> None:
 def costs(chosen: Settings) -> None:
     """What deciding by a cutoff, or referring the unsure rows, costs."""
     say = _draw_head(chosen, COSTS)
-    with navigation.boundary():
-        method = session.choose_method(chosen)
+    with app.navigation.boundary():
+        method = app.session.choose_method(chosen)
         at_most = "**From which confidence on are at most 5 % wrong?**"
-        navigation.draw_link("risk_coverage", at_most, icon=":material/arrow_forward:")
+        app.navigation.draw_link("risk_coverage", at_most, icon=":material/arrow_forward:")
 
     def titled(draw: Callable[..., None], title: str = COSTS) -> None:
         try:
@@ -99,24 +89,24 @@ def costs(chosen: Settings) -> None:
             raise
 
     sections = {
-        KEEP: lambda: titled(decide_costs.explore_decision_costs),
-        ACT: lambda: titled(_act_or_not, CHOOSE if bar.needs_class(chosen) else COSTS),
+        KEEP: lambda: titled(app.decide_costs.explore_decision_costs),
+        ACT: lambda: titled(_act_or_not, CHOOSE if app.bar.needs_class(chosen) else COSTS),
     }
-    if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
+    if chosen.whole.kind != "confidence" and not app.bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
-    navigation.draw_sections(
-        sections, key="costs-of", of_setting={decide_cutoff.CUTOFF_KEY: ACT, "cost-wrong": KEEP}
+    app.navigation.draw_sections(
+        sections, key="costs-of", of_setting={app.decide_cutoff.CUTOFF_KEY: ACT, "cost-wrong": KEEP}
     )
 
 
 def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
     sample = _of_one_class(chosen)
-    decide_cutoff.explore_cutoff(chosen, method, say)
-    rows_shown.draw_selection(chosen)
-    navigation.draw_folded(
+    app.decide_cutoff.explore_cutoff(chosen, method, say)
+    app.rows_shown.draw_selection(chosen)
+    app.navigation.draw_folded(
         "Scores by outcome", lambda: _outcomes(chosen, sample), key="calviz.decisions.outcomes"
     )
-    navigation.draw_folded(
+    app.navigation.draw_folded(
         "What validations report",
         lambda: _validation(replace(chosen, reduction=sample.reduction)),
         key="calviz.decisions.validation",
@@ -124,46 +114,46 @@ def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> 
 
 
 def _outcomes(chosen: Settings, sample: Sample) -> None:
-    with session.computing(chosen, "Counting …"):
+    with app.session.computing(chosen, "Counting …"):
         figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
-    screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
+    app.screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
 
 
 def _validation(decided: Settings) -> None:
     with st.spinner("Resampling the measures …", show_time=True):
-        evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
-    tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
+        evaluation = app.session.metrics(decided, VALIDATION_METRICS, error_bars=True)
+    app.tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
     st.caption("Before recalibration; the flexible calibration curve is on the tab Reliability.")
 
 
 def prediction_sets(chosen: Settings) -> None:
     """Sets of plausible classes."""
     say = _draw_head(chosen, "Sets of classes that hold the true one as often as they promise")
-    with navigation.boundary():
-        rows_shown.say_changed(chosen)
-        decide_costs.explore_prediction_sets(chosen, say)
+    with app.navigation.boundary():
+        app.rows_shown.say_changed(chosen)
+        app.decide_costs.explore_prediction_sets(chosen, say)
 
 
 def grades(chosen: Settings) -> None:
     """Grades of rising probability, and whether as much happens in each as it promises."""
     say = _draw_head(chosen, "Does as much happen in each grade as it promises?")
-    with navigation.boundary():
-        decide_cutoff.explore_grades(_of_one_class(chosen), say)
+    with app.navigation.boundary():
+        app.decide_cutoff.explore_grades(_of_one_class(chosen), say)
 
 
 def _of_one_class(chosen: Settings) -> Sample:
     """Ask for the class that is decided on; return its sample."""
-    bar.choose_class(chosen, "Decide for or against the class", CHOOSE)
-    if bar.needs_class(chosen):
+    app.bar.choose_class(chosen, "Decide for or against the class", CHOOSE)
+    if app.bar.needs_class(chosen):
         raise NotAvailable("a decision is for or against one class.")
     return decidable(chosen.sample)
 
 
 def judge(chosen: Settings) -> None:
     """What the verdicts of a judge are worth, by the rows that people have looked at too."""
-    say = navigation.draw_head("The judge's rate, corrected by people")
-    if not navigation.has_judge(chosen.entry):
+    say = app.navigation.draw_head("The judge's rate, corrected by people")
+    if not app.navigation.has_judge(chosen.entry):
         raise NotAvailable(
             "this tab is for files with a column 'judge' and a column 'human' (empty where nobody has looked)."
         )
@@ -191,7 +181,7 @@ def judge(chosen: Settings) -> None:
         st.warning(md(remark, 1_000), icon=":material/warning:")
     summary = found.summary()
     table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
-    screen.table(table, alt="Rates by each method, and how far judge and people agree")
+    app.screen.table(table, alt="Rates by each method, and how far judge and people agree")
     if found.differences:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
         st.markdown("\n".join(f"- {md(d.sentence(), 300)}" for d in found.differences))
@@ -215,7 +205,7 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         width=420,
     )
     st.markdown(md(found.needed_sentence(width / 100)))
-    screen.chart(
+    app.screen.chart(
         LabelWidths.compute(found), key="judge.widths", filename="label-widths", own_caption=True
     )
     free = found.rows - found.labelled
@@ -233,14 +223,14 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         label = np.isin(number - 1, following.rows).astype(int)
         return pd.DataFrame({"row": number, "to_label": label, "chance": following.chance})
 
-    tables_and_cards.download_button("Download which rows", table, "label-next")
+    app.tables_and_cards.download_button("Download which rows", table, "label-next")
     st.caption(
         "More of them where judge and people may differ most; give the column 'chance' with the new labels "
         "(`calviz judge FILE --chance chance`)."
     )
 
 
-@session.cached_results(4)
+@app.session.cached_results(4)
 def _judged(key: str, by: str | None, question: str | None, _settings: Settings) -> Judged:
     entry = _settings.entry
     assert isinstance(entry.source, bytes | Path)
@@ -250,8 +240,8 @@ def _judged(key: str, by: str | None, question: str | None, _settings: Settings)
     )
 
 
-navigation.enter()
-navigation.open_tab(
+app.navigation.enter()
+app.navigation.open_tab(
     {
         "risk_coverage": risk_coverage,
         "decisions": costs,

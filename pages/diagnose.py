@@ -8,25 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.app import (
-    bar,
-    before_after,
-    diagnose_classes,
-    diagnose_groups,
-    diagnose_levels,
-    diagnose_metrics,
-    interactive_reliability,
-    navigation,
-    pinning,
-    rows_shown,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz import app
+from calviz.app import diagnose_classes, diagnose_groups, navigation, rows_shown, screen, session
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
-from calviz.core.predictions import sliceable_columns
+from calviz.core.predictions import columns_with_slices
 from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
@@ -111,14 +97,14 @@ def reliability(chosen: Settings) -> None:
         details = answer if worst is None or not title else worst.message.split("): ", 1)[-1]
         st.markdown(md(keep_units_together(full_sentence(capitalised(details))), 1_000))
 
-    interactive_reliability.explore_bins(chosen)
+    app.interactive_reliability.explore_bins(chosen)
     with navigation.boundary():
         # Below the picture, so that the picture and its legend are on the first screen.
-        bar.draw_other_view(chosen)
+        app.bar.draw_other_view(chosen)
     navigation.draw_sections(
         {
             "Rows worth looking at": lambda: rows_shown.explore_notable_rows(chosen),
-            BEFORE_AND_AFTER: lambda: before_after.explore_before_and_after(chosen),
+            BEFORE_AND_AFTER: lambda: app.before_after.explore_before_and_after(chosen),
             A_CURVE: lambda: _curve_instead_of_bins(chosen),
             "Does the choice of bins matter?": lambda: _choice_of_bins(chosen),
         },
@@ -146,14 +132,14 @@ def _choice_of_bins(chosen: Settings) -> None:
     strip = session.bin_sensitivity(chosen)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
     screen.chart(strip, key="reliability.strip", filename="ece-by-bins", wide=True)
-    tables_and_cards.draw_figure_table(strip.frame, "ece-by-bins", alt="ECE by number of bins")
+    app.tables_and_cards.draw_figure_table(strip.frame, "ece-by-bins", alt="ECE by number of bins")
 
 
 def cumulative(chosen: Settings) -> None:
     """How far the sums of scores and hits differ, without bins."""
     say = navigation.draw_head("How far the sums of scores and hits differ")
     with navigation.boundary():
-        bar.draw_other_view(chosen)
+        app.bar.draw_other_view(chosen)
 
     with navigation.boundary():
         figure = session.cumulative(chosen, st.session_state.get(ESTIMATE, "smooth"))
@@ -172,8 +158,8 @@ def cumulative(chosen: Settings) -> None:
             # Chosen for this page: the distances that its panels show. The sentence says the first, but not the pinned one.
             keys = ("ks", "kuiper")
             evaluation = session.metrics(chosen, keys, error_bars=True)
-        pinned = pinning.values(chosen, keys)
-        tables_and_cards.draw_metric_lines(
+        pinned = app.pinning.values(chosen, keys)
+        app.tables_and_cards.draw_metric_lines(
             evaluation, keys if pinned else keys[1:], verdict=verdict, pinned=pinned
         )
         rows_shown.draw_selection(chosen, rows=False)
@@ -195,18 +181,18 @@ def cumulative(chosen: Settings) -> None:
 
 def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Settings) -> None:
     """Draw panels side by side, three where there is room, on a phone one above the other."""
-    pinned = pinning.overlay(
+    pinned = app.pinning.overlay(
         chosen,
         lambda s: s.view(Cumulative.compute, estimate=figure.estimate, band=False, seed=s.seed),
     )
-    own = selection.cumulative_overlay(chosen, figure.estimate)
+    own = app.selection.cumulative_overlay(chosen, figure.estimate)
     others = own if pinned is None else (*own, pinned)
     if len(panels) == 2:
         places = st.columns(2, gap="medium")
     else:
         row = st.container(horizontal=True, gap="medium")
         places = [row.container(width=THIRD) for _ in panels]
-    width, ends = screen.page_width() or PANEL, selection.score_range(chosen)
+    width, ends = screen.page_width() or PANEL, app.selection.score_range(chosen)
     for place, panel in zip(places, panels, strict=True):
         with place:
             screen.chart(
@@ -232,7 +218,9 @@ def _more_panels(chosen: Settings) -> None:
     )
     figure = session.cumulative(chosen, estimate)
     _panels(("b", "c", "d"), figure, chosen)
-    tables_and_cards.draw_figure_table(figure.frame, "cumulative", alt="The points of the panels")
+    app.tables_and_cards.draw_figure_table(
+        figure.frame, "cumulative", alt="The points of the panels"
+    )
 
 
 def _isotonic(chosen: Settings) -> None:
@@ -341,7 +329,7 @@ def groups(chosen: Settings) -> None:
         diagnose_groups.draw_slice_of_other_pages(of_other_pages)
 
     with navigation.boundary():
-        if not sliceable_columns(chosen.whole):
+        if not columns_with_slices(chosen.whole):
             say("No column of this file makes groups")
             st.caption("Add one to the file, such as region, device or age, and open it again.")
         else:
@@ -360,7 +348,7 @@ def groups(chosen: Settings) -> None:
                     lambda: diagnose_groups.draw_sizes(chosen, question),
                     key="calviz.slices.sizes",
                 )
-            diagnose_levels.draw_levels(chosen)
+            app.diagnose_levels.draw_levels(chosen)
 
 
 def time(chosen: Settings) -> None:
@@ -377,7 +365,7 @@ def time(chosen: Settings) -> None:
                 icon=":material/info:",
             )
         else:
-            diagnose_levels.explore_over_time(chosen, say)
+            app.diagnose_levels.explore_over_time(chosen, say)
 
 
 def metrics(chosen: Settings) -> None:
@@ -389,11 +377,11 @@ def metrics(chosen: Settings) -> None:
         rows_shown.draw_selection(chosen, rows=False)
 
     with navigation.boundary():
-        small = diagnose_metrics.is_small(chosen)
+        small = app.diagnose_metrics.is_small(chosen)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             family = st.selectbox(
                 "Family",
-                (diagnose_metrics.ALL_FAMILIES, *diagnose_metrics.families()),
+                (app.diagnose_metrics.ALL_FAMILIES, *app.diagnose_metrics.families()),
                 key="family",
                 bind="query-params",
                 filter_mode="contains",
@@ -410,8 +398,8 @@ def metrics(chosen: Settings) -> None:
             export = st.container(width="content")
         if chosen.sample.data.rows == 1:
             st.caption("n = 1: the values are not meaningful, and there are no intervals.")
-        results = diagnose_metrics.explore_table(
-            chosen, family or diagnose_metrics.ALL_FAMILIES, error_bars=error_bars
+        results = app.diagnose_metrics.explore_table(
+            chosen, family or app.diagnose_metrics.ALL_FAMILIES, error_bars=error_bars
         )
         noise, p_values = "", ""
         if error_bars and chosen.sample.data.rows > 1:
@@ -423,9 +411,9 @@ def metrics(chosen: Settings) -> None:
             f"{chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}",
         )
         with export.popover("Export", icon=":material/download:"):
-            diagnose_metrics.draw_export(results, chosen)
+            app.diagnose_metrics.draw_export(results, chosen)
 
-    diagnose_metrics.explore_conventions(chosen, at_once=small)
+    app.diagnose_metrics.explore_conventions(chosen, at_once=small)
 
 
 navigation.enter()

@@ -6,27 +6,15 @@ import sys
 
 import streamlit as st
 
-from calviz.app import (
-    bar,
-    interactive_reliability,
-    navigation,
-    pinning,
-    reading_panel,
-    rows_shown,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz import app
+from calviz.app import bar, navigation, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
-from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
-from calviz.verdicts.miscalibration_checks import miscalibration, worst_bin
+from calviz.verdicts.miscalibration_checks import where_to_look
 
 #: The module that fits maps.
 _FITTING = "calviz.comparison.fitting"
@@ -55,23 +43,23 @@ def overview(chosen: Settings) -> None:
     if navigation.has_judge(chosen.entry):
         navigation.draw_link("judge", navigation.TO_JUDGE)
     if judged.in_reverse:
-        reading_panel.draw_other_way_round(chosen.entry)
+        app.reading_panel.draw_other_way_round(chosen.entry)
     if plain:
         in_plain_words(chosen)
         return
     pictures, words = st.columns([11, 10], gap="large")
     with pictures, navigation.boundary():
-        interactive_reliability.draw_clickable(
+        app.interactive_reliability.draw_clickable(
             session.reliability(chosen),
             chosen,
             key="overview.chart",
-            height=interactive_reliability.HEIGHT,
+            height=app.interactive_reliability.HEIGHT,
         )
         # Below the picture, so that the picture and its legend are on the first screen.
         bar.draw_other_view(chosen, session.other_view(chosen), below=True)
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
-        pinned = pinning.values(chosen, keys)
+        pinned = app.pinning.values(chosen, keys)
         tiles = ("mcs", chosen.sample.ece_key, keys[0])
         tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
         with st.expander("More numbers"):
@@ -82,7 +70,7 @@ def overview(chosen: Settings) -> None:
             groups, classes = judged.only_slices_off, judged.only_classes_off
             changed = bool(judged.changed)
             found = judged.direction not in ("calibrated", "undecided")
-            primary = found and not (groups or changed)
+            primary = found and not (groups or changed or judged.in_reverse)
             # A click that says what it wants needs no second one.
             _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
             if changed:
@@ -95,20 +83,12 @@ def overview(chosen: Settings) -> None:
                 _button("See the classes", "classwise")
             else:
                 _button("See the rows", "reliability", rule=_worst_rows(chosen))
-        # What the sentence says is not said again.
-        said = {miscalibration}
-        if judged.worst is not None and judged.worst.where in judged.sentence:
-            said.add(worst_bin)
-        if judged.off_alone:
-            # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
-            said.update(c.run for c in CHECKS if c.about not in ("", "times"))
-        acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
-        others = [f for f in acted_on if f.short != judged.headline]
+        others = where_to_look(evaluation)
         if others or not judged.off_alone:
             st.subheader("Where to look", anchor=False)
-            tables_and_cards.draw_findings(others, codes=False)
+            tables_and_cards.draw_findings(others)
         for column in filter(None, (f.model_column for f in others)):
-            reading_panel.draw_models_of_rows(chosen.entry, column)
+            app.reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)
     # What fits maps takes a second to import: a fresh server draws the page first, and the line once it is there.

@@ -6,15 +6,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from calviz.app import (
-    jobs,
-    navigation,
-    recalibrate_arena,
-    recalibrate_comparison,
-    recalibrate_learning_curve,
-    recalibrate_results,
-    rows_shown,
-)
+from calviz import app
+from calviz.app import jobs, navigation, recalibrate_comparison, recalibrate_results, rows_shown
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.session import Settings, md
 from calviz.core.words import counted, keep_units_together
@@ -128,7 +121,7 @@ def labels(chosen: Settings) -> None:
         )
 
     with navigation.boundary():
-        recalibrate_learning_curve.explore_learning_curve(chosen, say)
+        app.recalibrate_learning_curve.explore_learning_curve(chosen, say)
 
 
 def elsewhere(chosen: Settings) -> None:
@@ -144,7 +137,7 @@ def elsewhere(chosen: Settings) -> None:
         rows_shown.say_not_followed(chosen, "Methods are judged on all rows that no fit has seen")
 
     with navigation.boundary():
-        recalibrate_arena.explore_arena(chosen, say)
+        app.recalibrate_arena.explore_arena(chosen, say)
 
 
 navigation.enter()

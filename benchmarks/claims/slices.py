@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from benchmarks.claims import simulation
+from calviz.comparison.advice import still_off_words
 from calviz.comparison.compare import compare
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.predictions import Predictions
@@ -492,11 +494,72 @@ for case, how in IN_ONE.items():
         at_least=0.8 if "clusters" in how else 0.9,
     )
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
-        return judged(one_region(rng, **how)).headline.startswith("Off where region = 0: too low; ")
+        return judged(one_region(rng, **how)).headline.startswith("Off where region = 0: about ")
 
     @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
         return len(usual_slices(one_region(rng, **how)).off) > 1
+
+
+for case, how in {
+    **IN_ONE,
+    "0.5 logits, 2,000 rows": {"off": 0.5, "n": 2_000},
+    "0.5 logits, 8,000 rows": {"off": 0.5},
+    "0.3 logits everywhere and 0.5 in one region, 8,000 rows": {"off": 0.5, "all_off": 0.3},
+}.items():
+
+    @simulation("one-slice", "its size said too large, of the true one", case, at_most=0.1)
+    def _(rng: np.random.Generator, how: dict[str, float] = how) -> float | None:
+        sample = one_region(rng, **how)
+        found, score = usual_slices(sample), sample.scored.score
+        if not found.off or found.off[0].name != "region = 0":
+            return None
+        moved = how["off"] + how.get("all_off", 0)
+        gap = (score - expit(logit(score) + moved))[rows_where(sample.data, found.off[0].where)]
+        size = re.search(r"about ([\d.]+) points too low", found.furthest[1])
+        return -1.0 if size is None else float(size[1]) / 100 / -gap.mean() - 1
+
+
+def after_map(
+    rng: np.random.Generator, of_region: float, of_others: float
+) -> tuple[Sample, Sample]:
+    """Scores 0.8 logits too low in one region, 0.2 in the others, and the same after a map that adds to their logits."""
+    before = one_region(rng, off=0.6, all_off=0.2)
+    z, inside = logit(before.scored.score), np.asarray(rows_where(before.data, (("region", "0"),)))
+    score = expit(z + np.where(inside, of_region, of_others))
+    after = replace(before.data, probs=np.stack([1 - score, score], axis=1))
+    return before, before.with_data(after)
+
+
+for case, by, at_least in (
+    ("set right, 8,000 rows", (0.8, 0.2), None),
+    ("half set right, 8,000 rows", (0.4, 0.2), 0.9),
+    ("all rows moved alike, 8,000 rows", (0.3, 0.3), 0.9),
+):
+
+    @simulation(
+        "still-off",
+        "said where it is not" if at_least is None else "said where it is",
+        case,
+        at_most=0.05 if at_least is None else None,
+        at_least=at_least,
+    )
+    def _(rng: np.random.Generator, by: tuple[float, float] = by) -> bool:
+        before, after = after_map(rng, *by)
+        return bool(still_off_words(before.data, after.data))
+
+    if at_least is not None:
+
+        @simulation("still-off", "its size said too large, of the true one", case, at_most=0.1)
+        def _(rng: np.random.Generator, by: tuple[float, float] = by) -> float | None:
+            before, after = after_map(rng, *by)
+            words = still_off_words(before.data, after.data)
+            if "region = 0," not in words:
+                return None
+            inside = np.asarray(rows_where(before.data, (("region", "0"),)))
+            score = after.scored.score[inside]
+            true = (expit(logit(score) + 0.8 - by[0]) - score).mean()
+            return float(re.search(r"about ([\d.]+) points too low", words)[1]) / 100 / true - 1
 
 
 #: Conditions in the title of a file in which one region is off for short tenure alone, where tenure is cut at its deciles.
@@ -577,7 +640,9 @@ for case, how, names in (
     def _(rng: np.random.Generator, how: dict[str, float] = how, names: bool = names) -> bool:
         found = usual_slices(one_region(rng, all_off=0.3, **how))
         return (
-            found.headline.startswith("Unlike the rest: region = 0") if names else bool(found.named)
+            found.headline.startswith("Unlike the rest: region = 0 (")
+            if names
+            else bool(found.named)
         )
 
 

@@ -15,7 +15,7 @@ from calviz.app.session import choose_one, current, md, offer_file
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS, MetricResult
-from calviz.core.errors import Finding, worst_first
+from calviz.core.errors import Finding, shown_first, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import (
@@ -36,8 +36,6 @@ from calviz.verdicts.evaluation import Evaluation, Verdict, Written, at_its_end,
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-#: Findings shown at once; the others are folded away.
-AT_ONCE = 3
 #: Signs of the verdict's direction, in the colours of the figures: too high, too low.
 _SIGNS = {
     "over": ":orange[:material/arrow_upward:]",
@@ -66,28 +64,32 @@ _TABS = {
 }
 
 
-def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
-    """Draw the findings, worst first; those after the first few, and what needs no action beside others, are folded away.
+def draw_notices(notices: Iterable[Finding]) -> None:
+    """Draw what was noticed or changed while a file was read, worst first; the codes are behind the help."""
+    for notice in worst_first(notices):
+        words = md(keep_units_together(full_sentence(notice.message)), 1_000)
+        help = f"Code {notice.code}, as in the report and on the command line."
+        st.markdown(f"{_ICONS[notice.severity]} {words}", help=help)
 
-    With their codes and in full, or as they are for a list: in few words, the rest as help, each with a link to its tab.
+
+def draw_findings(reported: Sequence[Finding]) -> None:
+    """Draw the findings in few words, the rest as help, each with a link to its tab; worst first.
+
+    Those after the first few, and what needs no action beside others, are folded away.
     """
     if not reported:
         st.caption("Nothing to report.")
-    ranked = worst_first(reported)
-    first = [f for f in ranked[:AT_ONCE] if f.severity != "info"] or ranked[:1]
-    _listed(first, codes)
-    if rest := ranked[len(first) :]:
+    first = shown_first(reported)
+    _listed(first)
+    if rest := worst_first(reported)[len(first) :]:
         with st.expander(counted(len(rest), "more finding")):
-            _listed(rest, codes)
+            _listed(rest)
 
 
-def _listed(shown: Sequence[Finding], codes: bool) -> None:
+def _listed(shown: Sequence[Finding]) -> None:
     for finding in shown:
         message = md(keep_units_together(full_sentence(finding.message)), 1_000)
         icon = _ICONS[finding.severity]
-        if codes:
-            st.markdown(f"{icon} {message} :gray[{md(finding.code)}]")
-            continue
         short = finding.short and md(keep_units_together(full_sentence(finding.short)), 1_000)
         words, link = st.columns([3, 1], gap="small", vertical_alignment="center")
         words.markdown(f"{icon} {short or message}", help=message if short else None)
@@ -273,22 +275,6 @@ def _facts(part: Dataset) -> dict[str, object]:
     columns |= {name: column for name, column in part.numbers.items() if name not in columns}
     columns |= {name: text.values() for name, text in part.texts.items() if name not in columns}
     return columns
-
-
-def class_counts(data: Dataset) -> pd.DataFrame | None:
-    """Count rows per true class; None if the data have no labels or class names."""
-    if data.labels is None or not data.class_names:
-        return None
-    counts = np.bincount(data.labels, minlength=data.n_classes)
-    return level_counts(dict(zip(data.class_names, counts.tolist(), strict=True)), "class")
-
-
-def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
-    """Make a table of rows and shares per level of a column."""
-    rows = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
-    return pd.DataFrame(
-        {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
-    )
 
 
 def ticked(rows: Sequence[int]) -> Any:

@@ -259,7 +259,8 @@ def apply(
             files = apply_to_files(sources, record, out, model=model, options=reading)
         what, written = counted(len(files), "file"), [str(path) for path in files]
     else:
-        loaded, data = options.read_model(file, model, json_only, reading_for_map(record, reading))
+        for_map = reading_for_map(record, reading, model)
+        loaded, data = options.read_model(file, model, json_only, for_map)
         with naming(file):
             calibrated = apply_map(data, record)
         names = tuple(record.get("class_names", ()))
@@ -327,7 +328,11 @@ def expected(
     if method is not None and labelled_split is None:
         raise OptionError("--method is the map fitted on --labelled-split NAME.")
     record = None if map is None else _checked_map(map)
-    for_map = ReadingForMap.of(reading, ()) if record is None else reading_for_map(record, reading)
+    for_map = (
+        ReadingForMap.of(reading, (), model)
+        if record is None
+        else reading_for_map(record, reading, model)
+    )
     _, rows = options.read_model(file, model, json_only, for_map)
     labelled = None
     with naming(file):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from calviz.core import entry_specs, events, predictions
 from calviz.core.entry_specs import METRICS, RANKED_BY, UNCALIBRATED, MetricResult, TableKind
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
-from calviz.core.words import bins_words, counted, listed, shorten, told_apart
+from calviz.core.words import NOT_SINCE, bins_words, counted, listed, shorten, told_apart
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.evaluation import Written, name_of, value_text
 
@@ -463,7 +463,7 @@ class Advice:
     method : str
         Key; the uncalibrated model if it should be left as it is, or if there is no advice.
     reasons : tuple of str
-        Sentences: what decided, what the method gains, the verdict, the rule, the guideline, what to keep in mind.
+        Sentences: a change in time, what decided, what the method gains, the verdict, the rule, the guideline, what to keep in mind.
     given : bool
         Whether there is an advice.
     """
@@ -471,6 +471,11 @@ class Advice:
     method: str
     reasons: tuple[str, ...]
     given: bool = True
+
+    @property
+    def caveat(self) -> str:
+        """What a change in time means for the advice; "" without one."""
+        return self.reasons[0] if self.reasons[0].endswith(NOT_SINCE) else ""
 
     @property
     def headline(self) -> str:

@@ -221,7 +221,7 @@ def apply_to_files(
     names = target_names(sources, folder)
     options = options or ReadingOptions()
     if marks is None:
-        options = fitting.reading_for_map(record, options)
+        options = fitting.reading_for_map(record, options, model)
     if options.repair:
         raise OptionError(
             "files that are written to a folder are read block by block and not repaired: name one file, and a file to write "

@@ -13,6 +13,7 @@ from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names, roles
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
 from calviz.data.format import Column, Notice, known_columns, short, span
+from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import CLEAR, ScoreColumns, ScoreKind, TableView, follows, sum_to_one
 
 #: The end of a name that is a cast, such as ``prob_0::float`` or ``prob_0:FLOAT64``.
@@ -55,9 +56,12 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     """The columns that the options name: one set of scores, or several models of one column each."""
     if view.options.models is not None:
         columns = _named_by_options(view, view.options.models)
+        models = without_common_words(columns)
+        if isinstance(view.options, ReadingForMap) and view.options.model and len(columns) == 1:
+            models = (view.options.model,)
         return tuple(
             ScoreColumns((name,), (), view.options.kind_of_scores or "probabilities", 1, model)
-            for name, model in zip(columns, without_common_words(columns), strict=True)
+            for name, model in zip(columns, models, strict=True)
         )
     if view.options.scores is None:
         return ()
@@ -174,8 +178,14 @@ def named_by_labels(
     often = Counter(map(str, view.table[label].head.tolist())).most_common()
     usual = {class_key(v): v for v, _ in reversed(often)}
     known = {v for v in usual.values() if v in values and not column_names.is_missing(v.strip())}
-    blocks = column_names.blocks_named_by(values, names)
-    blocks = blocks or column_names.blocks_named_by(known, names)
+    rows: Counter[str] = Counter()
+    for value, count in often:
+        rows[class_key(value)] += count * (usual[class_key(value)] in known)
+    # Beside two classes, few rows may have a label that is none.
+    pairs = [{usual[key] for key in pair} for pair in column_names.pairs_of(+rows)]
+    blocks: list[ClassBlock] = []
+    for levels in (values, known, *pairs[:_MOST_CANDIDATES]):
+        blocks = blocks or column_names.blocks_named_by(levels, names)
     fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any, Self
 
@@ -153,6 +153,7 @@ class SegmentOffsets(FlooredRecalibrator):
     base_ : transformer
         The fitted map of all rows.
     columns_ : tuple of SegmentedColumn
+        Those whose segments differ.
     effects_ : tuple of SegmentEffects
     center_ : float
         m, the log-odds at which slopes change nothing.
@@ -253,6 +254,7 @@ class SegmentOffsets(FlooredRecalibrator):
         self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
         if self.columns_ and not self.effects_:
             self._warn(self.reading())
+        self._keep_used()
         if fit.left_out:
             self._warn(
                 f"{counted(fit.left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
@@ -351,14 +353,19 @@ class SegmentOffsets(FlooredRecalibrator):
         names = [" x ".join(shortened(self.columns_[c].name) for c in e.of) for e in self.effects_]
         if not names:
             base = RECALIBRATORS[self.base_.key].label
-            return f"no segments of {counted(len(self.columns_), 'column')} differ beyond chance: it is {base} of all rows."
+            return f"no segments differ beyond chance: it is {base} of all rows."
         return f"the segments of {', '.join(names)} differ beyond chance."
+
+    def _keep_used(self) -> None:
+        """Forget columns whose segments do not differ: their values, such as identifiers, are in no saved map."""
+        used = sorted({c for effects in self.effects_ for c in effects.of})
+        self.columns_ = tuple(self.columns_[c] for c in used)
+        self.effects_ = tuple(replace(e, of=tuple(map(used.index, e.of))) for e in self.effects_)
 
     @property
     def needed_columns(self) -> tuple[str, ...]:
         """Names of the columns that `transform` needs: those whose segments differ."""
-        used = {c for effects in self.effects_ for c in effects.of}
-        return tuple(column.name for c, column in enumerate(self.columns_) if c in used)
+        return tuple(column.name for column in self.columns_)
 
     def transform(self, X: npt.ArrayLike, columns: Mapping[str, Any] | None = None) -> FloatArray:
         """Return calibrated probabilities in the dtype of X, shape (n, K); rows sum to 1.
@@ -377,16 +384,14 @@ class SegmentOffsets(FlooredRecalibrator):
         out = super().transform(X)
         if not self.effects_:
             return out
-        given, codes = _values(columns), {}
-        for c, column in enumerate(self.columns_):
-            if column.name not in self.needed_columns:
-                continue
+        given, codes = _values(columns), []
+        for column in self.columns_:
             if column.name not in given:
                 raise no_column(column.name, given)
-            codes[c] = column.codes(given[column.name])
-            if codes[c].size != len(out):
+            codes.append(column.codes(given[column.name]))
+            if codes[-1].size != len(out):
                 raise InputError(
-                    f"the column '{shortened(column.name)}' has {codes[c].size:,} values for {len(out):,} rows of scores"
+                    f"the column '{shortened(column.name)}' has {codes[-1].size:,} values for {len(out):,} rows of scores"
                 )
         offset, slope = np.zeros(len(out)), np.zeros(len(out))
         for effects in self.effects_:
@@ -460,6 +465,7 @@ class SegmentOffsets(FlooredRecalibrator):
         self.effects_ = tuple(
             _read_effects(self.key, record, self.columns_) for record in saved["effects"]
         )
+        self._keep_used()
 
     def _described(self) -> dict[str, Any]:
         """Return the fitted parameters of the map of all rows, and the offsets and slopes by column and segment."""
@@ -478,10 +484,9 @@ class SegmentOffsets(FlooredRecalibrator):
         base: Program = self.base_._program(f"{name}_base")
         if not self.effects_:
             return base
-        used = [self.columns_[c] for c in sorted({c for e in self.effects_ for c in e.of})]
         cuts = {
             column.name: list(column.cut.kept if column.cut.kept is not None else column.cut.edges)
-            for column in used
+            for column in self.columns_
         }
         effects = [
             ([self.columns_[c].name for c in e.of], e.offsets.tolist(), e.slopes.tolist())

@@ -128,12 +128,14 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
         app.session_state["calviz.recalibrate.ready"][1].map
     )
     unlabelled = "\n".join(["old,new", *(row.partition(",")[2] for row in rows)])
-    for content in (unlabelled, joined):  # new rows, and the very file
+    alone = "\n".join(["old", *(row.split(",")[1] for row in rows)])
+    for content in (unlabelled, alone, joined):  # new rows, without the other model, the very file
         Path("NEW_FILE").write_text(content)
         Path("calibrated.csv").unlink(missing_ok=True)
         done = run(*shlex.split(command)[3:])
         assert done.exit_code == 0, (command, done.stderr)
-        assert len(pd.read_csv("calibrated.csv")) == 399
+        # The map needs no score of the other model, which one row lacks.
+        assert len(pd.read_csv("calibrated.csv")) == 400
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pytest
 
 import calviz
 from calviz.core import errors
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError
 from tests.inputs.command_line import outcome as run
 from tests.inputs.maps_and_files import BAD, N, map_file, probabilities, write
@@ -601,3 +602,45 @@ def test_zeros_are_read_alike_whichever_rows_fit_the_map(tmp_path: Path):
     zeros, small = np.transpose(written)
     assert zeros.min() > 1e-4
     assert (zeros <= small).all()
+
+
+def test_a_map_of_one_model_needs_no_scores_of_the_others(tmp_path: Path):
+    rng = np.random.default_rng(5)
+    frame = pl.DataFrame(
+        {"risk old": rng.uniform(0.02, 0.5, 60), "risk new": np.arange(1, 61) / 70}
+    )
+    frame = frame.with_columns(
+        pl.Series("a:0", 1 - frame["risk old"]), pl.Series("a:1", frame["risk old"])
+    )
+    X = np.stack([1 - frame["risk new"], frame["risk new"]], axis=1)
+    fitted = RECALIBRATORS["platt"].make().fit(X, np.arange(60) % 7 > 3)
+    (tmp_path / "map.json").write_text(json.dumps(fitted.to_dict()))
+    expected = fitted.transform(X)[:, 1]
+    two = frame.select("risk old", "risk new").with_columns(
+        pl.when(pl.int_range(60) == 3).then(None).otherwise(pl.col("risk old")).alias("risk old")
+    )
+    colons = frame.select(
+        *("a:0", "a:1"), (1 - pl.col("risk new")).alias("b:0"), pl.col("risk new").alias("b:1")
+    ).with_columns(pl.when(pl.int_range(60) == 3).then(None).otherwise(pl.col("a:1")).alias("a:1"))
+    named = ("--models", "risk old,risk new", "--model", "new")
+    cases = ((two, named), (two.drop("risk old"), named), (colons, ("--model", "b")))
+    for rows, options in cases:
+        rows.write_csv(tmp_path / "rows.csv")
+        for out in ("out.csv", "folder"):
+            repair = ("--repair", "drop-missing") if out == "out.csv" else ()
+            how = ("--map", tmp_path / "map.json", "--out", tmp_path / out, *options, *repair)
+            assert run("apply", tmp_path / "rows.csv", *how)[::2] == (0, "")
+        whole, blocks = (
+            pl.read_csv(tmp_path / "out.csv"),
+            pl.read_parquet(tmp_path / "folder/rows.parquet"),
+        )
+        np.testing.assert_allclose(whole["p_1"], expected)
+        np.testing.assert_allclose(
+            blocks["b:1" if "b:1" in blocks.columns else "risk new"], expected
+        )
+    # Beside a model in percent only the columns of both say which one it is.
+    two.with_columns(pl.col("risk old") * 100).write_csv(tmp_path / "rows.csv")
+    how = ("--map", tmp_path / "map.json", "--out", tmp_path / "out.csv", *named)
+    how = (*how, "--repair", "drop-missing", "--repair", "percent")
+    assert run("apply", tmp_path / "rows.csv", *how)[0] == 0
+    np.testing.assert_allclose(pl.read_csv(tmp_path / "out.csv")["p_1"], np.delete(expected, 3))

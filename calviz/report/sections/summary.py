@@ -18,7 +18,7 @@ from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult, cheap_method
-from calviz.core.errors import CalvizError, NotAvailable, worst_first
+from calviz.core.errors import CalvizError, NotAvailable, shown_first, worst_first
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import NOT_SINCE, counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
@@ -30,6 +30,7 @@ from calviz.sample.sample import Sample, predicted_classes, rows_where, where_wo
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.verdicts.miscalibration_checks import where_to_look
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {
     "over": "bad",
@@ -87,6 +88,13 @@ def make_findings(subject: Subject) -> Iterator[Block]:
     yield content.Findings(findings) if findings else Text("No check has anything to report.")
 
 
+@section("where-to-look", "Where to look", 36, on_request=True)
+def make_where_to_look(subject: Subject) -> Iterator[Block]:
+    """What is off where, in few words, as on the Overview."""
+    for finding in shown_first(where_to_look(subject.headline)):
+        yield Text(words.full_sentence(finding.short or finding.message))
+
+
 # ---- What recalibration would bring
 
 
@@ -100,8 +108,8 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
         return f"{label} alone would not lower the ECE: {now} points before, {then} after."
     change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
-    noise = f" (noise then: {written.of(floor.mean)})" if floor else ""
-    return f"{label} would {change} {then} points{noise}."
+    noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
+    return f"{label} would {change} {then} points on the rows judged{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
@@ -111,7 +119,7 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
         before = comparison["identity"]
         words = fix_words(chosen.key, before.metrics[key], chosen.metrics[key])
         return f"{words} {moved_words(chosen.key, before.calibrated, chosen.calibrated)}".rstrip()
-    return advice.reasons[1] if chosen.key != "identity" else ""
+    return advice.reasons[2 if advice.caveat else 1] if chosen.key != "identity" else ""
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
@@ -152,6 +160,11 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         comparison, advice = subject.comparison, subject.comparison.advice
         change = advice_words(comparison, advice, sample.ece_key)
         rows = f"Maps are {comparison.rows_words()}."
+        if caveat := NOT_SINCE if subject.verdict.changed else advice.caveat:
+            yield content.Lead(
+                caveat, below=f"All rows together: {change} {rows}" if change else rows
+            )
+            return
         yield content.Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
     if why := no_fix_words(subject.verdict):

@@ -153,7 +153,7 @@ def test_where_no_segments_differ_it_is_the_map_of_all_rows():
     assert own.needed_columns == ()
     np.testing.assert_array_equal(own.transform(X), own.base_.transform(X))
     np.testing.assert_array_equal(own.transform(X, columns), own.base_.transform(X))
-    assert "no segments of 1 column differ" in own.warnings_[0]
+    assert "no segments differ beyond chance" in own.warnings_[0]
 
 
 def test_where_two_conditions_hold_what_is_off_they_have_one_offset_and_other_rows_stay():
@@ -300,6 +300,29 @@ def test_json_and_numpy_source_give_the_same_map():
     np.testing.assert_allclose(own.transform_frame(frame, "p")["p_calibrated"], mapped[:, 1])
     with pytest.raises(NotAvailable, match="the map depends on columns"):
         own.inverse(0.5)
+
+
+def test_a_saved_map_holds_no_values_of_columns_that_it_does_not_use():
+    X, y, columns = pair_of_columns()
+    patients = {"patient": np.array([f"P{i:03d}" for i in range(60)])[np.arange(6_000) % 60]}
+    own = SegmentOffsets().fit(X, y, columns={**patients, **columns})
+    assert own.needed_columns == ("site", "age")
+    record = own.to_dict()
+    assert [column["name"] for column in record["fitted"]["columns"]] == ["site", "age"]
+    for text in (json.dumps(record), json.dumps(own.describe()), own.snippet()):
+        assert "P0" not in text
+    # A map that was saved with them loads, and forgets them.
+    old = json.loads(json.dumps(record))
+    old["fitted"]["columns"].insert(0, {"name": "patient", "values": ["P001", "P002"]})
+    for effects in old["fitted"]["effects"]:
+        effects["columns"] = [c + 1 for c in effects["columns"]]
+    loaded = load_map(old)
+    assert loaded.to_dict() == record
+    np.testing.assert_array_equal(loaded.transform(X, columns), own.transform(X, columns))
+    # Where no segment differs, none is kept.
+    without = SegmentOffsets().fit(X, y, columns=patients)
+    assert without.to_dict()["fitted"]["columns"] == []
+    assert "no segments differ beyond chance" in without.warnings_[0]
 
 
 def test_a_changed_map_is_refused_or_read():

@@ -1,9 +1,11 @@
 """Sections of the report."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import calviz
 from calviz.comparison.comparison_results import headline
@@ -11,6 +13,7 @@ from calviz.comparison.fitting import Division
 from calviz.comparison.prediction_sets import prediction_sets, sets_of
 from calviz.core.errors import Finding
 from calviz.core.predictions import usual_columns
+from calviz.core.words import NOT_SINCE, full_sentence
 from calviz.figures.decision_cost import Decision
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
@@ -21,6 +24,7 @@ from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE
 from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.evaluation import Written
+from calviz.verdicts.miscalibration_checks import where_to_look
 from tests.inputs.command_line import run
 from tests.unit.report.conftest import HTML, predictions
 
@@ -168,11 +172,11 @@ def written(preset, **more):
     return bind([make_part(subject, sections=preset_sections(preset, subject))])
 
 
-def test_one_page_has_verdict_picture_fix_rows_file_and_date():
+def test_one_page_has_verdict_picture_fix_file_and_date():
     report = written("one-page").dated()
     assert report.on_one_page
     keys = [w.section.key for w in report.parts[0].sections]
-    assert keys == ["verdict", "diagram", "fix", "worst-rows"]
+    assert keys == ["verdict", "diagram", "fix", "where-to-look"]
     text = report.markdown()
     assert f"File scores.csv · {report.date}" in text
     assert "Temperature scaling would take the ECE from" in text
@@ -186,10 +190,52 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
     better = compared["temperature"].differences["ece"].verdict == "better"
     brings = "Temperature scaling would take the ECE from", "It brings the Brier score from"
     assert [words in text for words in brings] == [better, not better]
-    rows = dict(report.tables())["worst-rows"].shown
+    subject = Subject(Sample.of(divided(), split="test", resamples=20), whole=divided())
+    rows = dict(report_of(subject, "worst-rows").tables())["worst-rows"].shown
     # The first file row of the split "test" is row 2.
     assert all(int(row) % 2 == 0 for row in rows["row"])
     assert (rows["true class"] != rows["predicted"]).all()
+
+
+def test_after_a_change_a_report_leads_with_the_warning_and_names_the_worst_group():
+    rng = np.random.default_rng(0)
+    n = 6_000
+    z, at = rng.normal(-1, 1.2, n), rng.integers(5, size=n)
+    late = np.arange(n) >= n // 2
+    hit = rng.random(n) < expit(z + 0.6 * late + 1.2 * (at == 2))
+    data = calviz.Predictions(
+        probs=expit(z),
+        labels=hit.astype(int),
+        groups={"site": np.array(["a", "b", "c", "d", "e"])[at]},
+        times=np.datetime64("2024-01-01") + np.arange(n) // 20,
+        ids=np.array([f"K{i}" for i in range(n)]),
+    )
+    compared = calviz.compare(data, ["platt", "segments"], metrics=["nll", "ece"], resamples=100)
+    assert compared.advice.method == "segments"
+    subject = Subject(Sample(data, resamples=20), whole=data, comparison=compared, error_bars=False)
+    one = bind([make_part(subject, sections=preset_sections("one-page", subject))]).markdown()
+    one = one.replace("\\", "")
+    assert f"**{NOT_SINCE}**" in one
+    assert "Advice" not in one
+    assert "All rows together: Segments would take the ECE from" in one
+    look = where_to_look(subject.headline)
+    assert look[0].short.startswith("Unlike the rest: site = c")
+    for finding in look:
+        assert full_sentence(finding.short) in one
+    # No row is named.
+    assert not re.search(r"K\d", one)
+    # The whole comparison has the same caveat beside its advice.
+    (lead,) = [
+        b
+        for w in make_part(subject, sections=["comparison"]).sections
+        for b in w.blocks
+        if b.kind == "lead"
+    ]
+    assert lead.below.startswith(compared.advice.caveat)
+    assert compared.advice.caveat.endswith(NOT_SINCE)
+    # A report on rows that show no change themselves says of which change the advice knows.
+    early = Subject(Sample(data.take(np.flatnonzero(~late)), resamples=20), comparison=compared)
+    assert f"**{compared.advice.caveat}**" in report_of(early, "fix").markdown().replace("\\", "")
 
 
 def test_a_report_says_nothing_twice():
@@ -216,7 +262,8 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
     words = fix_words("temperature", ece, replace(ece, value=ece.value + 1e-9))
     noise = Written(ece).of(ece.noise_floor.mean)
     assert words == (
-        f"Temperature scaling would leave the ECE at {Written(ece).value} points (noise then: {noise})."
+        f"Temperature scaling would leave the ECE at {Written(ece).value} points "
+        f"on the rows judged (noise there: {noise})."
     )
     words = fix_words("temperature", ece, replace(ece, value=ece.value / 2))
     assert words.startswith("Temperature scaling would take the ECE from ")

@@ -14,7 +14,7 @@ from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
 from benchmarks.claims.slices import CALIBRATED, all_off, one_region
-from calviz.comparison.advice import moved_words
+from calviz.comparison.advice import moved_words, still_off_words
 from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
@@ -705,7 +705,8 @@ def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
     ]  # others carry the error of all rows
     assert [s.name for s in tested.named] == ["site = 0"] == [tested.slices[0].name]
     assert re.fullmatch(
-        r"Unlike the rest: site = 0; other rows: too high by \d\.\d points", tested.headline
+        r"Unlike the rest: site = 0 \(about \d+\.\d points too high\); other rows: too high by \d\.\d points",
+        tested.headline,
     )
     others = len(tested.off) - 1
     assert tested.remark == f"{others} other slices are off as the other rows are."
@@ -739,6 +740,23 @@ def test_the_further_off_of_two_slices_is_named():
         probs=score, labels=rng.random(6_000) < chance, groups={"group": group}
     )
     assert [s.name for s in usual_slices(Sample(data, "positive")).named] == ["group = 1"]
+
+
+def test_where_a_slice_stays_off_after_a_map_is_said():
+    before = one_region(np.random.default_rng(9), off=1.0).data
+    p, inside = before.probs[:, 1], before.groups["region"].mask("0")
+
+    def after(moved):
+        return replace(before, probs=np.stack([1 - moved, moved], axis=1))
+
+    half, whole = (expit(np.log(p / (1 - p)) + by * inside) for by in (0.5, 1.0))
+    low = 100 * (before.labels - half)[inside].mean()
+    assert still_off_words(before, after(half)) == (
+        f"Where region = 0, scores stay off: about {low:.1f} points too low."
+    )
+    assert still_off_words(before, after(whole)) == still_off_words(None, None) == ""
+    fine = one_region(np.random.default_rng(9)).data
+    assert still_off_words(fine, fine) == ""
 
 
 def test_the_largest_move_of_rows_that_were_not_off_is_told():

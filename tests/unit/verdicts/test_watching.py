@@ -626,7 +626,7 @@ def test_title_sentence_and_finding_name_a_change_and_which_side_is_off():
     assert "after the change" in calviz.explain(data)[4]
     assert no_fix_words(verdict) == NOT_SINCE
     result = calviz.compare(data, ["temperature"], metrics=["brier"], resamples=100)
-    assert f"{verdict.headline}. {NOT_SINCE}" in result.advice.reasons
+    assert result.advice.caveat == result.advice.reasons[0] == f"{verdict.headline}. {NOT_SINCE}"
     # One half by itself has not changed, and what is calibrated is said to be.
     early = calviz.verdict(data.take(np.flatnonzero(times < np.datetime64(day))))
     assert (early.changed, early.direction) == ("", "calibrated")
