@@ -317,7 +317,8 @@ def test_one_slice_is_named_of_clustered_rows_too():
     assert not usual_slices(alike).named
     # One region further: it is unlike the rest.
     more = usual_slices(one_region(np.random.default_rng(1), all_off=0.3, off=1.0, clusters=200))
-    assert more.headline.startswith("Unlike the rest: region = 0; other rows: too low by ")
+    assert more.headline.startswith("Unlike the rest: region = 0 (about ")
+    assert "; other rows: too low by " in more.headline
 
 
 def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named():
