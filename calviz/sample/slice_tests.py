@@ -242,7 +242,8 @@ def p_against_rest(
     events: BinaryEvents,
     codes: IntArray,
     weights: FloatArray | None = None,
-    clustered: tuple[FloatArray, IntArray, IntArray] | None = None,
+    cluster: IntArray | None = None,
+    part: IntArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,), 1 where there are none; and the difference.
 
@@ -252,10 +253,10 @@ def p_against_rest(
     estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
     estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
 
-    For clustered rows, `clustered` has the mass, 0 for rows that are left out, the interval and the cluster of each row, shape (n,) each.
-    The difference is a sum over the rows of s - h minus the gap of the others, in the slice once, elsewhere times minus the ratio of the
-    masses. Its variance adds the squared sums of the clusters, which may lie in both (Liang & Zeger 1986), and is at least that of
-    independent rows; degrees of freedom are one less than clusters of the slice or, if fewer, of the others.
+    For clustered rows, `cluster` and `part` are the cluster and the interval of each row, -1 for rows that are left out, shape (n,); one
+    interval if left out. The difference is a sum over the rows of s - h minus the gap of the others, in the slice once, elsewhere times
+    minus the ratio of the masses. Its variance adds the squared sums of the clusters, which may lie in both (Liang & Zeger 1986), and is
+    at least that of independent rows; degrees of freedom are one less than clusters of the slice or, if fewer, of the others.
     """
     rest = parts.rest_of(whole)
     # Where the others are few beside the slice, its rows are left out.
@@ -263,29 +264,25 @@ def p_against_rest(
     some = enough & (rest.rows > 0) & (rest.mass > _TINY)
     estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
     ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
-    of_rest = quotient(np.maximum(estimated, rest.variance), rest.mass**2, otherwise=0.0)
+    times = np.where(some, quotient(parts.mass, rest.mass, otherwise=0.0), 0.0)
     shift, more_variance = (
         np.atleast_2d(term).sum(axis=0)
         for term in (
             parts.mass * np.where(some, rest.gap, parts.gap),
-            np.where(some, parts.mass**2 * of_rest, 0.0) + (ratio - 1) * parts.variance,
+            times**2 * np.maximum(estimated, rest.variance) + (ratio - 1) * parts.variance,
         )
     )
     moved = replace(sums, score=sums.score - shift, variance=sums.variance + more_variance)
-    if clustered is not None and sums.clusters is not None:
-        mass, part, cluster = clustered
-        off = mass * (events.score - events.hit)
+    if cluster is not None and sums.clusters is not None:
+        part = np.zeros_like(codes) if part is None else part
+        mass = (part >= 0) * (1.0 if weights is None else weights)
+        some, times, gap = (np.atleast_2d(v) for v in (some, times, rest.gap))
         between, clusters = np.zeros(sums.rows.size), sums.clusters.copy()
-        kept, ratio, gap = (
-            np.atleast_2d(v)
-            for v in (some, quotient(parts.mass, rest.mass, otherwise=0.0), rest.gap)
-        )
         for i in np.flatnonzero(clusters >= FEWEST_CLUSTERS).tolist():
-            inside = codes == i
-            factor = kept[part, i] * np.where(inside, 1.0, -ratio[part, i])
-            between[i] = (np.bincount(cluster, factor * (off - mass * gap[part, i])) ** 2).sum()
-            others = np.bincount(cluster, (mass > 0) & (factor < 0))
-            clusters[i] = min(clusters[i], np.count_nonzero(others))
+            factor = mass * np.where(codes == i, some[part, i], -times[part, i])
+            of_cluster = np.bincount(cluster, factor * (events.score - events.hit - gap[part, i]))
+            between[i] = of_cluster @ of_cluster
+            clusters[i] = min(clusters[i], np.count_nonzero(np.bincount(cluster, factor < 0)))
         moved = replace(moved, between=between, clusters=clusters)
     p_values = p_against_calibrated(moved, events, codes, weights)
     differs = np.atleast_2d(some).any(axis=0) & (np.abs(moved.gap) > 1e-12)

@@ -17,7 +17,7 @@ from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
-from calviz.core.p_values import above, benjamini_hochberg, left_of_selected
+from calviz.core.p_values import benjamini_hochberg, left_of_selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
@@ -419,18 +419,15 @@ def _tested(
         codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
         sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
         if part is None:
-            p_values, gaps = (
-                slice_tests.p_against_calibrated(sums, events, codes, weights),
-                sums.gap,
-            )
+            p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
+            gaps = sums.gap
         else:
             table = slice_tests.sums_of_terms(terms, part * (size + 1) + codes, _PARTS * (size + 1))
             parts = table.each(lambda v: v.reshape(*v.shape[:-1], _PARTS, -1))
             whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
-            mass = 1.0 * outside if weights is None else weights * outside
-            clustered = None if cluster is None else (mass, part, cluster)
+            kept = np.where(outside, part, -1)
             p_values, gaps = slice_tests.p_against_rest(
-                sums, parts, whole, events, codes, weights, clustered
+                sums, parts, whole, events, codes, weights, cluster, kept
             )
         for i in range(size):
             tested[slice_tests.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
@@ -442,17 +439,15 @@ def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: f
     events, terms = sample.scored, slice_tests.row_terms(sample.scored, sample.weights)
     codes = np.where(outside, 0, 1)
     sums = slice_tests.sums_of_terms(terms, codes, 2, sample.row_draws.cluster)
-    gap, variance, third = (float(v[0]) for v in (sums.gap, sums.variance, sums.third))
     if slice_tests.p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
+        gap = float(sums.gap[0])
         return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
     path = np.cumsum(np.bincount(cell, terms[1] * outside))
     spread = max(path.max(), 0.0) - min(path.min(), 0.0)
-    if sums.between is not None:
-        largest = replace(sums, score=sums.hits + spread)
-        p = slice_tests.p_against_calibrated(largest, events, codes)[0]
-        return "off in places" * bool(4 * p <= rate)
-    tails = (above(spread, 0.0, variance, side) for side in (third, -third))
-    return "off in places" * bool(variance > 0 and 4 * sum(tails) <= rate)
+    # A sum as large as the range of the path, on the side of the heavier tail.
+    largest = replace(sums, score=sums.hits + np.where(sums.third < 0, spread, -spread))
+    p = slice_tests.p_against_calibrated(largest, events, codes)[0]
+    return "off in places" * bool(4 * p <= rate)
 
 
 @takes_weights
@@ -507,10 +502,6 @@ def _measured(
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
-    clustered = None
-    if cluster is not None and against == "rest":
-        mass = np.ones(data.n) if weights is None else weights
-        clustered = mass, np.zeros(data.n, np.intp), cluster
     terms = slice_tests.row_terms(events, weights)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
@@ -527,7 +518,7 @@ def _measured(
             return sums
         if against == "rest":
             p_values, _ = slice_tests.p_against_rest(
-                sums, sums, whole, events, codes, weights, clustered
+                sums, sums, whole, events, codes, weights, cluster
             )
         else:
             p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
