@@ -724,15 +724,16 @@ def _marked(data: Dataset, rows: Rows) -> Dataset:
 def reading_for_map(
     record: Any, options: ReadingOptions, model: str | None = None
 ) -> ReadingOptions:
-    """Return the options for reading files to which a saved map is applied, which need no labels and no scores of other models.
+    """Return the options for reading files to which a saved map, if any, is applied: they need no labels and no scores of other models.
 
     Raises
     ------
     InputError
         If the map is damaged or of another version.
     """
-    load_map(record)
-    return loaded.ReadingForMap.of(options, record.get("class_names", ()), model)
+    if record is not None:
+        load_map(record)
+    return loaded.ReadingForMap.of(options, (record or {}).get("class_names", ()), model)
 
 
 def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOptions:
