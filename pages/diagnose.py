@@ -26,7 +26,7 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
-from calviz.core.predictions import sliceable_columns
+from calviz.core.predictions import columns_with_slices
 from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
@@ -341,7 +341,7 @@ def groups(chosen: Settings) -> None:
         diagnose_groups.draw_slice_of_other_pages(of_other_pages)
 
     with navigation.boundary():
-        if not sliceable_columns(chosen.whole):
+        if not columns_with_slices(chosen.whole):
             say("No column of this file makes groups")
             st.caption("Add one to the file, such as region, device or age, and open it again.")
         else:

@@ -80,7 +80,7 @@ def overview(chosen: Settings) -> None:
             groups, classes = judged.only_slices_off, judged.only_classes_off
             changed = bool(judged.changed)
             found = judged.direction not in ("calibrated", "undecided")
-            primary = found and not (groups or changed)
+            primary = found and not (groups or changed or judged.in_reverse)
             # A click that says what it wants needs no second one.
             _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
             if changed:
@@ -96,7 +96,7 @@ def overview(chosen: Settings) -> None:
         others = where_to_look(evaluation)
         if others or not judged.off_alone:
             st.subheader("Where to look", anchor=False)
-            tables_and_cards.draw_findings(others, codes=False)
+            tables_and_cards.draw_findings(others)
         for column in filter(None, (f.model_column for f in others)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():

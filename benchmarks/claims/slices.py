@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from benchmarks.claims import simulation
+from calviz.comparison.advice import still_off_words
 from calviz.comparison.compare import compare
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.predictions import Predictions
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
@@ -97,13 +99,11 @@ for case, setting in CALIBRATED.items():
     def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
         return bool(usual_slices(setting.draw(rng)).off)
 
-    if not setting.clusters:
-
-        @simulation(
-            "slices", "any false slice against the rest, at 5 %", words(case, setting), at_most=0.05
-        )
-        def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
-            return bool(slices(setting.draw(rng), pairs=False, against="rest").off)
+    @simulation(
+        "slices", "any false slice against the rest, at 5 %", words(case, setting), at_most=0.05
+    )
+    def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
+        return bool(slices(setting.draw(rng), pairs=False, against="rest").off)
 
 
 for case, (setting, off) in OFF.items():
@@ -354,6 +354,18 @@ def _(rng: np.random.Generator) -> bool | None:
 # ---- All rows are off, and one slice further
 
 
+def hits(
+    rng: np.random.Generator, chance: FloatArray, clusters: int
+) -> tuple[IntArray, IntArray | None]:
+    """Labels of rows of so much chance, and the cluster of each, whose rows share a fifth of what decides them; None for 0 clusters."""
+    n = chance.size
+    if not clusters:
+        return (rng.random(n) < chance).astype(int), None
+    cluster = rng.integers(0, clusters, n)
+    z = np.sqrt(0.2) * rng.normal(size=clusters)[cluster] + np.sqrt(0.8) * rng.normal(size=n)
+    return (z < ndtri(chance)).astype(int), cluster
+
+
 def all_off(
     rng: np.random.Generator,
     *,
@@ -361,6 +373,7 @@ def all_off(
     more: float = 0.0,
     slope: float = 1.0,
     tilt: float = 0.0,
+    clusters: int = 0,
 ) -> Sample:
     """Scores of five sites that are 5 points too high, and of the first `more` than that; two other columns go with it.
 
@@ -369,9 +382,11 @@ def all_off(
     site = rng.integers(0, 5, n)
     first, z = site == 0, rng.normal(-0.2, 1.1, n) + tilt * site
     score = expit(slope * z) + (0.05 if slope == 1 else 0) + more * first
+    labels, cluster = hits(rng, expit(z), clusters)
     data = Predictions(
         probs=np.clip(score, 0.001, 0.999),
-        labels=(rng.random(n) < expit(z)).astype(int),
+        labels=labels,
+        clusters=cluster,
         groups={
             "site": site,
             "channel": rng.integers(1, 4, n) * (rng.random(n) > 0.15 + 0.55 * first),
@@ -386,6 +401,12 @@ WHOLE_OFF = {
     "5 points everywhere, scores that differ between slices": {"tilt": 0.3},
     "logits 1.5 times too large": {"slope": 1.5},
     "logits 1.5 times too large, scores that differ between slices": {"slope": 1.5, "tilt": 0.3},
+    "5 points everywhere, 500 clusters": {"clusters": 500},
+    "logits 1.5 times too large, scores that differ between slices, 2,000 clusters": {
+        "slope": 1.5,
+        "tilt": 0.3,
+        "clusters": 2_000,
+    },
 }
 for case, how in WHOLE_OFF.items():
     for n in (5_000, 20_000):
@@ -422,6 +443,7 @@ def one_region(
     off: float | FloatArray = 0.0,
     all_off: float = 0.0,
     short: float | None = None,
+    clusters: int = 0,
 ) -> Sample:
     """Scores of seven regions, of which the first, 15 % of the rows, is `off` logits too low; two other columns go with it.
 
@@ -435,9 +457,11 @@ def one_region(
     if short is not None:
         tenure = {"tenure": rng.exponential(4.5, n), "premium": z + rng.normal(size=n)}
         off = off + short * (tenure["tenure"] < 2)
+    labels, cluster = hits(rng, expit(z), clusters)
     data = Predictions(
         probs=expit(z - off * first - all_off),
-        labels=(rng.random(n) < expit(z)).astype(int),
+        labels=labels,
+        clusters=cluster,
         groups={
             "region": region,
             "channel": rng.integers(1, 4, n) * (rng.random(n) > 0.15 + 0.55 * first),
@@ -447,21 +471,90 @@ def one_region(
     return Sample(data, "positive", resamples=499)
 
 
-IN_ONE = {"1 logit, 8,000 rows": {"off": 1.0}, "1 logit, 20,000 rows": {"off": 1.0, "n": 20_000}}
+IN_ONE = {
+    "1 logit, 8,000 rows": {"off": 1.0},
+    "1 logit, 20,000 rows": {"off": 1.0, "n": 20_000},
+    "1 logit, 8,000 rows in 3,500 clusters": {"off": 1.0, "clusters": 3_500},
+    "1 logit, 8,000 rows in 200 clusters": {"off": 1.0, "clusters": 200},
+}
 ALIKE = {
     "calibrated, 8,000 rows": {},
     "0.07 logits everywhere, 8,000 rows": {"all_off": 0.07},
     "0.15 logits everywhere, 8,000 rows": {"all_off": 0.15},
+    "calibrated, 8,000 rows in 3,500 clusters": {"clusters": 3_500},
+    "0.15 logits everywhere, 8,000 rows in 3,500 clusters": {"all_off": 0.15, "clusters": 3_500},
+    "0.3 logits everywhere, 8,000 rows in 200 clusters": {"all_off": 0.3, "clusters": 200},
 }
 for case, how in IN_ONE.items():
 
     @simulation("one-slice", "said where one slice alone is off", case, at_least=0.9)
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
-        return judged(one_region(rng, **how)).headline.startswith("Off where region = 0: too low; ")
+        return judged(one_region(rng, **how)).headline.startswith("Off where region = 0: about ")
 
     @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
         return len(usual_slices(one_region(rng, **how)).off) > 1
+
+
+for case, how in {
+    **IN_ONE,
+    "0.5 logits, 2,000 rows": {"off": 0.5, "n": 2_000},
+    "0.5 logits, 8,000 rows": {"off": 0.5},
+    "0.3 logits everywhere and 0.5 in one region, 8,000 rows": {"off": 0.5, "all_off": 0.3},
+}.items():
+
+    @simulation("one-slice", "its size said too large, of the true one", case, at_most=0.1)
+    def _(rng: np.random.Generator, how: dict[str, float] = how) -> float | None:
+        sample = one_region(rng, **how)
+        found, score = usual_slices(sample), sample.scored.score
+        if not found.off or found.off[0].name != "region = 0":
+            return None
+        moved = how["off"] + how.get("all_off", 0)
+        gap = (score - expit(logit(score) + moved))[rows_where(sample.data, found.off[0].where)]
+        size = re.search(r"about ([\d.]+) points too low", found.furthest[1])
+        return -1.0 if size is None else float(size[1]) / 100 / -gap.mean() - 1
+
+
+def after_map(
+    rng: np.random.Generator, of_region: float, of_others: float
+) -> tuple[Sample, Sample]:
+    """Scores 0.8 logits too low in one region, 0.2 in the others, and the same after a map that adds to their logits."""
+    before = one_region(rng, off=0.6, all_off=0.2)
+    z, inside = logit(before.scored.score), np.asarray(rows_where(before.data, (("region", "0"),)))
+    score = expit(z + np.where(inside, of_region, of_others))
+    after = replace(before.data, probs=np.stack([1 - score, score], axis=1))
+    return before, before.with_data(after)
+
+
+for case, by, at_least in (
+    ("set right, 8,000 rows", (0.8, 0.2), None),
+    ("half set right, 8,000 rows", (0.4, 0.2), 0.9),
+    ("all rows moved alike, 8,000 rows", (0.3, 0.3), 0.9),
+):
+
+    @simulation(
+        "still-off",
+        "said where it is not" if at_least is None else "said where it is",
+        case,
+        at_most=0.05 if at_least is None else None,
+        at_least=at_least,
+    )
+    def _(rng: np.random.Generator, by: tuple[float, float] = by) -> bool:
+        before, after = after_map(rng, *by)
+        return bool(still_off_words(before.data, after.data))
+
+    if at_least is not None:
+
+        @simulation("still-off", "its size said too large, of the true one", case, at_most=0.1)
+        def _(rng: np.random.Generator, by: tuple[float, float] = by) -> float | None:
+            before, after = after_map(rng, *by)
+            words = still_off_words(before.data, after.data)
+            if "region = 0," not in words:
+                return None
+            inside = np.asarray(rows_where(before.data, (("region", "0"),)))
+            score = after.scored.score[inside]
+            true = (expit(logit(score) + 0.8 - by[0]) - score).mean()
+            return float(re.search(r"about ([\d.]+) points too low", words)[1]) / 100 / true - 1
 
 
 #: Conditions in the title of a file in which one region is off for short tenure alone, where tenure is cut at its deciles.
@@ -474,37 +567,41 @@ def named(sample: Sample) -> str:
     return "" if verdict.off_in is None else verdict.off_in[0]
 
 
-for n in (8_000, 20_000):
-    case = f"1 logit for short tenure in one region, {n:,} rows"
+for n, clusters in ((8_000, 0), (20_000, 0), (20_000, 8_000)):
+    in_clusters = f" in {clusters:,} clusters" * bool(clusters)
+    pair = partial(one_region, n=n, short=1.0, clusters=clusters)
+    case = f"1 logit for short tenure in one region, {n:,} rows{in_clusters}"
 
     @simulation("one-slice", "both conditions named where a pair is off", case, at_least=0.8)
-    def _(rng: np.random.Generator, n: int = n) -> bool:
-        return named(one_region(rng, n=n, short=1.0)).startswith(IN_A_PAIR)
+    def _(rng: np.random.Generator, pair: Callable[..., Sample] = pair) -> bool:
+        return named(pair(rng)).startswith(IN_A_PAIR)
 
     @simulation("one-slice", "said alone where a pair is off", case, at_least=0.8)
-    def _(rng: np.random.Generator, n: int = n) -> bool | None:
-        verdict = judged(one_region(rng, n=n, short=1.0))
+    def _(rng: np.random.Generator, pair: Callable[..., Sample] = pair) -> bool | None:
+        verdict = judged(pair(rng))
         return len(verdict.off_alone) == 2 if verdict.beyond_noise else None
 
     @simulation("one-slice", "a pair named that is not the one", case, at_most=0.05)
-    def _(rng: np.random.Generator, n: int = n) -> bool:
-        where = named(one_region(rng, n=n, short=1.0))
+    def _(rng: np.random.Generator, pair: Callable[..., Sample] = pair) -> bool:
+        where = named(pair(rng))
         return " and " in where and not where.startswith(IN_A_PAIR)
 
     @simulation("one-slice", "a slice listed that only holds more of its rows", case, at_most=0.05)
-    def _(rng: np.random.Generator, n: int = n) -> bool:
-        return len(usual_slices(one_region(rng, n=n, short=1.0)).off) > 1
+    def _(rng: np.random.Generator, pair: Callable[..., Sample] = pair) -> bool:
+        return len(usual_slices(pair(rng)).off) > 1
 
     for off in (0.5, 1.0):
 
         @simulation(
             "one-slice",
             "a pair named where all of a slice is off",
-            f"{off:g} logits, with tenure and premium, {n:,} rows",
+            f"{off:g} logits, with tenure and premium, {n:,} rows{in_clusters}",
             at_most=0.05,
         )
-        def _(rng: np.random.Generator, n: int = n, off: float = off) -> bool:
-            return " and " in named(one_region(rng, n=n, off=off, short=0.0))
+        def _(
+            rng: np.random.Generator, pair: Callable[..., Sample] = pair, off: float = off
+        ) -> bool:
+            return " and " in named(pair(rng, off=off, short=0.0))
 
 
 ALL_OFF = "all rows 0.3 logits too low"
@@ -514,6 +611,18 @@ for case, how, names in (
     (f"{ALL_OFF}, one region 1 logit less, 8,000 rows", {"off": -1.0}, True),
     (f"{ALL_OFF}, one region 0.2 logits less, 100,000 rows", {"off": -0.2, "n": 100_000}, True),
     (f"{ALL_OFF}, 8,000 rows", {"short": 0.0}, False),
+    (
+        f"{ALL_OFF}, one region 1 logit more, 8,000 rows in 3,500 clusters",
+        {"off": 1.0, "clusters": 3_500},
+        True,
+    ),
+    (
+        f"{ALL_OFF}, one region 1 logit more, 8,000 rows in 200 clusters",
+        {"off": 1.0, "clusters": 200},
+        True,
+    ),
+    (f"{ALL_OFF}, 8,000 rows in 3,500 clusters", {"short": 0.0, "clusters": 3_500}, False),
+    (f"{ALL_OFF}, 8,000 rows in 200 clusters", {"short": 0.0, "clusters": 200}, False),
 ):
 
     @simulation(
@@ -526,7 +635,9 @@ for case, how, names in (
     def _(rng: np.random.Generator, how: dict[str, float] = how, names: bool = names) -> bool:
         found = usual_slices(one_region(rng, all_off=0.3, **how))
         return (
-            found.headline.startswith("Unlike the rest: region = 0") if names else bool(found.named)
+            found.headline.startswith("Unlike the rest: region = 0 (")
+            if names
+            else bool(found.named)
         )
 
 
@@ -539,6 +650,14 @@ def two_slices(rng: np.random.Generator, n: int = 8_000) -> Sample:
 
 for case, sample_of in (
     ("1 logit in one region, 8,000 rows", partial(one_region, off=1.0)),
+    (
+        "1 logit in one region, 8,000 rows in 3,500 clusters",
+        partial(one_region, off=1.0, clusters=3_500),
+    ),
+    (
+        "1 logit in one region, 8,000 rows in 200 clusters",
+        partial(one_region, off=1.0, clusters=200),
+    ),
     ("0.9 logits in each of two slices, 8,000 rows", two_slices),
     ("calibrated, 8,000 rows", one_region),
 ):

@@ -111,7 +111,7 @@ def _data_set() -> None:
         facts = [rows]
         if loaded.first.n_classes:
             facts.append(f"{loaded.first.n_classes:,} classes")
-        st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
+        st.caption(" · ".join(facts), help=f"Digest {md(loaded.digest[:8])}")
         if entry.title != shorten(entry.title, _FITS):
             st.text(entry.title)
         words = "How it was read: columns and roles"
@@ -322,9 +322,9 @@ def _choose(
     chosen = st.selectbox(
         label,
         list(names),
-        # No default where the state is set in this run: streamlit warns about two values. Else the present value: with the default
+        # No default beside a state that was just set: streamlit warns about two values. Else the present value: with the default
         # begins a browser that has not drawn this yet, as the run that set the state was broken off.
-        index=list(names).index(st.session_state.get(key, first)) if asked is None else 0,
+        index=0 if open_files.is_set(key) else list(names).index(st.session_state.get(key, first)),
         format_func=lambda name: shown.get(name, str(name)),
         key=key,
         filter_mode="contains",
@@ -346,14 +346,13 @@ def _number(
 ) -> int:
     """Draw a whole number to choose; one that is asked for is brought between the limits."""
     least, most = limits
-    is_requested = requests.get(key, "").isdigit()
-    if is_requested:
+    if requests.get(key, "").isdigit():
         st.session_state[key] = min(max(int(requests[key]), least), most)
     elif st.session_state.get(key, usual) > most:
         st.session_state[key] = usual
-    # No default where the state is set in this run: streamlit warns about two values.
+    # As in `_choose`.
     known = st.session_state.get(key, usual)
-    first: int | Literal["min"] = "min" if is_requested or known == least else known
+    first: int | Literal["min"] = "min" if open_files.is_set(key) or known == least else known
     chosen = int(st.number_input(label, least, most, first, key=key, help=help))
     if chosen != usual:
         requests.shown[key] = str(chosen)

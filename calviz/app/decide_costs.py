@@ -12,18 +12,9 @@ import streamlit as st
 from calviz.app import decide_coverage, navigation, screen, selection, session, tables_and_cards
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
 from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, sets_of
+from calviz.core import words
 from calviz.core.errors import CalvizError
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    keep_units_together,
-    percent,
-    percent_numbers,
-    percent_range,
-    score_and_hit,
-    shorten,
-)
+from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.risk_coverage import ReferralChoice
 from calviz.figures.slice_gaps import LEAST_ROWS
@@ -67,7 +58,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     except CalvizError as error:
         st.caption(md(error))
         return
-    score, hit = score_and_hit(chosen.reduction)
+    score, hit = words.score_and_hit(chosen.reduction)
     screen.table(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
@@ -118,7 +109,7 @@ def explore_decision_costs(settings: Settings, method: str, say: Callable[[str],
     say(figure.headline)
     for one in figures:
         name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
-        st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
+        st.markdown(f"{name}{md(words.keep_units_together(one.reading()), 1_000)}")
     _of_selected(settings, figure, costs)
     where, how = _rows_words(costs, fit_words, judged_words)
     st.caption(md(where, 1_000), help=md(how, 1_000))
@@ -281,7 +272,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         st.caption(md(f"No sets: {error}", 1_000))
         return
     say(sets.headline)
-    st.markdown(md(keep_units_together(sets.reading()), 1_000))
+    st.markdown(md(words.keep_units_together(sets.reading()), 1_000))
     chosen = f"{sets.what_is_chosen} chosen on {sets.fit.words}"
     st.caption(
         md(f"Split-conformal: {chosen}, and judged on {sets.evaluation.how}.", 1_000),
@@ -308,7 +299,7 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
                 "rows": [s.rows for s in summaries],
                 "coverage": percent_numbers(s.coverage for s in summaries),
                 "95 % interval": [
-                    percent_range(s.together.low, s.together.high) for s in summaries
+                    words.percent_range(s.together.low, s.together.high) for s in summaries
                 ],
                 "mean size": [s.size for s in summaries],
                 "interval of the size": [s.size_words[1] for s in summaries],

@@ -33,21 +33,8 @@ from calviz.core.words import (
 from calviz.figures.marks import Overlay
 from calviz.figures.net_benefit import NetBenefit, Shown
 from calviz.figures.roc import Roc
-from calviz.sample.cutoff_and_grades import (
-    COUNTS_AS,
-    CUTOFF,
-    LEAST_GRADES,
-    MOST_GRADES,
-    CutoffCounts,
-    Grades,
-    at_cutoff,
-    decidable,
-    grade_columns,
-    grades,
-    net_benefit_of,
-    possible_grade_columns,
-    tests_words,
-)
+from calviz.sample import cutoff_and_grades
+from calviz.sample.cutoff_and_grades import CUTOFF, CutoffCounts, Grades, decidable, grades
 from calviz.sample.sample import Sample, rate_if_rare
 from calviz.verdicts.analysis import evaluate
 
@@ -89,7 +76,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
         samples[deciding_samples.after.data.name] = deciding_samples.after
     if pinned is not None:
         samples[pinned.name] = pinned.content
-    cells = [sample.view(at_cutoff, cutoff=cutoff) for sample in samples.values()]
+    cells = [sample.view(cutoff_and_grades.at_cutoff, cutoff=cutoff) for sample in samples.values()]
     say(_found(cells[0]))
     st.markdown(md(cells[0].meaning(), 1_000))
     if deciding_samples.words:
@@ -107,7 +94,8 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
             with st.container(width=_SQUARE + screen.wider() if desk else "stretch"):
                 drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
                 drawing.layout.height += screen.wider()
-                screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+                alt = roc.describe(panel)
+                screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel, alt=alt)
     weighted = cells[0].weights is not None and not cells[0].alike
     st.caption(
         f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell positives from negatives. "
@@ -195,7 +183,9 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         rows = c.whole
         confusion[f"positives{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
         confusion[f"negatives{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
-        net = decimal(float(net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])), _digits(c))
+        net = decimal(
+            float(cutoff_and_grades.net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])), _digits(c)
+        )
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), net]
         ends = [(low, high) for _, low, high in c.shares().values()]
         ranges = ["–" if low != low else percent_range(low, high) for low, high in ends]
@@ -338,12 +328,14 @@ _IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80", "none
 
 def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     """Draw a table of the grades in a group column; `say` replaces the title."""
-    columns = possible_grade_columns(sample.data)
+    columns = cutoff_and_grades.possible_grade_columns(sample.data)
     if not columns:
         say("No column of this file could hold grades")
-        st.caption(f"Such a column has {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.")
+        st.caption(
+            f"Such a column has {cutoff_and_grades.LEAST_GRADES} to {cutoff_and_grades.MOST_GRADES} values, such as A, B, C."
+        )
         return
-    recognised = grade_columns(sample.data)
+    recognised = cutoff_and_grades.grade_columns(sample.data)
     column = st.selectbox(
         "Column of rating grades",
         (*recognised, *(name for name in columns if name not in recognised)),
@@ -362,7 +354,7 @@ def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     st.markdown(md(keep_units_together(tested.reading()), 1_000))
     _grades_table(tested)
     st.caption(
-        f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
+        f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {cutoff_and_grades.tests_words(sample.data)}"
     )
 
 
@@ -385,7 +377,11 @@ def _grades_table(tested: Grades) -> None:
         **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
         column_config=dict.fromkeys(_SHARES, share)
         | dict.fromkeys(("rows", "hits"), st.column_config.NumberColumn(format="localized"))
-        | {"counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)},
+        | {
+            "counts as": st.column_config.NumberColumn(
+                format="%.0f", help=cutoff_and_grades.COUNTS_AS
+            )
+        },
     )
 
 

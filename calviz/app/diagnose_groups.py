@@ -16,7 +16,7 @@ from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
 from calviz.core.blocks import FloatArray
-from calviz.core.predictions import Dataset, edges_of, sliceable_columns, usual_columns
+from calviz.core.predictions import Dataset, columns_with_slices, edges_of, usual_columns
 from calviz.core.words import (
     capitalised,
     counted,
@@ -58,14 +58,14 @@ class SlicesChoice:
 
 def ask_for_slices(settings: Settings) -> SlicesChoice:
     """Draw the choices, and return and keep them."""
-    names = sliceable_columns(settings.whole)
+    names = columns_with_slices(settings.whole)
     if not {*names}.issuperset(st.session_state.get("slice-columns", ())):
         # They were chosen in another file; what it lacks would be dropped in silence, to the last one.
         del st.session_state["slice-columns"]
     columns = st.multiselect(
         "Columns",
         names,
-        default=list(usual_columns(settings.whole)),
+        default=[name for name in usual_columns(settings.whole) if name in names],
         format_func=lambda name: shorten(f"{name} ({_kind(settings.whole, name)})", 50),
         key="slice-columns",
         bind="query-params",

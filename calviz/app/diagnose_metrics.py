@@ -15,13 +15,7 @@ from calviz.app import navigation, pinning, screen, selection, session, tables_a
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
 from calviz.core import entry_specs
-from calviz.core.entry_specs import (
-    DIRECTION_WORDS,
-    METRICS,
-    Conventions,
-    ConventionValue,
-    MetricResult,
-)
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, Conventions, MetricResult
 from calviz.core.words import (
     bins_words,
     capitalised,
@@ -380,7 +374,7 @@ def conventions_sentence(conventions: Conventions) -> str:
     return words
 
 
-def _in_order(conventions: Conventions) -> list[ConventionValue]:
+def _in_order(conventions: Conventions) -> list[entry_specs.ConventionValue]:
     """Return what the other libraries give, in the order of the figure: the largest first, those without a value last."""
     return sorted(conventions, key=lambda v: -v.value if v.available else math.inf)
 

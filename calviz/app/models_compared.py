@@ -15,22 +15,9 @@ from calviz.app.jobs import Job, LongWork, Work
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, choose_one, cut_as_chosen, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
-from calviz.comparison.compare_models import (
-    ModelsByMethods,
-    compare_methods,
-    compare_models,
-    same_rows,
-)
-from calviz.comparison.comparison_results import (
-    BASIS_WORDS,
-    BEST_IN_WORDS,
-    NOISELESS_WORDS,
-    Alignment,
-    ComparisonColumn,
-    ModelComparison,
-    marks_words,
-    ranked_by,
-)
+from calviz.comparison import compare_models, comparison_results
+from calviz.comparison.compare_models import ModelsByMethods
+from calviz.comparison.comparison_results import Alignment, ModelComparison, marks_words, ranked_by
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.predictions import Dataset
 from calviz.core.words import capitalised, counted, full_sentence, told_apart
@@ -179,7 +166,7 @@ def _aligned(
     key: tuple[str, ...], split: str | None, _chosen: ChosenModels, _settings: Settings
 ) -> Alignment:
     cut = {name: cut_as_chosen(data, _settings) for name, data in _chosen.models.items()}
-    return same_rows(cut, split=split)
+    return compare_models.same_rows(cut, split=split)
 
 
 def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
@@ -205,7 +192,7 @@ def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:
 
 def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
     """Compare models: the work of a job."""
-    return compare_models(
+    return compare_models.compare_models(
         aligned,
         where=settings.where,
         progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
@@ -272,7 +259,7 @@ def draw_metrics(comparison: ModelComparison) -> None:
             st.caption(md(remark.text, 1_000))
 
 
-def _heading(column: ComparisonColumn) -> str:
+def _heading(column: comparison_results.ComparisonColumn) -> str:
     unit = column.written.unit_words
     link = f"[{name_of(column.written.result)}]({tables_and_cards.entry_address(column.key)})"
     return f"{link} ({unit})" if unit else link
@@ -297,7 +284,7 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
     st.caption(
         "Better and worse: beyond noise, with all pairs of models taken into account.",
         help="The chance that any of several equal models is called better is 5\u00a0%. "
-        f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
+        f"{comparison_results.BASIS_WORDS} {comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )
     navigation.draw_folded(
         "Ranks, intervals, and the differences in all metrics",
@@ -325,7 +312,7 @@ def _draw_numbers(comparison: ModelComparison, metric: str, reference: str) -> N
     }
     helps = {
         "rank": "1 plus the number of models that are better beyond noise.",
-        "best in resamples": f"{capitalised(BEST_IN_WORDS)}.",
+        "best in resamples": f"{capitalised(comparison_results.BEST_IN_WORDS)}.",
     }
     forms = {"rank": "%d", "best in resamples": "%.0f %%"}
     screen.table(
@@ -406,8 +393,8 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
 
     def make_work() -> Work:
         aligned, plan = alignment(chosen, rows.settings), rows.plan(choice)
-        return lambda job: compare_methods(
-            same_rows(aligned, where=settings.where),
+        return lambda job: compare_models.compare_methods(
+            compare_models.same_rows(aligned, where=settings.where),
             plan,
             progress=lambda words, done, total: job.progress(done, total, words),
             stop=job.stopping,
@@ -464,7 +451,9 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
     )
 
 
-def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn]) -> pd.DataFrame:
+def table(
+    comparisons: ModelsByMethods, columns: Mapping[str, comparison_results.ComparisonColumn]
+) -> pd.DataFrame:
     """Return values of a metric as markdown, one row per model, one column per method.
 
     Parameters

@@ -436,6 +436,8 @@ def _start_session(requested: str | None) -> None:
         _read_as(decode_options(st.query_params.get(READING, "")))
     elif requested is not None:
         st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
+        if path is not None and unreadable_file() is not None and READING in st.query_params:
+            open_file(path.name, path)  # as the link says, which may answer what it asks
 
 
 def _read_as(options: ReadingOptions) -> None:
@@ -501,6 +503,12 @@ def is_history_step() -> bool:
     """Whether this run follows such a step; opening a saved view is one too."""
     context = get_script_run_ctx()
     return context is not None and bool(context.is_history_navigation)
+
+
+def is_set(key: str) -> bool:
+    """Whether the state of a widget was set in this run, or in one that ended by starting this one (`st.rerun`)."""
+    context = get_script_run_ctx()
+    return context is not None and context.session_state.is_new_state_value(key)
 
 
 _REQUESTS = "calviz.settings"

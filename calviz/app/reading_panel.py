@@ -197,15 +197,17 @@ def draw_other_way_round(entry: OpenFile) -> None:
     if entry.source is None or isinstance(entry.source, tuple):
         return
     options = other_way_round(entry, _first_rows(entry.content_key, entry))
-    if options is not None and st.button("Read it the other way", icon=":material/swap_vert:"):
+    if options is not None and st.button(
+        "Read it the other way", type="primary", icon=":material/swap_vert:"
+    ):
         read_again(entry.title, entry.source, options)
 
 
 def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
-    """Return the options with the only score as that of the other of two classes; None if there are more, or its header says the class."""
+    """Return the options with the only score of each model as that of the other of two classes; None if there are more, or its header says the class."""
     found = entry.loaded.recognition
     two = entry.loaded.first.n_classes == len(found.class_names) == 2
-    single = len(found.scores) == len(found.models) == 1
+    single = len(found.scores) == 1  # of each model
     said = shown.classes or found.kind == "confidence" or found.label_form == "one-hot"
     names = entry.options.class_names or found.class_names  # those of a judge say more
     if said or len(names) != 2 or not (two and single):
@@ -245,7 +247,7 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
     if len(names) > _AT_ONCE:
         wanted = st.selectbox(
             f"{_AT_ONCE} of {len(names):,} columns are shown; show also",
-            names,
+            names[_AT_ONCE:],
             index=None,
             format_func=lambda name: shorten(name, 60),
             key=f"{_SHOWN}.{key}",
@@ -253,7 +255,7 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
             placeholder="type to search",
             width=420,
         )
-        names = list(dict.fromkeys([*([wanted] if wanted else []), *names]))[:_AT_ONCE]
+        names = [*([wanted] if wanted else []), *names[:_AT_ONCE]]
     changed = None
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="bottom"):
         if shown.numbers != tuple(range(1, len(shown.numbers) + 1)):

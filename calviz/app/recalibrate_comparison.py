@@ -20,17 +20,10 @@ from calviz.app import fitting_choices, open_files, session
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, choose_one, md, offer_file
+from calviz.comparison import fitting
 from calviz.comparison.advice import guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
-from calviz.comparison.fitting import (
-    Division,
-    Rows,
-    apply_to_all,
-    calibrated_by,
-    fit_and_apply,
-    scores_of,
-)
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, Reading
@@ -66,7 +59,7 @@ class PlanChoice:
 
     settings: Settings
     fit_rows: FitRows
-    rows: Rows
+    rows: fitting.Rows
     plan: Plan
 
     @property
@@ -97,14 +90,14 @@ def choose_plan(settings: Settings, said: DeltaGenerator) -> PlanChoice | None:
     return PlanChoice(settings, chosen_rows, rows, chosen_rows.plan(methods, refits))
 
 
-def rule_for(data: Dataset, rows: Rows | None = None) -> Guideline | None:
+def rule_for(data: Dataset, rows: fitting.Rows | None = None) -> Guideline | None:
     """Return what wins on data like these, None if too few can be fitted on; `rows` are by default divided as the arena divides them."""
     with suppress(CalvizError):
-        return guideline(data, (rows or Division().rows(data)).fit.rows)
+        return guideline(data, (rows or fitting.Division().rows(data)).fit.rows)
     return None
 
 
-def _draw_rows(rows: Rows) -> None:
+def _draw_rows(rows: fitting.Rows) -> None:
     fit, judged = rows.fit, rows.evaluation
     st.caption(
         f"Maps are fitted on {counted(fit.rows, 'row')} ({md(fit.how)}) and judged on {counted(judged.rows, 'row')} "
@@ -138,7 +131,7 @@ def _choose_rows(settings: Settings) -> FitRows:
         )
         if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
             split = rows.division.fit_split or settings.split
-            division = Division(fit_split=split, eval_split=split, in_sample=True)
+            division = fitting.Division(fit_split=split, eval_split=split, in_sample=True)
             rows = replace(rows, division=division)
     return rows
 
@@ -256,7 +249,7 @@ class ComparisonOutcome:
 
     key: tuple[str, ...]
     data: Dataset
-    rows: Rows
+    rows: fitting.Rows
     reduction: Reduction
     options: Mapping[str, Mapping[str, Any]]
     comparison: Comparison
@@ -283,9 +276,9 @@ class ComparisonOutcome:
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _applied(key: tuple[str, ...], method: str, _outcome: ComparisonOutcome) -> Dataset:
     judged = _outcome.rows.pairs[0][1]
-    scores, _ = scores_of(_outcome.data)
+    scores, _ = fitting.scores_of(_outcome.data)
     recalibrator = _outcome.comparison[method].recalibrator
-    return calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
+    return fitting.calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
 
 
 def metric_after(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
@@ -531,9 +524,9 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     if len(rows.pairs) > 1:
         data, every = outcome.calibrated(method), replace(rows, pairs=((rows.judged, rows.judged),))
         of_method = RECALIBRATORS[method], every, outcome.options.get(method, {})
-        recalibrator = fit_and_apply(outcome.data, *of_method).recalibrator
+        recalibrator = fitting.fit_and_apply(outcome.data, *of_method).recalibrator
     else:
-        data = apply_to_all(outcome.data, recalibrator, rows)
+        data = fitting.apply_to_all(outcome.data, recalibrator, rows)
     table = _written(data, outcome.in_file, suffix, settings)
     record = recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
     content = (json.dumps(record, allow_nan=False) + "\n").encode()

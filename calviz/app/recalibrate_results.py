@@ -15,18 +15,8 @@ from calviz.app.recalibrate_comparison import ComparisonOutcome, figure_after, m
 from calviz.app.selection import rows_of
 from calviz.app.session import Settings, md, name_after
 from calviz.app.tables_and_cards import Cell, marked_table
-from calviz.comparison.comparison_results import (
-    AGAINST_WORDS,
-    BEST_IN_WORDS,
-    Comparison,
-    ComparisonColumn,
-    Difference,
-    Mark,
-    MethodResult,
-    Remark,
-    marks_words,
-    refit_words,
-)
+from calviz.comparison import comparison_results
+from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
@@ -79,10 +69,10 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     pictures = {} if narrow else _pictures(outcome, lead)
     st.table(_styled(frame.copy(), comparison, shown, pictures), border="horizontal")
     st.caption(
-        f"{marks_words()} {md(mixture_words(comparison)[0], 600)}",
+        f"{comparison_results.marks_words()} {md(mixture_words(comparison)[0], 600)}",
         help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
-        f"noise, so that it may not be the difference of the values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: "
-        f"{BEST_IN_WORDS}. Points are percentage points. Binned metrics: {comparison.bins_words}.",
+        f"noise, so that it may not be the difference of the values; {comparison_results.AGAINST_WORDS}; {comparison_results.refit_words(comparison.refits)}. Best in: "
+        f"{comparison_results.BEST_IN_WORDS}. Points are percentage points. Binned metrics: {comparison.bins_words}.",
     )
     for remark in comparison.remarks(shown):
         _draw_remark(comparison, remark)
@@ -142,7 +132,7 @@ def mixture_words(comparison: Comparison) -> tuple[str, bool]:
     )
 
 
-def methods_by_rank(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
+def methods_by_rank(outcome: ComparisonOutcome, lead: str) -> list[comparison_results.MethodResult]:
     """Return the uncalibrated model, then the others from best to worst, then those that failed.
 
     An automatic mixture that is one of the others is left out.
@@ -184,7 +174,7 @@ def _cell(column: ComparisonColumn, method: str) -> str:
     return "n/a" if result is not None and not result.available else column.cell(method)
 
 
-def _change(scale: float, change: Difference) -> str:
+def _change(scale: float, change: comparison_results.Difference) -> str:
     """Return a difference with its interval, to two digits of the interval's half width."""
     interval = change.interval
     decimals = decimals_for(scale * (interval.high - interval.low) / 2, figures=2, least=0, most=5)

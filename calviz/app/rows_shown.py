@@ -21,9 +21,9 @@ from calviz.app import navigation, screen, selection, session, tables_and_cards
 from calviz.app.selection import Selected, SelectionRule, SliceRule, predicted_classes_of
 from calviz.app.session import Settings, cached_results, md
 from calviz.core import words
-from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions, columns_with_slices
 from calviz.core.words import capitalised, counted, decimal, percent, points, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
@@ -214,20 +214,21 @@ _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
 
 
 def draw_rows_and_spread(settings: Settings, indices: IntArray) -> None:
-    """Draw tabs: the rows, and their distribution over the classes and over each group column, compared with all rows."""
+    """Draw tabs: the rows, and their distribution over the classes and over the slices of each column, compared with all rows."""
     sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, indices)}
-    for name, (codes, levels) in _columns(settings).items():
-        sections[md(name, 40)] = partial(_spread_table, settings, indices, name, codes, levels)
+    for name, factor_of in _columns(settings).items():
+        sections[md(name, 40)] = partial(_spread_table, settings, indices, name, factor_of)
     navigation.draw_sections(sections, key=ROWS_BY)
 
 
 def _spread_table(
-    settings: Settings, indices: IntArray, name: str, codes: IntArray, levels: tuple[str, ...]
+    settings: Settings, indices: IntArray, name: str, factor_of: Callable[[], Factor]
 ) -> None:
+    factor = factor_of()
     share, mean = (NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
     screen.table(
-        spread(codes, levels, indices, settings),
-        height="content" if len(levels) <= 10 else 400,
+        spread(factor, indices, settings),
+        height="content" if len(factor.levels) <= 10 else 400,
         alt=f"The selected rows {name}",
         column_config={
             "of the selection": share,
@@ -254,36 +255,33 @@ def _table(settings: Settings, indices: IntArray) -> None:
         )
 
 
-def _columns(settings: Settings) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
-    """Return codes and levels of the classes and of the group columns."""
-    data = settings.sample.data
-    columns: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
-    if data.class_names:
+def _columns(settings: Settings) -> dict[str, Callable[[], Factor]]:
+    """Return what makes the classes, and the columns that Groups slices by, as it slices them."""
+    data, names = settings.sample.data, tuple(settings.sample.data.class_names)
+    columns: dict[str, Callable[[], Factor]] = {}
+    if names:
         predicted = predicted_classes_of(data)
         if predicted is not None:
-            columns[_PREDICTED] = predicted, tuple(data.class_names)
+            columns[_PREDICTED] = partial(Factor, predicted, names)
         if data.labels is not None:
-            columns[_TRUE] = np.asarray(data.labels), tuple(data.class_names)
-    for name, factor in data.groups.items():
-        columns[f"By {name}"] = np.asarray(factor.codes), tuple(factor.levels)
+            columns[_TRUE] = partial(Factor, data.labels, names)
+    for name in columns_with_slices(settings.whole):
+        columns[f"By {name}"] = partial(data.sliced, name)
     return columns
 
 
-def spread(
-    codes: IntArray, levels: tuple[str, ...], indices: IntArray, settings: Settings
-) -> pd.DataFrame:
+def spread(factor: Factor, indices: IntArray, settings: Settings) -> pd.DataFrame:
     """Return rows, shares, mean score and share of hits of each level within the selection, most rows first.
 
     Parameters
     ----------
-    codes : ndarray of int, shape (n,)
-        The level of each row; below 0 for none.
-    levels : tuple of str
+    factor : Factor
+        The level of each row; a code below 0 for none.
     indices : ndarray of int
         The selected rows.
     settings : Settings
     """
-    events = settings.sample.scored
+    events, codes, levels = settings.sample.scored, factor.codes, factor.levels
     selected = indices[codes[indices] >= 0]
     level_of_row, size = codes[selected], len(levels)
     count = np.bincount(level_of_row, minlength=size)

@@ -64,27 +64,32 @@ _TABS = {
 }
 
 
-def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
-    """Draw the findings, worst first; those after the first few, and what needs no action beside others, are folded away.
+def draw_notices(notices: Iterable[Finding]) -> None:
+    """Draw what was noticed or changed while a file was read, worst first; the codes are behind the help."""
+    for notice in worst_first(notices):
+        words = md(keep_units_together(full_sentence(notice.message)), 1_000)
+        help = f"Code {notice.code}, as in the report and on the command line."
+        st.markdown(f"{_ICONS[notice.severity]} {words}", help=help)
 
-    With their codes and in full, or as they are for a list: in few words, the rest as help, each with a link to its tab.
+
+def draw_findings(reported: Sequence[Finding]) -> None:
+    """Draw the findings in few words, the rest as help, each with a link to its tab; worst first.
+
+    Those after the first few, and what needs no action beside others, are folded away.
     """
     if not reported:
         st.caption("Nothing to report.")
     first = shown_first(reported)
-    _listed(first, codes)
+    _listed(first)
     if rest := worst_first(reported)[len(first) :]:
         with st.expander(counted(len(rest), "more finding")):
-            _listed(rest, codes)
+            _listed(rest)
 
 
-def _listed(shown: Sequence[Finding], codes: bool) -> None:
+def _listed(shown: Sequence[Finding]) -> None:
     for finding in shown:
         message = md(keep_units_together(full_sentence(finding.message)), 1_000)
         icon = _ICONS[finding.severity]
-        if codes:
-            st.markdown(f"{icon} {message} :gray[{md(finding.code)}]")
-            continue
         short = finding.short and md(keep_units_together(full_sentence(finding.short)), 1_000)
         words, link = st.columns([3, 1], gap="small", vertical_alignment="center")
         words.markdown(f"{icon} {short or message}", help=message if short else None)
@@ -270,22 +275,6 @@ def _facts(part: Dataset) -> dict[str, object]:
     columns |= {name: column for name, column in part.numbers.items() if name not in columns}
     columns |= {name: text.values() for name, text in part.texts.items() if name not in columns}
     return columns
-
-
-def class_counts(data: Dataset) -> pd.DataFrame | None:
-    """Count rows per true class; None if the data have no labels or class names."""
-    if data.labels is None or not data.class_names:
-        return None
-    counts = np.bincount(data.labels, minlength=data.n_classes)
-    return level_counts(dict(zip(data.class_names, counts.tolist(), strict=True)), "class")
-
-
-def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
-    """Make a table of rows and shares per level of a column."""
-    rows = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
-    return pd.DataFrame(
-        {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
-    )
 
 
 def ticked(rows: Sequence[int]) -> Any:

@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from calviz.app import navigation, open_files, reading_panel, screen, tables_and_cards
 from calviz.app.open_files import OpenFile, is_view, read_view
 from calviz.app.session import Settings, current, md
+from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.words import decimals_for, file_size, shorten
@@ -118,23 +119,20 @@ def draw_numbers(chosen: Settings) -> None:
 
 def draw_counts(data: Dataset) -> None:
     """Draw the number of rows per class, per split and per level of each group."""
-    tabs: dict[str, pd.DataFrame] = {}
-    classes = tables_and_cards.class_counts(data)
-    if classes is not None:
-        tabs["class"] = classes
+    columns: dict[str, Factor] = {}
+    if data.labels is not None and data.class_names:
+        columns["class"] = Factor(data.labels, tuple(data.class_names))
     if data.splits is not None:
-        tabs["split"] = tables_and_cards.level_counts(data.splits.counts(), "split")
-    for name, column in data.groups.items():
-        tabs[name if name not in tabs else f"{name} (group)"] = tables_and_cards.level_counts(
-            column.counts(), shorten(name, 40)
-        )
-    if not tabs:
+        columns["split"] = data.splits
+    columns |= {n if n not in columns else f"{n} (group)": g for n, g in data.groups.items()}
+    if not columns:
         st.caption("This file names no classes, splits or groups.")
         return
-    by = st.selectbox(
-        "Rows per", list(tabs), format_func=lambda n: shorten(n, 40), key="calviz.counts"
-    )
-    frame = tabs[by if by in tabs else next(iter(tabs))]
+    by = st.selectbox("Rows per", columns, format_func=shorten, key="calviz.counts")
+    name = by if by in columns else next(iter(columns))
+    rows = pd.Series(columns[name].counts())
+    shares = 100 * rows / max(1, int(rows.sum()))
+    frame = pd.DataFrame({shorten(name, 40): rows.index, "rows": rows.array, "share": shares.array})
     screen.table(
         frame,
         most=360,
@@ -214,6 +212,10 @@ TEMPLATES = {
 }
 
 
+#: Names of columns or classes that a role lists at most.
+_NAMES = 30
+
+
 def draw_page() -> None:
     """Draw the panel Data: what was read from the file, and whether it was read right."""
     chosen = current()
@@ -242,13 +244,14 @@ def draw_page() -> None:
     with navigation.boundary():
         if entry.sample is not None:
             st.caption(md(entry.sample.description))
-        st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
+        read, *roles = loaded.recognition.parts(_NAMES)
+        help = f"{file_size(loaded.size)}, digest {md(entry.short_digest)}"
+        st.markdown(f"**Recognised:** {md(read, 1_000)}", help=help)
+        st.markdown("\n".join(f"- {md(role, 2_000)}" for role in roles))
         if entry.sample is None:
             draw_numbers(chosen)
-        st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
+        tables_and_cards.draw_notices(loaded.notices)
         draw_repairs(entry)
-        if loaded.notices:
-            tables_and_cards.draw_findings(loaded.notices)
         reading_panel.draw_other_ways(entry)
 
     counts, rows = st.columns([2, 3], gap="large")

@@ -17,7 +17,7 @@ from calviz.comparison.comparison_results import Comparison, ComparisonColumn, M
 from calviz.core import errors, events, words
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import counted, decimal, percent, points, seconds_text, terminal_text
-from calviz.data.loaded import EVAL_SPLITS, usual_split
+from calviz.data.loaded import judged_split
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def print_recognition(file: str, loaded: Loaded) -> None:
         show(f"  offered: --repair {repair.key} ({repair.label})")
     splits = next(iter(loaded.models.values())).split_names
     if len(splits) > 1 and click.get_current_context().params.get("split", "") is None:
-        names, one = short_name(", ".join(splits)), usual_split(splits, EVAL_SPLITS) or splits[-1]
+        names, one = short_name(", ".join(splits)), judged_split(splits) or splits[-1]
         show(f"  uses all rows; the file has the splits {names} (--split {one!r})")
 
 

@@ -60,7 +60,7 @@ class Rows:
 class Division:
     """How rows are divided into fitting rows and evaluation rows; the two overlap only with `in_sample`.
 
-    By default, the split that is judged and the one that is fitted on are chosen by their names (`EVAL_SPLITS`, `fit_split_for`); without
+    By default, the split that is judged and the one that is fitted on are chosen by their names (`judged_split`, `fit_split_for`); without
     one to fit on, a stratified half of the rows to judge; with `in_sample`, all rows are both. Rows of a split whose name says that the
     model was trained on them (`is_trained_on`) take part only if the split is named.
 
@@ -137,8 +137,8 @@ class Division:
         """Choose the splits, or a half of the rows, where it is not said what is fitted on."""
         if self.fit_split is not None or self._at_random or self.in_sample:
             return self
-        named = loaded.usual_split(data.split_names, loaded.EVAL_SPLITS)
-        judged = named if self.eval_split is None else self.eval_split
+        if (judged := self.eval_split) is None:
+            judged = loaded.judged_split(data.split_names)
         usual = self.with_other_split(data, judged, seed=self.seed)
         return usual if self.eval_split is None or usual.fit_split is None else self
 
@@ -721,9 +721,7 @@ def _marked(data: Dataset, rows: Rows) -> Dataset:
 # ---- Saved maps
 
 
-def reading_for_map(
-    record: Any, options: ReadingOptions, model: str | None = None
-) -> ReadingOptions:
+def reading_for_map(record: Any, options: ReadingOptions, model: str | None) -> ReadingOptions:
     """Return the options for reading files to which a saved map, if any, is applied: they need no labels and no scores of other models.
 
     Raises

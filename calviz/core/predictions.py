@@ -534,11 +534,8 @@ def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> st
         return f"{name} has no values"
     if cut is None:
         return ""
-    texts = data.groups.get(name, data.texts.get(name))
-    if texts is not None and len(texts.levels) == data.rows:
-        read = None if cut.kept is not None else as_values(texts.levels)
-        if read is None or (not cut.dates and (read[0] == np.round(read[0])).all()):
-            return f"{name} has a different value in each row"
+    if _differs_in_each_row(data, name):
+        return f"{name} has a different value in each row"
     if cut.kept is None and len(factor.levels) < 2:
         return f"{name} has one value"
     if (
@@ -547,6 +544,20 @@ def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> st
     ):
         return f"{name} has no value with {min_rows:,} rows or more"
     return ""
+
+
+def columns_with_slices(data: Dataset) -> tuple[str, ...]:
+    """Columns that can be sliced by, without those that have a different value in each row."""
+    return tuple(name for name in sliceable_columns(data) if not _differs_in_each_row(data, name))
+
+
+def _differs_in_each_row(data: Dataset, name: str) -> bool:
+    """Whether a column holds a text or whole number of its own in each row, such as an identifier, so that it has no slices."""
+    cut, texts = data.cuts.get(name), data.groups.get(name, data.texts.get(name))
+    if cut is None or texts is None or len(texts.levels) != data.rows:
+        return False
+    read = None if cut.kept is not None else as_values(texts.levels)
+    return read is None or (not cut.dates and bool((read[0] == np.round(read[0])).all()))
 
 
 def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:

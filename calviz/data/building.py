@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from calviz.data.format import (
     span,
 )
 from calviz.data.label_columns import are_several
-from calviz.data.labels import as_numbers, joint_classes, one_dimensional
+from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
@@ -40,18 +40,6 @@ from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 #: Row sums further from 1 than this are accepted with a warning.
 SUM_NOTICE = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class _Right:
-    """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
-
-    correct: BoolArray
-    missing: BoolArray
-    form: str
-    truth: IntArray | None = None
-    predicted: IntArray | None = None
-    class_names: tuple[str, ...] = ()
 
 
 def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Loaded:
@@ -236,7 +224,7 @@ class _Builder:
             scores = replace(scores, kind="logits")
         # Cells with a percent sign have been divided where they were read.
         divided = {c.name for c in self.table.columns if c.note == IN_PERCENT}
-        divided |= self._fractions()
+        divided |= (fractions := self.layout.fractions_beside_percentages(self.table))
         by = np.array([1 if name in divided else 100 for name in scores.columns])
         if "percent" in repairs and scores.kind == "probabilities" and by.max() > 1:
             for rows in row_blocks(array):
@@ -244,19 +232,11 @@ class _Builder:
                 exact = np.divide(array[rows], by, dtype=np.float64)
                 near = np.round(exact, 15)
                 array[rows] = np.where(abs(near - exact) <= np.spacing(exact), near, exact)
-            of = f" of '{span(scores.columns)}'" if self._fractions() else ""
+            of = f" of '{span(scores.columns)}'" if fractions else ""
             self._note_repair(f"percent: the scores{of} were divided by 100")
         if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
             array = self._normalised(scores, array)
         return scores, array
-
-    def _fractions(self) -> set[str]:
-        """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent."""
-        models = [s.columns for s in self.layout.scores]
-        small = [names for names in models if all(self.table[n].in_unit for n in names)]
-        if len(small) == len(models):
-            return set()
-        return {n for names in small if not any("%" in n for n in names) for n in names}
 
     def _normalised(self, scores: ScoreColumns, array: FloatArray) -> FloatArray:
         sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
@@ -361,8 +341,9 @@ class _Builder:
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
                 base = None  # labels that are names are not counted
         self._check_class_names(names, k)
-        chosen = {"scores": first.columns} if first.is_block else {}
-        of_two = first.width == 1 or (len(first.columns) == 2 and len(layout.scores) == 1)
+        repair = self.options.repair
+        # Of named classes, labels that are none of them have always been missing.
+        named = bool(self.options.class_names) and "drop-missing" in repair
         decoded = labels.decode(
             values,
             k,
@@ -372,8 +353,8 @@ class _Builder:
             name=layout.label,
             line=line,
             class_labels=first.labels,
-            only=bool(self.options.class_names) and "drop-missing" in self.options.repair,
-            scores=chosen if of_two else None,
+            only=named or "drop-labels" in repair,
+            asks=len(first.columns) == first.width <= 2,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
@@ -431,15 +412,19 @@ class _Builder:
         for some, length in zip(said, lengths, strict=True):
             del some[length:]
 
-    def _choose_rows(self, fetched: Fetched, no_label: BoolArray) -> Fetched:
-        """Leave out rows with missing values if asked to, else refuse a missing label; return the columns with what can be checked in the place of such rows."""
+    def _choose_rows(self, fetched: Fetched, no_label: BoolArray, labels: Any) -> Fetched:
+        """Leave out rows with missing values if asked to, else refuse a missing label; return the columns with what can be checked in the place of such rows.
+
+        Those whose label is none of the classes are left out in any case.
+        """
         layout, asked = self.layout, self.options.repair
+        no_class = no_label & (np.asarray(labels) == NO_CLASS)
         chosen = (layout.cluster, layout.weight, self.options.time_column or None)
-        if "drop-missing" not in asked and no_label.any():
-            row, known = int(no_label.argmax()), short(layout.correct or "")
+        if "drop-missing" not in asked and (unknown := no_label & ~no_class).any():
+            row, known = int(unknown.argmax()), short(layout.correct or "")
             why = f", or '{known}' does not say whether they were right" if known else ""
             raise InputError(
-                f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
+                f"{int(unknown.sum()):,} of {no_label.size:,} rows have no label{why}",
                 row=row + 1,
                 line=self.table.line(row),
                 column=layout.label or layout.correct,
@@ -450,8 +435,9 @@ class _Builder:
         for name in chosen if "drop-missing" in asked else ():
             incomplete |= self._blank(fetched, name)
         for array in fetched.scores[: max(1, len(layout.scores))]:
-            if "drop-missing" in asked:
-                incomplete |= np.isnan(array).any(axis=1)
+            if "drop-missing" in asked or no_class.any():
+                blank = np.isnan(array).any(axis=1)
+                incomplete |= blank & (no_class | ("drop-missing" in asked))
             if "drop-outside" in asked:
                 off = roles.outside(array, self.whole)
                 odd |= off & roles.are_few(off)
@@ -462,14 +448,17 @@ class _Builder:
             rows = np.stack([part for part in self.parts.values() if part is not None])
             for mask in (incomplete, odd):
                 mask[rows] = mask[rows].any(axis=0)
-        missing = no_label | incomplete
-        if (keep := ~(missing | odd)).all():
+        missing = (no_label | incomplete) & ~no_class
+        if (keep := ~(missing | no_class | odd)).all():
             return fetched
         if not keep.any():
             raise no_rows("there are no rows left: every row has a missing value")
-        drops = (("drop-missing", missing, "missing values"), ("drop-outside", odd, "values that are no probabilities"))  # fmt: skip
-        for key, rows, what in ((key, np.flatnonzero(mask), what) for key, mask, what in drops):
-            if rows.size:
+        for key, mask, what in (
+            ("drop-labels", no_class, "labels that are none of the classes"),
+            ("drop-missing", missing, "missing values"),
+            ("drop-outside", odd, "values that are no probabilities"),
+        ):
+            if (rows := np.flatnonzero(mask)).size:
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
                 where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
@@ -485,7 +474,7 @@ class _Builder:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
-        columns = others.build(self._choose_rows(fetched, no_label))
+        columns = others.build(self._choose_rows(fetched, no_label, labels))
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns
@@ -506,7 +495,7 @@ class _Builder:
         self,
         score: FloatArray,
         layout: Confidence,
-        right: _Right,
+        right: roles.Right,
         columns: dict[str, Any],
         keep: BoolArray | None,
     ) -> ConfidencePredictions:
@@ -543,7 +532,7 @@ class _Builder:
         vars(predictions)["file_rows"] = rows
         return predictions
 
-    def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
+    def _right(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         truth = predicted = None
         names: tuple[str, ...] = ()
         missing = np.zeros(len(fetched.scores[0]), dtype=bool)
@@ -571,9 +560,9 @@ class _Builder:
             assert truth is not None
             assert predicted is not None
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
-        return _Right(correct, missing, form, truth, predicted, names)
+        return roles.Right(correct, missing, form, truth, predicted, names)
 
-    def _right_if_any(self, fetched: Fetched, layout: Confidence) -> _Right:
+    def _right_if_any(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         """No prediction is right, in no form, unless the file says so for all rows; what it says otherwise is kept as it is."""
         kept = (*self.layout.kept, self.layout.label, layout.predicted)
         self.layout = replace(self.layout, kept=tuple(c for c in kept if c is not None))
@@ -585,7 +574,7 @@ class _Builder:
         if layout.correct is not None:
             self.layout = replace(self.layout, kept=(*self.layout.kept, layout.correct))
         none = np.zeros(len(fetched.scores[0]), dtype=bool)
-        return _Right(none, none, "")
+        return roles.Right(none, none, "")
 
     def _built(self, models: dict[str, Dataset], form: str) -> Loaded:
         column = self.layout.weight

@@ -158,6 +158,7 @@ SPLIT_WORDS = (
 #: Values of a column of splits, without spaces, hyphens and underscores: those of rows that something was fitted on, and all.
 _FITTED_ON = frozenset((
     "train", "training", "insample", "calibration", "calib", "cal", "kalibrierung", "val", "valid", "validation", "validierung",
+    "derivation", "dérivation", "development",
 ))  # fmt: skip
 _SPLIT_VALUES = _FITTED_ON | {
     "test", "testing", "holdout", "heldout", "eval", "evaluation", "dev", "oot", "outoftime", "oos", "outofsample",

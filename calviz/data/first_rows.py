@@ -94,16 +94,23 @@ class FirstRows:
             roles |= {name: "confidence" for name, was in roles.items() if was == "score"}
         before, after = (_options_of(r, self.options) for r in (self.roles, roles))
         changed = {key: value for key, value in after.items() if value != before[key]}
-        if role not in ("group", "ignored"):
-            changed.pop(
-                "groups", None
-            )  # what has another role is no group, and the others stay to be recognised
+        changed["groups"] = self._groups_with(column, role)
         if not self.recognised:
             changed |= _options_of(roles, self.options, _ESSENTIAL)
         if {"scores", "models", "kind"} & {*changed}:
             changed |= {key: after[key] for key in ("scores", "models", "kind")}
             changed["class_names"] = None  # which are in the order of the scores
         return replace(self.options, **changed)
+
+    def _groups_with(self, column: str, role: ColumnRole) -> tuple[str, ...] | None:
+        """The columns to slice by where one has another role; those that are recognised stay so."""
+        groups = ("*",) if self.options.groups is None else self.options.groups
+        others = tuple(g for g in groups if g not in (column, f"!{column}"))
+        if role == "group":
+            return (*others, column)
+        if role == "ignored" and "*" in others and self.roles[column] not in _SCORES:
+            return (*others, f"!{column}")
+        return None if others == ("*",) else others
 
 
 #: The options that say which columns are scores and labels.
@@ -137,7 +144,6 @@ def _options_of(
         "time_column": one("time") or "",
         "cluster_column": one("cluster"),
         "weight_column": one("weight"),
-        "groups": named("group"),
     }
     return {key: said[key] for key in keys or said}
 
@@ -301,7 +307,8 @@ def _named(
     predicted = TableView(table, options).predicted(set())
     if predicted is not None:
         roles[predicted] = "prediction"
-    roles |= {name: "group" for name in layout.groups if options.groups or _repeats(table[name])}
+    named = options.named_groups
+    roles |= {n: "group" for n in layout.groups if n in named or _repeats(table[n])}
     confidence = layout.confidence or Confidence("")
     identifier, model = layout.long or (layout.id, None)
     single: dict[ColumnRole, str | None] = {
@@ -322,8 +329,8 @@ def _named(
     for scores in layout.scores:
         roles |= dict.fromkeys((*scores.columns, *scores.logits), "model" if of_models else "score")
         if len(scores.columns) == len(scores.class_names) and not of_models:
-            named = dict(zip(scores.columns, scores.class_names, strict=True))
-            classes |= {name: of for name, of in named.items() if of != name}
+            of_columns = zip(scores.columns, scores.class_names, strict=True)
+            classes |= {n: of for n, of in of_columns if of != n and of.strip("[(%)] ")}  # no unit
     return roles, classes
 
 

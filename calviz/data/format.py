@@ -45,6 +45,7 @@ REPAIRS: Mapping[str, Repair] = {
     for repair in (
         RENORMALISE,
         Repair("drop-missing", "leave out the rows with missing values"),
+        Repair("drop-labels", "leave out the few rows with labels that are none of the classes"),
         Repair("drop-outside", "leave out the few rows that are no probabilities"),
         Repair("drop-ragged", "leave out the lines with another number of cells"),
         Repair("drop-totals", "leave out the last line, which holds totals"),
@@ -76,7 +77,7 @@ class ReadingOptions:
     split_column : str, optional
         The column that holds the split; "" means none.
     groups : tuple of str, optional
-        The columns to slice by; () means none.
+        The columns to slice by; () means none. Beside "*", which stands for those that are recognised, "!name" leaves one of these out.
     id_column : str, optional
         The column that identifies the rows; "" means none.
     class_names : tuple of str, optional
@@ -177,6 +178,12 @@ class ReadingOptions:
     def kind_of_scores(self) -> Literal["probabilities", "logits"] | None:
         """What the scores are, if they are not the confidence of the prediction."""
         return None if self.kind == "confidence" else self.kind
+
+    @property
+    def named_groups(self) -> tuple[str, ...]:
+        """The columns to slice by that are named."""
+        groups = self.groups or ()
+        return tuple(g for g in groups if g and not ("*" in groups and g[0] in "*!"))
 
     def answered(self, answer: errors.Reading) -> Self:
         """Return the options with those of an answer; repairs are added to those that were made."""

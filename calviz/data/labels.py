@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +12,14 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, IntArray
 from calviz.core.errors import Finding, InputError, Reading
-from calviz.data.column_names import (
-    FEW,
-    class_key,
-    event_of,
-    is_missing,
-    no_event_of,
-    number_of,
-    pairs_of,
-    whole,
-)
+from calviz.data import column_names
+from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
 from calviz.data.format import Notice, join_places, short
 
 # ---- Class indices
+
+#: In the place of a label that is left out, as it is none of the classes.
+NO_CLASS = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +29,7 @@ class Labels:
     Attributes
     ----------
     indices : ndarray of int, shape (n,)
-        -1 where the label is missing.
+        -1 where the label is missing, `NO_CLASS` where it is left out as none of the classes.
     form : str
         "class index", "class name", "one-hot", "-1 and +1", ...
     class_names : tuple of str
@@ -75,7 +70,7 @@ def decode(
     base: int | None = None,
     class_labels: tuple[str, ...] = (),
     only: bool = False,
-    scores: Mapping[str, Any] | None = None,
+    asks: bool = False,
 ) -> Labels:
     """Return the class indices of a label column, matched by class name first, by index second.
 
@@ -98,22 +93,22 @@ def decode(
     class_labels : tuple of str
         The label of each class, if it is known to be neither its name nor its position.
     only : bool
-        Whether labels that are none of the class names count as missing.
-    scores : mapping, optional
-        The options that choose these scores of two classes, in their order; None if no options do, or there are more classes.
+        Whether labels that are none of the classes are left out.
+    asks : bool
+        Whether leaving them out is offered, as for columns of one score or of two classes.
 
     Raises
     ------
     InputError
         If a label is none of the classes; names the row.
     """
-    decoder = _Decoder(k, class_names, columns, base, name, line, only, scores)
+    decoder = _Decoder(k, class_names, columns, base, name, line, only, asks)
     if not class_labels and (plain := decoder.plain_indices(values)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
     named = class_labels or ((*class_names, *columns) if is_text else ())
-    decoder.look_at(Factor.of(values), named)
+    decoder.look_at(Factor.of(values), named, class_labels or class_names)
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
@@ -133,8 +128,7 @@ class _Decoder:
     name: str
     line: Callable[[int], int | None]
     only: bool
-    scores: Mapping[str, Any] | None
-    left: str = ""
+    asks: bool
 
     def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
         """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
@@ -153,8 +147,8 @@ class _Decoder:
         indices = values.astype(np.int32, copy=False)
         return indices if np.array_equal(indices, values) else None
 
-    def look_at(self, factor: Factor, named: tuple[str, ...]) -> None:
-        """Take the labels of a column, the most frequent first; `named` are classes that are none of the words for a missing label."""
+    def look_at(self, factor: Factor, named: tuple[str, ...], classes: tuple[str, ...]) -> None:
+        """Take the labels of a column, the most frequent first, of these classes; those `named` are no words for a missing label."""
         self.factor, self.rows = factor, [*factor.counts().values()]
         self.levels = [level.strip() for level in factor.levels]
         words = {c.casefold() for c in named}
@@ -168,9 +162,8 @@ class _Decoder:
             self.known = [j for j in self.known if self.levels[j].casefold() not in nobody]
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
-        if self.only and (others := self._others(self.class_names)):
-            self.known = [j for j in self.known if j not in others] or self.known
-            self.left = f"labels that count as missing: {self._shown(others)}"
+        self.left_out = self._others(classes) if self.only and classes else []
+        self.known = [j for j in self.known if j not in self.left_out] or self.known
         self.texts = [self.levels[j] for j in self.known]
         self.spelled = {class_key(text): text for text in reversed(self.texts)}  # as is usual
         self.counts = dict.fromkeys(map(class_key, self.texts), 0)
@@ -206,13 +199,16 @@ class _Decoder:
         self, codes: Sequence[int], form: str, names: tuple[str, ...], notice: str = ""
     ) -> Labels:
         out = np.full(len(self.levels), -1, dtype=np.int32)
+        out[self.left_out] = NO_CLASS
         out[self.known] = codes
         spelled: dict[int, list[str]] = {}
         for j, code in zip(self.known, codes, strict=True):
             if self.rows[j] and whole(text := self.levels[j]) is None:
                 spelled.setdefault(code, []).append(f"'{short(text)}' ({self.rows[j]:,})")
         joined = "; ".join(", ".join(texts) for texts in spelled.values() if len(texts) > 1)
-        notice = "; ".join(filter(None, (notice, self.left)))
+        if self.left_out:
+            left = f"labels that count as missing: {self._shown(self.left_out)}"
+            notice = "; ".join(filter(None, (notice, left)))
         return Labels(out[self.factor.codes], form, names, notice, joined)
 
     def _by_name(self) -> Labels | None:
@@ -263,7 +259,7 @@ class _Decoder:
         event = event_of(words)
         if event is None:
             return None
-        other = no_event_of(words) or ""
+        other = column_names.no_event_of(words) or ""
         if not self.class_names:
             names = (words.get(other, other), words.get(event, event))
         notice = f"the event is '{words.get(event, event)}' (class 1)"
@@ -299,8 +295,8 @@ class _Decoder:
                 column=self.name,
                 remedy=f"give the class names in the order of the scores{event}",
             )
-        others = [j for j in self.known if self.levels[j] not in self.class_names]
-        first = min(others, key=self._first_row)
+        others = [j for j in self.known if self.levels[j] not in names]
+        first = min(self._others(names) or others, key=self._first_row)
         row = self._first_row(first)
         shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
         return InputError(
@@ -309,12 +305,12 @@ class _Decoder:
             line=self.line(row),
             column=self.name,
             remedy="correct the label, or give the class names in the order of the scores",
-            readings=self._without(self.class_names),
+            readings=self._without(names),
         )
 
     def _which_event(self) -> InputError | None:
         """Return the question which two labels are the classes of a single score, and which is the event; None if it has too many answers."""
-        single = self.scores is not None and self.k == 2 and not self.class_names
+        single = self.asks and self.k == 2 and not self.class_names
         readings = []
         for pair in pairs_of(self.counts) if single else ():
             event = event_of(pair)
@@ -337,10 +333,11 @@ class _Decoder:
         """The reading without the rows of labels that are none of the classes, unless there are none, or too many to be mistakes."""
         others = self._others(names)
         few = sum(self.rows[j] for j in others) <= FEW * sum(self.rows[j] for j in self.known)
-        if self.scores is None or not others or not (few or (self.class_names and not self.scores)):
+        few = few or bool(self.class_names and len(self.columns) == 1)
+        if not (self.asks and others and few):
             return []
         text = f"leave out the rows with {self._shown(others)}"
-        return [Reading(text, {**self.scores, "class_names": names, "repair": ("drop-missing",)})]
+        return [Reading(text, {"repair": ("drop-labels",)})]
 
     def _shown(self, levels: Sequence[int]) -> str:
         """Labels with their numbers of rows."""
@@ -349,8 +346,9 @@ class _Decoder:
         return join_places(first, len(levels))
 
     def _others(self, names: Sequence[str]) -> list[int]:
-        """The labels that are none of the classes."""
+        """The labels that are none of the classes; 0 and 1 may be written as false and true."""
         keys = {class_key(name) for name in names}
+        keys |= {word for word, of in (("false", "0"), ("true", "1")) if of in keys}
         return [j for j in self.known if class_key(self.levels[j]) not in keys]
 
     def _first_row(self, level: int) -> int:
@@ -418,7 +416,7 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
     if not isinstance(values, Factor):
         return values
     words = {"true": "1", "false": "0", "": "nan"}
-    levels = [number_of(words.get(v.strip().lower(), v)) for v in values.levels]
+    levels = [column_names.number_of(words.get(v.strip().lower(), v)) for v in values.levels]
     if None in levels:
         bad = [j for j, number in enumerate(levels) if number is None]
         row = int(np.isin(values.codes, bad).argmax())

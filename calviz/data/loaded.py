@@ -93,7 +93,7 @@ FIT_SPLITS = ("calibration", "calib", "cal", "kalibrierung", "validation", "vali
 EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out", "oot", "oos")  # fmt: skip
 #: Names, without spaces and hyphens, that say that the model was trained on the rows: its scores there are not like those of new rows.
 _TRAINED = ("train", "training", "trainset", "trainingset", "traindata", "trainingdata", "insample",
-            "fit")  # fmt: skip
+            "fit", "derivation", "dérivation", "development")  # fmt: skip
 
 
 def usual_split(splits: Iterable[str], usual: tuple[str, ...]) -> str | None:
@@ -113,6 +113,17 @@ def is_trained_on(split: str) -> bool:
     (True, True, False)
     """
     return plain(split).replace("_", "") in _TRAINED
+
+
+def judged_split(splits: Iterable[str]) -> str | None:
+    """Return the split to judge: one whose name suggests it, or the only one, of several, that the model was not trained on.
+
+    >>> judged_split(["train", "val", "test"]), judged_split(["derivation", "validation"]), judged_split(["a", "b"])
+    ('test', 'validation', None)
+    """
+    names = list(splits)
+    new = [name for name in names if not is_trained_on(name)]
+    return usual_split(names, EVAL_SPLITS) or (new[0] if len(new) == 1 < len(names) else None)
 
 
 def rows_of_split(data: Dataset, name: str) -> IntArray:
@@ -217,16 +228,21 @@ class Recognition:
     @property
     def eval_split(self) -> str | None:
         """The split to evaluate on, if one has a usual name."""
-        return usual_split(self.split_counts, EVAL_SPLITS)
+        return judged_split(self.split_counts)
 
     def sentence(self) -> str:
         """Describe what was recognised in one line."""
-        parts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}"]
+        return ", ".join(self.parts())
+
+    def parts(self, most: int = 5) -> list[str]:
+        """Say how many rows, classes and models there are, and then what has each role; lists name at most so many, and two numbers fewer."""
+        parts = [f"{self.format}: {self.rows:,} row{'s' if self.rows != 1 else ''}"]
         if self.class_names:
-            shown = _some(self.class_names, 5)
+            shown = _some(self.class_names, most)
             parts.append(f"{len(self.class_names):,} classes ({shown})")
         if len(self.models) > 1:
-            parts.append(f"{len(self.models)} models ({_some(self.models, 5)})")
+            parts.append(f"{len(self.models)} models ({_some(self.models, most)})")
+        parts = [", ".join(parts)]
         if self.scores:
             softmax = " (their softmax is taken)" if self.kind == "logits" else ""
             parts.append(f"{self.kind} in {span(self.scores)}{softmax}")
@@ -246,10 +262,10 @@ class Recognition:
         columns |= {"weights": self.weight_column, "times": self.time_column}
         parts += [f"{words} {_quoted(column)}" for words, column in columns.items() if column]
         if self.groups:
-            parts.append(f"groups {_some(self.groups, 5)}")
+            parts.append(f"groups {_some(self.groups, most)}")
         if self.numbers:
-            parts.append(f"numbers {_some(self.numbers, 3)}")
-        return f"{self.format}: {', '.join(parts)}"
+            parts.append(f"numbers {_some(self.numbers, most - 2)}")
+        return parts
 
 
 def _quoted(name: str | None) -> str:

@@ -187,7 +187,7 @@ class OtherColumns:
             factor, shown = Factor.of(one(name)), self._shown(name)
             count = len(factor.levels)
             few = count <= GROUP_LEVELS and (count < n or n <= 2)
-            if layout.groups_chosen or (few and (count > 1 or n == 1)):
+            if name in self.options.named_groups or (few and (count > 1 or n == 1)):
                 groups[shown] = factor
                 continue
             kind = self.table[name].type

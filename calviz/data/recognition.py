@@ -10,22 +10,9 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names, other_columns, score_columns
+from calviz.data import column_names, label_columns, other_columns, score_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
-from calviz.data.label_columns import (
-    ask_if_predicted,
-    event_column,
-    label_by_word,
-    label_column,
-    named_by_an_unnamed_label,
-    named_label,
-    note_agreement,
-    with_event_last,
-    with_labels,
-    with_labels_of_their_own,
-    with_one_hot,
-)
 from calviz.data.loaded import ReadingForMap
 from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
@@ -61,7 +48,9 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     _check_options(table, options)
     view = TableView(table, options)
     taken = columns_of_rows(view)
-    return with_other_roles(view, _scores_and_label(view, taken), taken)
+    found = _scores_and_label(view, taken)
+    _ask_if_in_percent(view, found)
+    return with_other_roles(view, found, taken)
 
 
 def columns_of_rows(view: TableView) -> set[str]:
@@ -76,7 +65,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     """Add the roles of all columns but scores and labels."""
     options, cluster = view.options, view.options.cluster_column or None
     identifier, used = identifier_column(view), taken | found.used
-    numbers = other_columns.number_columns(view, used | set(options.groups or ()))
+    numbers = other_columns.number_columns(view, used | set(options.named_groups))
     # For a map, other columns are copied as they are.
     for_map = isinstance(options, ReadingForMap)
     time = options.time_column or None if for_map else time_column(view, used)
@@ -84,8 +73,11 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster else set[str]()
     groups, features = other_columns.group_columns(view, (used | set(numbers)) - cluster_only)
-    if options.groups is not None:
-        groups, features = options.groups, ()
+    if (entries := options.groups) is not None:
+        named = options.named_groups
+        left = {n for n in (*groups, *features) if "*" in entries and f"!{n}" not in entries}
+        groups = tuple(dict.fromkeys((*(n for n in groups if n in left), *named)))
+        features = tuple(n for n in features if n in left - {*named})
     kept: tuple[str, ...] = ()
     if for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
@@ -98,7 +90,6 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         id=None if identifier == cluster else identifier,
         long=None if for_map else other_columns.long_form(view, used),
         groups=groups,
-        groups_chosen=options.groups is not None,
         numbers=numbers,
         features=features,
         kept=kept,
@@ -111,33 +102,33 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
 
 def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     options = view.options
-    named = named_label(view, taken)
-    event = event_column(view, taken) if named is None else None
+    named = label_columns.named_label(view, taken)
+    event = label_columns.event_column(view, taken) if named is None else None
     if options.kind == "confidence":
         return single_score(view, taken, named or event)
     scores = score_columns.find_scores(view, taken, named or event)
     found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
     if not (named or options.scores or options.models or isinstance(options, ReadingForMap)):
-        found = named_by_an_unnamed_label(view, taken) or found
+        found = label_columns.named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
-        own = with_labels_of_their_own(view, taken) if named is None else None
+        own = label_columns.with_labels_of_their_own(view, taken) if named is None else None
         found = own or single_score(view, taken, named or event)
     if found.confidence is not None:
         return found
     if options.label is None and not found.one_hot:
-        found = with_one_hot(view, found, taken)
+        found = label_columns.with_one_hot(view, found, taken)
     label, scores = found.label, found.scores
     if label is not None and label == event:
         text = f"the column '{short(event)}' is taken as the label"
         view.note(Notice.LABEL_COLUMN, "info", text)
     if label is None and not found.one_hot:
-        label = label_column(view, scores, taken | found.used)
+        label = label_columns.label_column(view, scores, taken | found.used)
     if len(scores) == 1 and not options.models:
         scores = (of_named_class(view, scores[0], label),)
-    scores = tuple(with_labels(view, s, label) for s in scores)
-    found = with_event_last(view, replace(found, scores=scores, label=label))
-    ask_if_predicted(view, found, taken)
-    note_agreement(view, found, taken)
+    scores = tuple(label_columns.with_labels(view, s, label) for s in scores)
+    found = label_columns.with_event_last(view, replace(found, scores=scores, label=label))
+    label_columns.ask_if_predicted(view, found, taken)
+    label_columns.note_agreement(view, found, taken)
     if isinstance(options, ReadingForMap):
         mapped = tuple(each for each in found.scores if each.model == options.model)
         found = replace(found, scores=mapped or found.scores)
@@ -186,7 +177,8 @@ def options_without_column(table: Table, options: ReadingOptions) -> dict[str, A
         starts = name.removesuffix("*")
         return name in table or (starts < name and any(n.startswith(starts) for n in table.names))
 
-    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models", "groups")}
+    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models")}
+    named["groups"] = options.named_groups
     several = {key: (v,) if isinstance(v, str) else v for key, v in named.items()}
     return {key: None for key, names in several.items() if not all(map(is_there, names))}
 
@@ -196,7 +188,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     single = [(what, name) for key, what in _NAMED.items() if (name := getattr(options, key))]
     listed = options.scores or options.models or ()
     scores = [("score column", s) for s in listed if not s.endswith("*")]
-    for what, name in (*single, *(("group", g) for g in options.groups or () if g), *scores):
+    for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
         if name not in table:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
@@ -242,7 +234,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
     kind = view.options.kind
     predicted = view.predicted({*taken, label or ""})
     if label is None and predicted is not None:
-        worded = label_by_word(view, {*taken, predicted})
+        worded = label_columns.label_by_word(view, {*taken, predicted})
         if worded is not None and view.table[worded].classes & view.table[predicted].classes:
             text = f"the column '{short(worded)}' is taken as the label, and '{short(predicted)}' as the prediction"
             view.note(Notice.LABEL_COLUMN, "info", text)
@@ -355,6 +347,28 @@ def _polarity(name: str) -> int:
     if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
         return -1
     return int(bool(words & (column_names.EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
+
+
+def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
+    """Ask what single scores are that are headed in percent but lie in 0 to 1, unless the user said what the scores are."""
+    kind = "confidence" if found.confidence else "probabilities"
+    single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
+    single = [found.confidence.score] if found.confidence else single
+    columns = [view.table[name] for name in single]
+    headed = [c for c in columns if "%" in c.name and c.in_unit and not c.note]
+    if not headed or view.options.kind is not None or "percent" in view.options.repair:
+        return
+    most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
+    key = "models" if len(single) > 1 else "scores"
+    as_they_are = {"kind": kind, key: tuple(single)}
+    those = {"models": names} if len(names) < len(single) else {}  # all are divided, or none
+    raise InputError(
+        f"'{span(names)}' is headed in percent, but lies in 0 to 1; say what it is",
+        readings=[
+            Reading(f"percentages: {most:g} is {most:g} %", {**those, "repair": ("percent",)}),
+            Reading(f"fractions: {most:g} is {100 * most:g} %", as_they_are),
+        ],
+    )
 
 
 def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:

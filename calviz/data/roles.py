@@ -114,7 +114,6 @@ class ColumnRoles:
     id: str | None = None
     long: tuple[str, str] | None = None
     groups: tuple[str, ...] = ()
-    groups_chosen: bool = False
     numbers: tuple[str, ...] = ()
     cluster: str | None = None
     weight: str | None = None
@@ -130,6 +129,26 @@ class ColumnRoles:
         if (confidence := self.confidence) is not None:
             roles += [confidence.score, confidence.correct, confidence.predicted]
         return {c for c in roles if c} | {c for s in self.scores for c in (*s.columns, *s.logits)}
+
+    def fractions_beside_percentages(self, table: Table) -> set[str]:
+        """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent."""
+        models = [s.columns for s in self.scores]
+        small = [names for names in models if all(table[n].in_unit for n in names)]
+        if len(small) == len(models):
+            return set()
+        return {n for names in small if not any("%" in n for n in names) for n in names}
+
+
+@dataclass(frozen=True, eq=False)
+class Right:
+    """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
+
+    correct: BoolArray
+    missing: BoolArray
+    form: str
+    truth: IntArray | None = None
+    predicted: IntArray | None = None
+    class_names: tuple[str, ...] = ()
 
 
 class TableView:

@@ -178,8 +178,14 @@ def named_by_labels(
     often = Counter(map(str, view.table[label].head.tolist())).most_common()
     usual = {class_key(v): v for v, _ in reversed(often)}
     known = {v for v in usual.values() if v in values and not column_names.is_missing(v.strip())}
-    blocks = column_names.blocks_named_by(values, names)
-    blocks = blocks or column_names.blocks_named_by(known, names)
+    rows: Counter[str] = Counter()
+    for value, count in often:
+        rows[class_key(value)] += count * (usual[class_key(value)] in known)
+    # Beside two classes, few rows may have a label that is none.
+    pairs = [{usual[key] for key in pair} for pair in column_names.pairs_of(+rows)]
+    blocks: list[ClassBlock] = []
+    for levels in (values, known, *pairs[:_MOST_CANDIDATES]):
+        blocks = blocks or column_names.blocks_named_by(levels, names)
     fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:

@@ -13,15 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.errors import (
-    MAX_PICTURE,
-    InputError,
-    OptionError,
-    check_place,
-    needs,
-    replacing,
-    shortened,
-)
+from calviz.core import errors
 from calviz.core.predictions import BEFORE, Dataset, Predictions
 
 #: Supported file extensions.
@@ -36,11 +28,11 @@ def check_target(path: str | Path) -> Path:
     """Return the path if its format can be written and its directory exists; raise OptionError or MissingPackage otherwise."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
-        raise OptionError(
+        raise errors.OptionError(
             f"'{target.name}' must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
         )
-    check_place(target, f"'{target}'")
-    needs(*_NEEDED.get(target.suffix.lower(), ()))
+    errors.check_place(target, f"'{target}'")
+    errors.needs(*_NEEDED.get(target.suffix.lower(), ()))
     return target
 
 
@@ -64,14 +56,14 @@ def write_predictions(
     """
     target = check_target(path)
     if data.cells is not None:
-        raise InputError(
+        raise errors.InputError(
             "a profile holds no rows to write",
             remedy="apply the map to the files: calviz apply FILE... --map MAP.json --out FOLDER",
         )
     if before is not None:
         name = _free(BEFORE, {*data.groups, *data.texts})
         data = replace(data, numbers={name: _one_score(before), **data.numbers})
-    with replacing(target) as temporary_path:
+    with errors.replacing(target) as temporary_path:
         _write(data, temporary_path, labelled, types or {})
 
 
@@ -292,7 +284,7 @@ def checked_folder(text: str) -> Path:
     folder = Path(text.strip()).expanduser()
     if not text.strip() or not folder.is_dir():
         remedy = "give the folder that holds the pictures"
-        raise InputError(f"there is no folder '{shortened(text)}'", remedy=remedy)
+        raise errors.InputError(f"there is no folder '{errors.shortened(text)}'", remedy=remedy)
     return folder.resolve()
 
 
@@ -317,27 +309,27 @@ def read_picture(folder: Path, name: str) -> tuple[str, bytes]:
         If the name is a web address, the path or a link leads out of the folder, or the file is missing, too large, or
         not a PNG, JPEG, GIF or WebP.
     """
-    short = shortened(name)
+    short = errors.shortened(name)
     if _ADDRESS.match(name):
-        raise InputError(f"'{short}' is an address: nothing is fetched")
+        raise errors.InputError(f"'{short}' is an address: nothing is fetched")
     kind, start = _FORMATS.get(_ending(name), ("", b""))
     if not kind:
-        raise InputError(f"'{short}' is not a PNG, JPEG, GIF or WebP file")
+        raise errors.InputError(f"'{short}' is not a PNG, JPEG, GIF or WebP file")
     if "\0" in name:
-        raise InputError(f"'{short}' is not a file name")
+        raise errors.InputError(f"'{short}' is not a file name")
     try:
         # The path after resolving all links must be inside the folder.
         target = Path(os.path.realpath(folder / name))
         if not target.is_relative_to(folder):
-            raise InputError(f"'{short}' is not inside the folder")
+            raise errors.InputError(f"'{short}' is not inside the folder")
         if not target.is_file():
-            raise InputError(f"there is no '{short}' in the folder")
+            raise errors.InputError(f"there is no '{short}' in the folder")
         with target.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
-            MAX_PICTURE.check(size, f"'{short}' has {MAX_PICTURE.written(size)}")
-            content = stream.read(MAX_PICTURE.value + 1)
+            errors.MAX_PICTURE.check(size, f"'{short}' has {errors.MAX_PICTURE.written(size)}")
+            content = stream.read(errors.MAX_PICTURE.value + 1)
     except OSError as error:
-        raise InputError(f"'{short}' cannot be read: {error.strerror or error}") from None
+        raise errors.InputError(f"'{short}' cannot be read: {error.strerror or error}") from None
     if not re.match(start, content, re.DOTALL):
-        raise InputError(f"'{short}' does not hold what its ending says")
+        raise errors.InputError(f"'{short}' does not hold what its ending says")
     return kind, content

@@ -17,21 +17,13 @@ from calviz.core.words import counted, listed, plotly_text
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns
 from calviz.figures.marks import UNFADED, Drawing, Overlay, Page, Sheet, Trace, drawn, line, packed
-from calviz.sample.class_gaps import (
-    ClassView,
-    beyond,
-    class_gaps,
-    class_ranges,
-    one_vs_rest_intervals,
-    predicted_class_intervals,
-    predicted_class_sums,
-    too_few,
-)
+from calviz.sample import class_gaps
+from calviz.sample.class_gaps import beyond
 from calviz.sample.error_bars import resampled, widened
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
 
-Mode = ClassView
+Mode = class_gaps.ClassView
 Order = Literal["value", "beyond", "class"]
 #: Why there is no range of a calibrated model: not requested, or not known from these data.
 NoRange = Literal["left-out", "clusters", "profile", "confidence-only"]
@@ -167,7 +159,7 @@ class ClassBars(SampleFigure):
         check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
         check_choice("mode", mode, get_args(Mode))
-        ranges = sample.view(class_ranges, view=mode)
+        ranges = sample.view(class_gaps.class_ranges, view=mode)
         rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
         names = sample.data.class_names
         low, high = _interval(sample, mode, level)
@@ -271,7 +263,7 @@ class ClassBars(SampleFigure):
     def unseen(self) -> str:
         """Say which errors classes with few rows cannot show; "" if all have enough rows."""
         every = self.n if self.mode == "one-vs-rest" else None
-        return too_few(self.rows, self.needed, rows_in_all=every)
+        return class_gaps.too_few(self.rows, self.needed, rows_in_all=every)
 
     def describe(self) -> str:
         """Say in plain words what the bars show."""
@@ -393,12 +385,16 @@ _Ends = tuple[FloatArray, FloatArray]
 def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     if mode != "true-class":
         if sample.data.clusters is not None:
-            view = predicted_class_intervals if mode == "predicted-class" else one_vs_rest_intervals
+            view = (
+                class_gaps.predicted_class_intervals
+                if mode == "predicted-class"
+                else class_gaps.one_vs_rest_intervals
+            )
             low, high = sample.view(view, level=level)
         elif mode == "predicted-class":
-            low, high = sample.view(predicted_class_sums).interval(level)
+            low, high = sample.view(class_gaps.predicted_class_sums).interval(level)
         else:
-            low, high = sample.view(class_gaps).interval(level)
+            low, high = sample.view(class_gaps.class_gaps).interval(level)
         # The gamma approximation of a mean of few rows may exceed what a gap can be.
         return np.maximum(low, -1), np.minimum(high, 1)
     errors = true_class_errors_of_sample(sample)

@@ -29,7 +29,7 @@ POINTS = 400
 
 @figure(
     key="roc",
-    label="ROC and precision-recall",
+    label="ROC curve",
     summary="Sensitivity against the false positive rate, and precision against sensitivity, for every cutoff, with the areas below "
     "and their intervals.",
     reference="Hanley & McNeil 1982; Davis & Goadrich 2006",
@@ -115,12 +115,11 @@ class Roc(ResampledFigure):
         """Write both areas."""
         return f"{self.area_words('roc')}; {self.area_words('precision-recall')}, by chance {decimal(self.share, 3)}."
 
-    def describe(self) -> str:
-        """Say in plain words what the curves show."""
-        return (
-            f"ROC and precision-recall curves of {self._subject}, {percent(self.share)} of them hits. "
-            f"{self.reading()}"
-        )
+    def describe(self, panel: RocPanel = "roc") -> str:
+        """Say in plain words what the curve that is drawn shows."""
+        curve = "ROC" if panel == "roc" else "Precision-recall"
+        hits = f"{percent(self.share)} of them hits"
+        return f"{curve} curve of {self._subject}, {hits}. {self.area_words(panel)}."
 
     def plot(
         self,

@@ -15,14 +15,7 @@ from calviz.core.probabilities import Scores, fit_temperature, softmax, tempered
 from calviz.recalibrators import softmax_fits, softmax_losses
 from calviz.recalibrators.base import FlooredRecalibrator, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
-from calviz.recalibrators.softmax_fits import (
-    GRID,
-    StrengthSearch,
-    fit_vector,
-    fitted_or_held,
-    present_classes,
-    warm_temperature,
-)
+from calviz.recalibrators.softmax_fits import GRID, StrengthSearch, fit_vector, present_classes
 from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Penalty, VectorProblem
 
 _parametric = partial(recalibrator, family="Parametric")
@@ -149,7 +142,7 @@ class LinearMaps(FlooredRecalibrator):
         if present.size * (present.size + 1) <= MatrixProblem.most_dense:
             # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
             present_scores = Scores(present_scores.whole(), "logits", "logits")
-        warm = warm_temperature(scores, labels)
+        warm = softmax_fits.warm_temperature(scores, labels)
         scale = 1 / _spread(present_scores) if self.in_units_of_scores else 1.0
         present_count = present.size
         start = np.zeros((present_count, present_count + 1))
@@ -161,7 +154,7 @@ class LinearMaps(FlooredRecalibrator):
         problem.penalty = self._penalty(present_count, strengths)
         checkpoint("fitting the map")
         at_least = np.maximum(problem.penalty.weights, 1 / n)
-        minimum, separable = fitted_or_held(problem, start, warm, at_least)
+        minimum, separable = softmax_fits.fitted_or_held(problem, start, warm, at_least)
         self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
         self.weights_[np.ix_(present, present)] = minimum.x[:, :-1] * scale
         self.intercepts_[present] = minimum.x[:, -1]

@@ -68,7 +68,7 @@ class SliceSums:
         if self.between is not None and self.clusters is not None:
             # Centred: each cluster's sum minus the gap times its rows; approximate, exact for clusters of equal size.
             total = self.gap * self.mass
-            around = np.maximum(self.between - total**2 / self.clusters, 0)
+            around = np.maximum(self.between - total**2 / np.maximum(self.clusters, 1), 0)
             scale = self.clusters / np.maximum(self.clusters - 1, 1)
             return np.asarray(np.sqrt(around * scale) / np.maximum(self.mass, _TINY))
         if self.weighted is not None:
@@ -79,9 +79,10 @@ class SliceSums:
         return np.asarray(np.sqrt(np.maximum(self.squares / rows - self.gap**2, 0) / rows))
 
     def rest_of(self, whole: SliceSums) -> SliceSums:
-        """The sums of the rows that are not in each slice."""
-        every = iter([v for v in vars(whole).values() if v is not None])
-        return self.each(lambda v: next(every) - v)
+        """The sums of the rows that are not in each slice, without those over clusters, which may lie in both."""
+        alone, every = (replace(some, between=None, clusters=None) for some in (self, whole))
+        values = iter([v for v in vars(every).values() if v is not None])
+        return alone.each(lambda v: next(values) - v)
 
     def each(self, change: Callable[[FloatArray], FloatArray]) -> SliceSums:
         """The same with other arrays, of any shape; for rows without clusters."""
@@ -138,8 +139,8 @@ def sums_of_table(
     between = clusters = None
     if cluster is not None:
         of_slice, (sums,) = sums_by_cluster(codes, cluster, terms[1])
-        between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
-        clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
+        between = np.bincount(of_slice, sums**2, minlength=slices)[:slices].astype(np.float64)
+        clusters = np.bincount(of_slice, minlength=slices)[:slices].astype(np.float64)
     rows, score, hits, variance, third, squares = totals[:6]
     weighted = totals[6:] if terms[2] else None
     return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
@@ -192,24 +193,16 @@ def p_against_calibrated(
 
 
 def tails_if_calibrated(
-    sums: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
-    *,
-    shift: FloatArray | float = 0.0,
-    more_variance: FloatArray | float = 0.0,
+    sums: SliceSums, events: BinaryEvents, codes: IntArray, weights: FloatArray | None = None
 ) -> FloatArray:
     """Probabilities of as many hits or more, and of as many or fewer, if the model were calibrated and rows independent, shape (2, S).
 
     The number of hits is then a sum of independent Bernoulli draws with the scores as probabilities. Its tails
     are taken from a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
     nearer to the mean (continuity correction): a normal tail is too thin where events are rare. For weighted rows, small ones are
-    computed by `calviz.core.p_values.tails_of_hits`, as few rows of large weight may decide such a sum. `shift` and `more_variance`
-    are the value and the variance of what is added to the hits.
+    computed by `calviz.core.p_values.tails_of_hits`, as few rows of large weight may decide such a sum.
     """
-    difference, added = np.broadcast_arrays(sums.hits - sums.score + shift, more_variance)
-    variance = sums.variance + added
+    difference, variance = sums.hits - sums.score, sums.variance
     # Half of a usual row's weight, which is 1 for unweighted rows.
     half = quotient(sums.mass, sums.rows, otherwise=0.0) / 2
     tails = np.stack(
@@ -218,7 +211,7 @@ def tails_if_calibrated(
             above(-difference - half, 0.0, variance, -sums.third),
         ]
     )
-    small = np.flatnonzero((tails.min(axis=0) <= _SMALL) & (sums.variance > 0))
+    small = np.flatnonzero((tails.min(axis=0) <= _SMALL) & (variance > 0))
     if sums.weighted is not None and weights is not None and small.size:
         least = LARGE * np.sqrt(variance)
         heavy = np.flatnonzero(weights > least[small].min())
@@ -249,6 +242,7 @@ def p_against_rest(
     events: BinaryEvents,
     codes: IntArray,
     weights: FloatArray | None = None,
+    clustered: tuple[FloatArray, IntArray, IntArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,), 1 where there are none; and the difference.
 
@@ -257,6 +251,11 @@ def p_against_rest(
     The hits of the slice, plus its rows times the gap of the others, then exceed its scores by 0 on average. Their variance is not
     estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
     estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
+
+    For clustered rows, `clustered` has the mass, 0 for rows that are left out, the interval and the cluster of each row, shape (n,) each.
+    The difference is a sum over the rows of s - h minus the gap of the others, in the slice once, elsewhere times minus the ratio of the
+    masses. Its variance adds the squared sums of the clusters, which may lie in both (Liang & Zeger 1986), and is at least that of
+    independent rows; degrees of freedom are one less than clusters of the slice or, if fewer, of the others.
     """
     rest = parts.rest_of(whole)
     # Where the others are few beside the slice, its rows are left out.
@@ -272,12 +271,25 @@ def p_against_rest(
             np.where(some, parts.mass**2 * of_rest, 0.0) + (ratio - 1) * parts.variance,
         )
     )
-    tails = tails_if_calibrated(
-        sums, events, codes, weights, shift=shift, more_variance=more_variance
-    )
-    difference = sums.gap - quotient(shift, sums.mass, otherwise=0.0)
-    differs = np.atleast_2d(some).any(axis=0) & (np.abs(difference) > 1e-12)
-    return np.where(differs, np.minimum(2 * tails.min(axis=0), 1.0), 1.0), difference
+    moved = replace(sums, score=sums.score - shift, variance=sums.variance + more_variance)
+    if clustered is not None and sums.clusters is not None:
+        mass, part, cluster = clustered
+        off = mass * (events.score - events.hit)
+        between, clusters = np.zeros(sums.rows.size), sums.clusters.copy()
+        kept, ratio, gap = (
+            np.atleast_2d(v)
+            for v in (some, quotient(parts.mass, rest.mass, otherwise=0.0), rest.gap)
+        )
+        for i in np.flatnonzero(clusters >= FEWEST_CLUSTERS).tolist():
+            inside = codes == i
+            factor = kept[part, i] * np.where(inside, 1.0, -ratio[part, i])
+            between[i] = (np.bincount(cluster, factor * (off - mass * gap[part, i])) ** 2).sum()
+            others = np.bincount(cluster, (mass > 0) & (factor < 0))
+            clusters[i] = min(clusters[i], np.count_nonzero(others))
+        moved = replace(moved, between=between, clusters=clusters)
+    p_values = p_against_calibrated(moved, events, codes, weights)
+    differs = np.atleast_2d(some).any(axis=0) & (np.abs(moved.gap) > 1e-12)
+    return np.where(differs, p_values, 1.0), moved.gap
 
 
 def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:

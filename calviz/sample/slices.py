@@ -14,13 +14,13 @@ from scipy.special import ndtri
 from calviz.core import errors, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import NotAvailable, claim, data_frame, picked
+from calviz.core.errors import claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
-from calviz.core.p_values import above, benjamini_hochberg
+from calviz.core.p_values import above, benjamini_hochberg, left_of_selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.core.words import condition, counted, percent, points, shorten
+from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
 from calviz.sample import slice_tests
 from calviz.sample.error_bars import SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
@@ -98,7 +98,7 @@ class Slices(Displayed):
         Whether the slice that is most surely off differs from the rest, which is not off.
     differ : tuple of (str, str) pairs
         Conditions of the slices among `off` that also differ from the other rows with about the same scores beyond chance: one after the
-        other, the most surely first, each without the rows of those before it. None of clustered rows.
+        other, the most surely first, each without the rows of those before it.
     rest : str
         In which way the rows of none of these are off together: "too high by 5.0 points", "off in places"; "" if that is not found.
     explained : frozenset of (str, str) pairs
@@ -174,16 +174,24 @@ class Slices(Displayed):
     @property
     @claim("slices")
     def furthest(self) -> tuple[str, str]:
-        """The slice that is most surely off, and in which way: "ward = ICU", "too low"; its gap, where it was chosen, looks larger than it is."""
+        """The slice that is most surely off, and by how much on new rows: "ward = ICU", "about 7.2 points too low".
+
+        Where it was chosen, its gap looks larger than it is.
+        """
         worst = self.off[0]
         where = " and ".join(shorten(condition(*one, 40), 40) for one in worst.where)
-        return where, f"too {'high' if worst.gap > 0 else 'low'}"
+        return where, expected_gap(self.expected(worst))
+
+    def expected(self, one: Slice) -> float:
+        """The gap to expect on new rows of a slice that was chosen as it is off."""
+        largest = self.rate * sum(s.adjusted <= self.rate for s in self.slices) / len(self.slices)
+        return one.gap * left_of_selected(one.p_value, largest)
 
     @property
     @claim("slices")
     @claim(
         "slices-that-differ",
-        says="Unlike the rest: site = C; other rows: too high by 5.0 points",
+        says="Unlike the rest: site = C (about 7.2 points too low); other rows: too high by 5.0 points",
         chosen="the slices that differ most surely, one after the other, of those that are off",
         adjusted="scores moved by the gap of the other rows with about the same scores; Benjamini and Hochberg at 0.5 % over all slices each time",
     )
@@ -194,7 +202,8 @@ class Slices(Displayed):
                 return f"All rows: {self.rest}; no slice is off beyond that"
             others = len(self.named) - 1
             more = f" and {others:,} more" * (others > 0)
-            return f"Unlike the rest: {self.furthest[0]}{more}; other rows: {self.rest}"
+            where, gap = self.furthest
+            return f"Unlike the rest: {where} ({gap}){more}; other rows: {self.rest}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
         return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
 
@@ -337,7 +346,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     not off, the first explains those whose p-value without its rows leads to no discovery, and whose gap there is clearly smaller.
     """
     found = replace(sample.view(_measured, **how), rate=rate)
-    if not found.off or found.against == "rest" or sample.data.clusters is not None:
+    if not found.off or found.against == "rest":
         return found
     found = _told_apart(sample, found)
     if found.rest:
@@ -402,13 +411,13 @@ def _tested(
 ) -> list[tuple[float, float]]:
     """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
     data, events, weights = sample.data, sample.scored, sample.weights
-    terms = slice_tests.row_terms(events, weights)
+    cluster, terms = sample.row_draws.cluster, slice_tests.row_terms(events, weights)
     tested: dict[Where, tuple[float, float]] = {}
     for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
         factors = {name: data.sliced(name) for name in names}
         size = math.prod(len(factor.levels) for factor in factors.values())
         codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
-        sums = slice_tests.sums_of_terms(terms, codes, size + 1)
+        sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
         if part is None:
             p_values, gaps = (
                 slice_tests.p_against_calibrated(sums, events, codes, weights),
@@ -418,7 +427,11 @@ def _tested(
             table = slice_tests.sums_of_terms(terms, part * (size + 1) + codes, _PARTS * (size + 1))
             parts = table.each(lambda v: v.reshape(*v.shape[:-1], _PARTS, -1))
             whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
-            p_values, gaps = slice_tests.p_against_rest(sums, parts, whole, events, codes, weights)
+            mass = 1.0 * outside if weights is None else weights * outside
+            clustered = None if cluster is None else (mass, part, cluster)
+            p_values, gaps = slice_tests.p_against_rest(
+                sums, parts, whole, events, codes, weights, clustered
+            )
         for i in range(size):
             tested[slice_tests.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
     return [tested[where] for where in wheres]
@@ -428,12 +441,16 @@ def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: f
     """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance."""
     events, terms = sample.scored, slice_tests.row_terms(sample.scored, sample.weights)
     codes = np.where(outside, 0, 1)
-    sums = slice_tests.sums_of_terms(terms, codes, 2)
+    sums = slice_tests.sums_of_terms(terms, codes, 2, sample.row_draws.cluster)
     gap, variance, third = (float(v[0]) for v in (sums.gap, sums.variance, sums.third))
     if slice_tests.p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
         return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
     path = np.cumsum(np.bincount(cell, terms[1] * outside))
     spread = max(path.max(), 0.0) - min(path.min(), 0.0)
+    if sums.between is not None:
+        largest = replace(sums, score=sums.hits + spread)
+        p = slice_tests.p_against_calibrated(largest, events, codes)[0]
+        return "off in places" * bool(4 * p <= rate)
     tails = (above(spread, 0.0, variance, side) for side in (third, -third))
     return "off in places" * bool(variance > 0 and 4 * sum(tails) <= rate)
 
@@ -465,7 +482,8 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
     for one in (s for s in measured(part, "calibrated").off if s.where in differ):
         other = part.view(_part, where=one.where, inside=False)
         events, none = other.scored, np.zeros(other.data.n, np.intp)
-        sums = slice_tests.slice_sums(events, none, 1, weights=other.weights)
+        cluster = other.row_draws.cluster
+        sums = slice_tests.slice_sums(events, none, 1, cluster, other.weights)
         p = slice_tests.p_against_calibrated(sums, events, none, other.weights)[0]
         no_gap = p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and sums.rows[0] >= how["min_rows"]
         if no_gap and not measured(other, "calibrated").off:
@@ -489,11 +507,10 @@ def _measured(
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
+    clustered = None
     if cluster is not None and against == "rest":
-        raise NotAvailable(
-            "slices of clustered rows cannot be tested against the other rows, which share clusters with them; "
-            "test them against a calibrated model."
-        )
+        mass = np.ones(data.n) if weights is None else weights
+        clustered = mass, np.zeros(data.n, np.intp), cluster
     terms = slice_tests.row_terms(events, weights)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
@@ -509,7 +526,9 @@ def _measured(
         if whole is None:
             return sums
         if against == "rest":
-            p_values, _ = slice_tests.p_against_rest(sums, sums, whole, events, codes, weights)
+            p_values, _ = slice_tests.p_against_rest(
+                sums, sums, whole, events, codes, weights, clustered
+            )
         else:
             p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
         eces, noises = slice_tests.slice_ece(table, sums.mass)

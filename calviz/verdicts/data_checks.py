@@ -16,15 +16,8 @@ from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, full_sentence, listed, percent, points
 from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
+from calviz.sample import class_gaps
 from calviz.sample.binning import FEW_ROWS
-from calviz.sample.class_gaps import (
-    ClassRanges,
-    ClassView,
-    class_gaps,
-    class_ranges,
-    predicted_class_sums,
-    too_few,
-)
 from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
 from calviz.sample.losses import clipped_words, negative_log_likelihood
 from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
@@ -286,7 +279,7 @@ class OneVsRestEvidence:
 @claim("classes")
 def means_off(sample: Sample, beyond: FloatArray) -> str:
     """Text that names the classes that are off on average: "of 3 classes against the rest, 2 are too high on average, most 'z', ..."."""
-    view, names = sample.view(class_gaps), sample.data.class_names
+    view, names = sample.view(class_gaps.class_gaps), sample.data.class_names
     k = int(np.abs(beyond).argmax())
     forecast, frequency = (float(v[k]) / view.n for v in (view.score, view.rows))
     decimals = decimals_for(100 * (forecast - frequency), least=2)
@@ -329,7 +322,7 @@ def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
         return None
     return OneVsRestEvidence(
         sample=sample,
-        beyond=sample.view(class_ranges, view="one-vs-rest").beyond,
+        beyond=sample.view(class_gaps.class_ranges, view="one-vs-rest").beyond,
         ece=ece,
         ks=ks,
         rows=part.data.rows,
@@ -361,7 +354,7 @@ def of_the_top_label(sample: Sample) -> str:
 
 # ---- In the verdict
 
-_KINDS: tuple[tuple[ClassView, str], ...] = (
+_KINDS: tuple[tuple[class_gaps.ClassView, str], ...] = (
     ("predicted-class", "predicted class"),
     ("true-class", "true class"),
 )
@@ -381,6 +374,8 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     for view, noun in _KINDS:
         ranges = ranges_of(sample, view)
         if ranges is not None and (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
+            if _of_one_event(sample):
+                return (_sides_of_half(off),)
             return (_count(sample, off, int(ranges.has.sum()), noun),)
     rest = sample.once(one_vs_rest) if sample.reduction.kind == "top-label" else None
     if rest is not None and rest.means_off:
@@ -389,13 +384,29 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     return ("the probabilities of the classes against the rest are off",) if off_in_rest else ()
 
 
-def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
-    """Return the ranges of a calibrated model for the classes of a view; None where there are none."""
+def ranges_of(sample: Sample, view: class_gaps.ClassView) -> class_gaps.ClassRanges | None:
+    """Return the ranges of a calibrated model for the classes of a view; None where there are none, and by true class of one event."""
+    if view == "true-class" and _of_one_event(sample):
+        return None
     try:
-        ranges = sample.view(class_ranges, view=view)
+        ranges = sample.view(class_gaps.class_ranges, view=view)
     except NotAvailable:
         return None
     return None if ranges.range is None else ranges
+
+
+def _of_one_event(sample: Sample) -> bool:
+    """Whether the two predicted classes are the forecasts of an event up to 0.5 and above."""
+    return sample.data.n_classes == 2 and sample.reduction.kind == "positive"
+
+
+@claim("classes")
+def _sides_of_half(off: FloatArray) -> str:
+    """Say which forecasts of the event are off: "forecasts up to 0.5 are too high and above 0.5 are too low"."""
+    # Up to 0.5 the other class is predicted: a confidence that is too high is a forecast that is too low.
+    sides = {"up to 0.5 are": -off[0], "above 0.5 are": off[1]}
+    too = (f"{side} too {'high' if by > 0 else 'low'}" for side, by in sides.items() if by)
+    return f"forecasts {' and '.join(too)}"
 
 
 @claim("classes")
@@ -411,7 +422,7 @@ def classes_unseen(sample: Sample) -> str:
     ranges = ranges_of(sample, "predicted-class")
     if ranges is None or ranges.needed is None or ranges.beyond[ranges.has].any():
         return ""
-    text = too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
+    text = class_gaps.too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
     return f"; {text}" if text else ""
 
 
@@ -427,21 +438,23 @@ def against_the_rest(sample: Sample) -> Iterator[Told]:
         return
     if sample.data.kind == "confidence" and sample.data.cells is None:
         return
-    ranges = sample.view(class_ranges, view="one-vs-rest")
+    ranges = sample.view(class_gaps.class_ranges, view="one-vs-rest")
     if ranges.beyond.any():
         yield "warning", full_sentence(means_off(sample, ranges.beyond))
 
 
 def _furthest_off(
-    sample: Sample, view: ClassView
-) -> tuple[ClassRanges, FloatArray, int, tuple[str, str, str]] | None:
+    sample: Sample, view: class_gaps.ClassView
+) -> tuple[class_gaps.ClassRanges, FloatArray, int, tuple[str, str, str]] | None:
     """Return ranges, distances from them (K,), and of the class furthest off its number, its value and range; None if none is off."""
     ranges = ranges_of(sample, view)
     if ranges is None or not (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
         return None
     k = int(np.abs(off).argmax())
-    low, high = (float(end[k]) for end in ranges.range or ())
-    return ranges, off, k, words.outside_range(float(ranges.value[k]), low, high)
+    # Where the other class than the event is predicted, errors of its forecast have the other sign.
+    sign = -1 if k == 0 and _of_one_event(sample) else 1
+    low, high = sorted(sign * float(end[k]) for end in ranges.range or ())
+    return ranges, off, k, words.outside_range(sign * float(ranges.value[k]), low, high)
 
 
 @check("CAL013", "True classes outside the range of a calibrated model", about="true-class")
@@ -479,23 +492,28 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     if found is None:
         return
     ranges, off, k, (value, low, high) = found
-    sums = sample.view(predicted_class_sums)
+    sums = sample.view(class_gaps.predicted_class_sums)
     rows = float(sums.rows[k])
     score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
     decimals = words.share_decimals(score, hits, len(value.partition(".")[2]))
     classes = int(ranges.has.sum())
     total = counted(classes, "predicted class", "predicted classes")
     sides = named_sides(off, ("overconfident", "underconfident"), classes)
-    where = f"where it says {listed([_name(sample, k)])}"
+    where, shares = f"where it says {listed([_name(sample, k)])}", ("mean confidence", "accuracy")
     head = f"Of {total} the model is {sides}"
-    if classes == 1:
+    if _of_one_event(sample):
+        head, shares = words.capitalised(_sides_of_half(off)), ("mean forecast", "frequency")
+        where = f"{'above' if k else 'up to'} 0.5" if off.all() else ""
+        score, hits = (score, hits) if k else (1 - score, 1 - hits)
+    elif classes == 1:
         head = f"The model is {sides.removesuffix(' on one')}"
+    at = where and f", {furthest(off, '')}{where}"
     yield (
         "warning",
-        f"{head} beyond noise, {furthest(off, '')}{where} ({counted(int(rows), 'row')}): mean confidence "
-        f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
+        f"{head} beyond noise{at} ({counted(int(rows), 'row')}): {shares[0]} "
+        f"{percent(score, decimals)} but {shares[1]} {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
-        f"{head}, {furthest(off, 'beyond noise ')}{where}",
+        f"{head}, {furthest(off, 'beyond noise ')}{where}" if where else head,
     )
 
 

@@ -531,7 +531,7 @@ class Written:
                 return f"above noise: a calibrated model stays below {self.of(floor.q95)}"
             return f"within noise: a calibrated model shows up to {self.of(floor.q95)}"
         if beyond:
-            return f"if calibrated, these scores would give {self.of(floor.mean)}"
+            return f"if each score were true: {self.of(floor.mean)}"
         return f"as if calibrated ({self.of(floor.mean)})"
 
     def _largest_gap(self, verdict: Verdict | None, short: bool) -> str:

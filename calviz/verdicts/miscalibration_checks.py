@@ -10,16 +10,6 @@ from scipy.special import ndtr
 from calviz.core import words
 from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
-from calviz.core.words import (
-    SLIGHT,
-    counted,
-    gap_decimals,
-    p_value,
-    percent,
-    points,
-    points_decimals,
-    score_and_hit,
-)
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
@@ -48,7 +38,7 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
     if evidence.reduction != sample.reduction:
         about = f" (seen from the {evidence.reduction.label})"
     more = "" if evidence.shows("mcs") or evidence.shows("ece") else f"; {strongest(evidence)}"
-    slight = max(abs(evidence.mcs), evidence.ece) < SLIGHT
+    slight = max(abs(evidence.mcs), evidence.ece) < words.SLIGHT
     yield (
         "info" if slight else "warning",
         f"{way}{about}, beyond noise: {_numbers(evidence)}{more}.",
@@ -56,23 +46,23 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
 
 
 def _numbers(evidence: Evidence) -> str:
-    score, hit = score_and_hit(evidence.reduction)
+    score, hit = words.score_and_hit(evidence.reduction)
     decimals = words.share_decimals(
         evidence.score,
         evidence.observed,
         mcs_decimals(evidence.interval),
-        gap_decimals(evidence.ece),
+        words.gap_decimals(evidence.ece),
     )
-    written = points_decimals(evidence.ece)
+    written = words.points_decimals(evidence.ece)
     p = {
-        key: "" if (t := evidence.test(key)) is None else p_value(t.adjusted)
+        key: "" if (t := evidence.test(key)) is None else words.p_value(t.adjusted)
         for key in ("mcs", "ece")
     }
-    tests = counted(len(evidence.tests), "test")
+    tests = words.counted(len(evidence.tests), "test")
     return (
-        f"{score} {percent(evidence.score, decimals)} against {hit} {percent(evidence.observed, decimals)} "
-        f"({p['mcs']}); ECE {points(evidence.ece, written)} points where a calibrated "
-        f"model would show {points(evidence.noise_floor.mean, written)} on average "
+        f"{score} {words.percent(evidence.score, decimals)} against {hit} {words.percent(evidence.observed, decimals)} "
+        f"({p['mcs']}); ECE {words.points(evidence.ece, written)} points where a calibrated "
+        f"model would show {words.points(evidence.noise_floor.mean, written)} on average "
         f"({p['ece']}; both adjusted for {tests})"
     )
 
@@ -96,15 +86,15 @@ def _mean_hides(evidence: Evidence) -> Iterator[Told]:
         and not evidence.off_on_average
         and abs(evidence.mcs) < 0.25 * evidence.ece
     ):
-        score, hit = score_and_hit(evidence.reduction)
+        score, hit = words.score_and_hit(evidence.reduction)
         # The reason is given only if both directions are shown.
         why = ""
         if all(evidence.sides):
             why = ", because scores that are too high and too low cancel in the mean"
         yield (
-            "warning" if evidence.ece >= SLIGHT else "info",
-            f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(evidence.mcs, points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "
-            f"{points(evidence.ece, points_decimals(evidence.ece))} points{why}.",
+            "warning" if evidence.ece >= words.SLIGHT else "info",
+            f"MCS and ECE disagree: {score} and {hit} agree (MCS {words.points(evidence.mcs, words.points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "
+            f"{words.points(evidence.ece, words.points_decimals(evidence.ece))} points{why}.",
         )
 
 
@@ -113,8 +103,8 @@ def _without_bins(evidence: Evidence) -> Iterator[Told]:
     if ks is None or ece is None:
         return
     sizes = (
-        f"KS {points(ks.value, points_decimals(ks.value))} points ({p_value(ks.adjusted)}), "
-        f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_value(ece.adjusted)}), adjusted for all tests"
+        f"KS {words.points(ks.value, words.points_decimals(ks.value))} points ({words.p_value(ks.adjusted)}), "
+        f"ECE {words.points(ece.value, words.points_decimals(ece.value))} points ({words.p_value(ece.adjusted)}), adjusted for all tests"
     )
     # p-values between the two levels are not clear enough to call a disagreement.
     if evidence.shows("ks") and ece.p_value > 2 * FILE:
@@ -156,7 +146,7 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     worst = evidence.worst
     if evidence.rows < MIN_ROWS or not evidence.beyond_noise or worst is None:
         return
-    score, hit = score_and_hit(evidence.reduction)
+    score, hit = words.score_and_hit(evidence.reduction)
     decimals = worst.share_decimals
     low, high = words.ends_beside(worst.mean_score, worst.interval, decimals)
     # Counts of weighted or clustered rows are scaled to their effective number.
@@ -164,13 +154,13 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
     way = 1 if worst.gap > 0 else -1
     ends = sorted(way * (worst.mean_score - end) for end in worst.expected_interval)
-    written = gap_decimals(worst.expected_gap)
+    written = words.gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",
         f"Furthest off {worst.where} ({worst.row_words}): {score} "
-        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
-        f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
-        f"{points(ends[1], written)}).",
+        f"{words.percent(worst.mean_score, decimals)} but {hit} {words.percent(worst.observed, decimals)} ({exact}95 % CI{together} "
+        f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {words.points(ends[0], written)} to "
+        f"{words.points(ends[1], written)}).",
         f"Furthest off {worst.where}: {words.expected_gap(worst.expected_gap)}",
     )
 
@@ -189,12 +179,12 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         return
     worst = slices.off[0]
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
-    score, hit = score_and_hit(sample.reduction)
+    score, hit = words.score_and_hit(sample.reduction)
     # What all rows carry is for the verdict to say.
-    slight = max((abs(s.gap) for s in slices.named), default=0.0) < SLIGHT
+    slight = max((abs(s.gap) for s in slices.named), default=0.0) < words.SLIGHT
     decimals = words.share_decimals(worst.score, worst.hits)
     verb = "is" if len(slices.off) == 1 else "are"
-    of = f"{counted(len(slices.slices), 'slice')} by {words.listed(columns)}"
+    of = f"{words.counted(len(slices.slices), 'slice')} by {words.listed(columns)}"
     rate = f"false discovery rate {100 * slices.rate:g} %"
     head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most surely"
     if slices.rest:
@@ -202,8 +192,8 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     yield (
         "info" if slight else "warning",
         f"{head} {slices.furthest[0]}: {score} "
-        f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
-        f"{counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
+        f"{words.percent(worst.score, decimals)} but {hit} {words.percent(worst.hits, decimals)} on "
+        f"{words.counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
         slices.headline,
     )
 
@@ -252,7 +242,7 @@ def split_accuracy(sample: Sample) -> Iterator[Told]:
     if difference < DIFFERENCE or 2 * ndtr(-difference / sd) * pairs > ALPHA:
         return
     high, low = (
-        f"{words.listed([splits.levels[s]])} {percent(right[s] / rows[s])} ({counted(int(rows[s]), 'row')})"
+        f"{words.listed([splits.levels[s]])} {words.percent(right[s] / rows[s])} ({words.counted(int(rows[s]), 'row')})"
         for s in (best, worst)
     )
     yield (

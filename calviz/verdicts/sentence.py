@@ -13,15 +13,9 @@ from calviz.core.words import counted, decimal, percent, points, points_decimals
 from calviz.sample.binning import expected_share
 from calviz.sample.sample import Sample, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
-from calviz.verdicts import joint_tests
+from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
-from calviz.verdicts.evaluation import (
-    CalibrationTest,
-    JudgedNumbers,
-    Verdict,
-    VerdictDirection,
-    mcs_decimals,
-)
+from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import MIN_ROWS, Evidence
 from calviz.verdicts.row_checks import hardly_telling, label_errors_found, rest_of_rows
 from calviz.verdicts.watching import watched
@@ -120,7 +114,7 @@ def _judge(
 
 @claim(
     "one-slice",
-    says="Off where region = West: too low. No miscalibration found on the other 6,789 rows",
+    says="Off where region = West: about 7.2 points too low. No miscalibration found on the other 6,789 rows",
     chosen="the slice that is most surely off, of all",
     adjusted="it differs from the rest, Benjamini and Hochberg at 0.5 % over all slices; the rest: the tests of the verdict and of slices",
 )
@@ -221,7 +215,7 @@ def strongest(evidence: Evidence) -> str:
     return f"{against(test)} ({words.p_value(test.adjusted)}, adjusted for {len(evidence.tests)} tests)"
 
 
-def against(test: CalibrationTest) -> str:
+def against(test: evaluation.CalibrationTest) -> str:
     """Describe a metric, and what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
     metric = METRICS[test.key]
     gap = abs(test.value - test.expected)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calviz.app import diagnose_classes
-from calviz.app.selection import Predicted
+from calviz.app.selection import Bins, Predicted
 from calviz.core.blocks import checkpoint
 from calviz.core.entry_specs import CONVENTIONS, FAMILIES, METRICS
 from calviz.data import load
@@ -84,6 +84,34 @@ def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     assert "ended: the scores or the bins have changed." in text_of(app)
     # The table's tick went with it: it is another table.
     assert app.session_state["calviz.selection"].turns["reliability.bins"] > 0
+
+
+@pytest.mark.slow
+def test_groups_and_selected_rows_have_the_same_columns_and_slices():
+    """Columns with a different value in each row are not offered; numbers are in the intervals that Groups shows."""
+    rng = np.random.default_rng(0)
+    p, ages, premiums = rng.random(600), rng.integers(18, 90, 600), rng.random(600)
+    labels = rng.random(600) < p
+    columns = zip(labels, p, 100_000 + 7 * np.arange(600), ages, premiums, strict=True)
+    rows = [f"{y:d},{s:.4f},{n},R{n},{age},{euro:.5f}" for y, s, n, age, euro in columns]
+    file = "\n".join(["label,p,policy,ref,age,premium", *rows]).encode()
+    app = quiet(upload(open_page(page="data"), "ages.csv", file).open("slices"))
+    (groups,) = (m for m in app.multiselect if m.key == "slice-columns")
+    assert groups.options == ["age (number)", "premium (number)"]
+    assert groups.value == ["age", "premium"]
+    assert "different value" not in text_of(app)
+    app.session_state["calviz.selection"].select(Bins(0, 7), by="")
+    app = quiet(app.open("reliability"))
+    tabs = [tab.label for tab in app.tabs if tab.label.startswith("By ")]
+    assert tabs == ["By predicted class", "By true class", "By age", "By premium"]
+    for tab in tabs[2:]:
+        spread = next(
+            f.value for f in unfold(app, tab).dataframe if "of the selection" in f.value.columns
+        )
+        assert len(spread) <= 10
+        assert all(re.match(r"[≤>(]", value) for value in spread["value"])
+        app.session_state["rows-by"] = "Rows"
+        app.run()
 
 
 def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_drawn():

@@ -31,6 +31,7 @@ from tests.app.pages import (
     drop,
     first_table,
     give_role,
+    helps_of,
     open_page,
     plain,
     press,
@@ -207,6 +208,27 @@ def test_a_file_is_read_and_looked_at():
     assert "3 rows, 3 classes (cat, dog, fox)" in text_of(app)
     app.open("overview")
     assert "mine.csv · 3 rows" in text_of(quiet(app))
+
+
+def test_the_panel_says_roles_rows_and_changes_and_the_help_digest_and_codes():
+    head = "label;p;policy;a;b;c;d;e;f"
+    rows = [
+        f"{'ny'[k % 2]};0,{k % 8 + 1};R{k};x;{k % 2};{k % 3};{k % 4};{k % 5};{k % 6}"
+        for k in range(120)
+    ]
+    app = quiet(upload(open_page(page="data"), "mine.csv", "\n".join([head, *rows]).encode()))
+    text, helps = text_of(app), helps_of(app)
+    first = text.index(
+        "decimal comma: 120 rows, 2 classes (n, y)\n- probabilities in p\n- label 'label'"
+    )
+    # All groups, and no notice is folded away.
+    assert first < text.index("- groups b, c, d, e, f\n") < text.index("The event is 'y'")
+    assert (
+        "Not used as groups because they have one value or too many: policy (120 values), a" in text
+    )
+    assert not re.search(r"DATA\d|digest", text)
+    assert re.search(r"kB, digest [0-9a-f]{16}", helps)
+    assert {"DATA007", "DATA008"} <= {*re.findall(r"Code (DATA\d+), as in the report", helps)}
 
 
 @pytest.mark.slow
@@ -388,6 +410,13 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     # Another file's link does not change how this one is read.
     other = open_page(f"data=0123456789abcdef&reading={options}", "data")
     assert "label 'second'" not in text_of(other)
+    # What a file asks is answered by its link, also when the page is loaded again.
+    file.write_bytes(b"label,p [%]\n" + b"1,0.8\n0,0.2\n" * 30)
+    assert "How is" in open_page("", "data").title[0].value
+    options = ReadingOptions(repair=("percent",))
+    key = read(file, options=options).digest[:DIGEST_LENGTH]
+    answered = quiet(open_page(f"data={key}&reading={encode_options(options)}", "data"))
+    assert "divided by 100" in text_of(answered)
 
 
 # ---- A doubtful or refused file: its rows, the ways to read it, and no other data's results with it
@@ -539,9 +568,11 @@ def test_of_a_wide_file_the_columns_that_matter_come_first_and_others_are_found(
     )
     assert len(app.table) == 12
     assert "outcome" in {t.value.columns[0] for t in app.table}
+    shown = [t.value.columns[0] for t in app.table]
     more = next(s for s in app.selectbox if "12 of 61 columns" in s.label)
+    assert {*more.options} == {*names, "outcome"} - {*shown}
     more.set_value("x59").run()
-    assert app.table[0].value.columns[0] == "x59"
+    assert [t.value.columns[0] for t in app.table] == ["x59", *shown]
 
 
 @pytest.mark.parametrize(
@@ -556,6 +587,19 @@ def test_a_score_is_turned_round_unless_its_header_names_the_class(head, turned)
     if options is not None:
         other = read(content, name="mine.csv", options=options)
         assert other.first.labels.tolist() == [1 - y for y in loaded.first.labels.tolist()]
+
+
+def test_the_scores_of_two_models_are_turned_round_together():
+    content = b"paid,old,new\n" + b"yes,0.1,0.2\nno,0.8,0.7\n" * 20
+    options = ReadingOptions(models=("old", "new"), label="paid", class_names=("no", "yes"))
+    entry = OpenFile(
+        "key", "m.csv", read(content, name="m.csv", options=options), options, source=content
+    )
+    turned = other_way_round(entry, first_rows(content, options=options))
+    assert turned.class_names == ("yes", "no")
+    models = read(content, name="m.csv", options=turned).models.values()
+    assert [m.probs[0].tolist() for m in models] == [[0.9, 0.1], [0.8, 0.2]]
+    assert [m.class_names[m.labels[0]] for m in models] == ["yes", "yes"]
 
 
 def test_what_has_several_scores_is_not_turned_round():
@@ -696,7 +740,7 @@ def test_clusters_weights_and_times_go_through_all_pages():
     give_role(app, "patient_id", "cluster")
     give_role(app, "w", "weight")
     words = text_of(quiet(app))
-    assert "clusters 'patient_id', weights 'w', times 'date'" in words
+    assert "clusters 'patient_id'\n- weights 'w'\n- times 'date'" in words
     first = next(t.value for t in app.dataframe if "label" in t.value).iloc[0]
     assert (first["date"], first["w"]) == ("2021-01-11", 1.0)
     app.open("overview")

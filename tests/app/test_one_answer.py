@@ -77,7 +77,8 @@ def test_verdict_findings_and_fix(answers):
         # One short sentence on the page, the whole one behind its question mark.
         assert (message in app or message in full) is not elsewhere, code
     (fix,) = re.findall(
-        r"\w+ scaling would take the ECE from [\d.]+(?: \(within noise\))? to [\d.]+ points \(noise then: [\d.]+\)\.",
+        r"\w+ scaling would take the ECE from [\d.]+(?: \(within noise\))? to [\d.]+ points "
+        r"on the rows judged \(noise there: [\d.]+\)\.",
         app,
     )
     assert fix in report

@@ -1,14 +1,18 @@
 """What the bar sets: views, settings, selections, and that they hold from page to page."""
 
 import json
+import logging
 import re
 
 import numpy as np
 import pytest
+import streamlit as st_app
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamlit.elements.lib import policies
 
 import calviz
+from calviz.app import bar
 from calviz.app.open_files import is_view, read_view, view_header
 from calviz.app.pinning import Pin, decode_pin
 from calviz.app.selection import (
@@ -430,6 +434,21 @@ def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
     split = app.selectbox(key="split")
     assert split.options[split.proto.default] == split.value == "calibration"
     assert app.number_input(key="bins").proto.default == 9
+
+
+def test_a_link_whose_first_run_starts_another_one_sets_no_value_twice(monkeypatch, caplog):
+    """As on a fresh server: the page runs again once what fits maps is imported."""
+    again = iter((st_app.rerun,))
+    monkeypatch.setattr(bar, "draw_notes", lambda: next(again, lambda: None)())
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
+    monkeypatch.setattr(policies, "_LOGGER", logging.getLogger("policies"))
+    app = quiet(open_page("split=calibration&bins=9"))
+    assert (app.selectbox(key="split").value, app.number_input(key="bins").value) == (
+        "calibration",
+        9,
+    )
+    assert next(again, None) is None
+    assert not [m for m in caplog.messages if "created with a default value" in m]
 
 
 @pytest.mark.slow

@@ -333,6 +333,12 @@ def test_keys_lead_to_pages_and_a_figure_is_copied(view):
     drawn.wait_for()
     assert drawn.get_attribute("width") == "6.750in"
     assert frame.locator("#sheet > svg > svg").count() == 2
+    # Its buttons have the font of the page, which the sheet cannot load by itself.
+    frame.locator("body[data-ready]").wait_for()
+    fonts = "document.fonts.load('14px around').then((all) => all.length)"
+    assert frame.locator(".tools").evaluate(f"() => {fonts}") == 1
+    family = "(one) => getComputedStyle(one).fontFamily"
+    assert frame.get_by_role("button", name="SVG").evaluate(family).startswith("around")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     frame.get_by_role("button", name="Copy figure").click()
     frame.get_by_role("button", name="Copied").wait_for()

@@ -13,16 +13,9 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoint, proportional
-from calviz.core.errors import (
-    DEFAULT_SAMPLE_ROWS,
-    InputError,
-    OptionError,
-    check_whole,
-    needs,
-    record_batches,
-    shortened,
-)
+from calviz.core.errors import DEFAULT_SAMPLE_ROWS, InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.data.any_size import file_sources
@@ -205,7 +198,7 @@ class RowSource:
         if isinstance(source, str | os.PathLike):
             source = [source]
         if isinstance(source, list | tuple):
-            needs("pyarrow")
+            errors.needs("pyarrow")
             files = file_sources.find(source)
 
             def opened(path: Path, floats: Sequence[str] = ()) -> Any:
@@ -308,7 +301,7 @@ def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame
         with no_panic():
             yield from table.collect_batches(chunk_size=rows, maintain_order=True)
         return
-    for batch in record_batches(table, rows, frame.implementation):
+    for batch in errors.record_batches(table, rows, frame.implementation):
         block = pl.from_arrow(batch)
         assert isinstance(block, pl.DataFrame)
         yield block
@@ -570,15 +563,15 @@ class RowSample:
         total = int(self.counts[role].sum())
         split = self.splits[role]
         other = "other " if role == 1 and self.splits == (None, None) else ""
-        of = f"{total:,} {other}rows" + (f" of split '{shortened(split)}'" if split else "")
-        of += "".join(f" outside split '{shortened(name)}'" for name in self.left_out)
+        of = f"{total:,} {other}rows" + (f" of split '{errors.shortened(split)}'" if split else "")
+        of += "".join(f" outside split '{errors.shortened(name)}'" for name in self.left_out)
         return f"a stratified sample of {of}, by a hash of each row, seed {self.seed}"
 
     def sentence(self) -> str:
         """Say how many rows were drawn out of how many, in total and by class."""
         text = f"{self.fit.sum():,} rows to fit on: {self.how(0)}"
         shares = [
-            f"{shortened(name)} {drawn:,} of {total:,}"
+            f"{errors.shortened(name)} {drawn:,} of {total:,}"
             for name, drawn, total in zip(self.classes, self.fit, self.counts[0], strict=True)
         ]
         if len(shares) > 10:
@@ -588,11 +581,9 @@ class RowSample:
         if self.judged.sum():
             text += f"; {self.judged.sum():,} to judge on: {self.how(1)}"
         if self.count is not None:
-            text += (
-                f"; each row of the source counts as many rows as '{shortened(self.count)}' says"
-            )
+            text += f"; each row of the source counts as many rows as '{errors.shortened(self.count)}' says"
         if self.weight is not None:
-            text += f"; each row has the same chance of being drawn, and keeps its weight in '{shortened(self.weight)}'"
+            text += f"; each row has the same chance of being drawn, and keeps its weight in '{errors.shortened(self.weight)}'"
         return f"{text}."
 
     def record(self) -> dict[str, Any]:
@@ -674,11 +665,13 @@ def sample_rows(
     >>> sample.fit.tolist(), sample.data.n
     ([75, 25], 100)
     """
-    check_whole("rows", rows, least=1)
-    check_whole("judged", judged, least=0)
-    check_whole("seed", seed, least=0)
+    errors.check_whole("rows", rows, least=1)
+    errors.check_whole("judged", judged, least=0)
+    errors.check_whole("seed", seed, least=0)
     if fit_split is not None and fit_split == eval_split:
-        raise OptionError(f"'{shortened(fit_split)}' cannot both fit and judge; name two splits.")
+        raise OptionError(
+            f"'{errors.shortened(fit_split)}' cannot both fit and judge; name two splits."
+        )
     reading: ReadingOptions = options_of(options)
     opened = RowSource.of(source, reading, engine=engine, memory=memory, model=model, name=name)
     return _Drawing(opened, seed).sample(rows, judged, fit_split, eval_split)
@@ -774,9 +767,9 @@ class _Drawing:
         """Return the splits to draw from: the given ones, or those with usual names."""
         for name in (fit, judged):
             if name is not None and (self.source.layout.split is None or name not in levels):
-                names = ", ".join(shortened(level) for level in levels[:10] if level)
+                names = ", ".join(errors.shortened(level) for level in levels[:10] if level)
                 raise InputError(
-                    f"there is no split '{shortened(name)}'",
+                    f"there is no split '{errors.shortened(name)}'",
                     remedy=f"known: {names}" if names else "there are no splits: leave it out",
                 )
         if fit is not None or judged is not None:

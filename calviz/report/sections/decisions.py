@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -10,7 +11,7 @@ from calviz.comparison.prediction_sets import sets_of
 from calviz.core import errors, words
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
-from calviz.figures.roc import OutcomeHistogram, Roc
+from calviz.figures.roc import OutcomeHistogram, Roc, RocPanel
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
 from calviz.sample import cutoff_and_grades
@@ -63,8 +64,9 @@ def _trade_offs(subject: Subject, sample: Sample) -> Iterator[Block]:
         cells = sample.view(at_cutoff, cutoff=subject.cutoff)
         yield Text(cells.meaning())
     share = {"sensitivity": "sensitivity", "false_alarms": "FPR", "precision": "precision"}
-    for panel, title in (("roc", "ROC curve"), ("precision-recall", "Precision and recall")):
-        yield chart(
+    panels: dict[RocPanel, str] = {"roc": "ROC curve", "precision-recall": "Precision and recall"}
+    for panel, title in panels.items():
+        drawn = chart(
             roc,
             key=panel,
             title=title,
@@ -77,6 +79,7 @@ def _trade_offs(subject: Subject, sample: Sample) -> Iterator[Block]:
             panel=panel,
             at=cells,
         )
+        yield replace(drawn, alt=roc.describe(panel))
 
 
 def _net_benefit(subject: Subject, sample: Sample) -> Iterator[Block]:

@@ -108,8 +108,8 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
         return f"{label} alone would not lower the ECE: {now} points before, {then} after."
     change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
-    noise = f" (noise then: {written.of(floor.mean)})" if floor else ""
-    return f"{label} would {change} {then} points{noise}."
+    noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
+    return f"{label} would {change} {then} points on the rows judged{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:

@@ -144,6 +144,20 @@
     };
     fit();
     addEventListener("resize", fit);
+    // The buttons have the font of the page around, as bytes: the policy of this page lets it load nothing. Figures are drawn without it.
+    const around = frame.ownerDocument, view = around.defaultView;
+    const family = view.getComputedStyle(frame).fontFamily;
+    const rules = [...around.styleSheets].flatMap((one) => { try { return [...one.cssRules]; } catch { return []; } });
+    const face = rules.find((one) => one instanceof view.CSSFontFaceRule && one.style.fontStyle !== "italic"
+      && family.includes(one.style.fontFamily.replaceAll('"', "")));
+    const address = face?.style.src.match(/url\("?([^")]+)/)?.[1];
+    if (address) {
+      const read = await view.fetch(new URL(address, face.parentStyleSheet.href || around.baseURI)).catch(() => null);
+      const font = read?.ok && new FontFace("around", await read.arrayBuffer(), { weight: face.style.fontWeight });
+      if (font) document.fonts.add(font);
+      tools.style.fontFamily = `around, ${getComputedStyle(tools).fontFamily}`;
+      fit();
+    }
   }
   document.body.dataset.ready = "1";
 })();

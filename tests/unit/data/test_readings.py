@@ -220,6 +220,58 @@ def test_a_label_without_a_score_is_left_out_with_every_class_in_its_place(
     np.testing.assert_array_equal(found.first.labels == of_event, y[:-3] == 1)
 
 
+def test_rows_without_a_score_are_asked_about_beside_a_label_that_is_none() -> None:
+    p, y = event()
+    score = p.copy()
+    score[[4, 7, 9, N - 1]] = np.nan  # the last one in a row that is left out anyway
+    said = _with_rare(("no", "yes"), y, {"offen": 3})
+    for columns in (
+        {"label": said, "p": score},
+        {"label": said, "p_no": 1 - score, "p_yes": score},
+    ):
+        error = asked(columns)
+        assert [question.what.split(":")[0] for question in error.further] == ["missing values"]
+        assert "(3 rows of 297)" in str(error)
+        for way in error.readings:
+            with pytest.raises(InputError, match="missing values: row 5"):
+                loaded(columns, **way.options)
+        (found,) = _answered(columns)
+        assert [text.split(" were")[0] for text in found.repairs_made] == [
+            "drop-labels: 3 of 300 rows with labels that are none of the classes",
+            "drop-missing: 3 of 300 rows with missing values",
+        ]
+        assert found.first.n == N - 6
+        assert [data.n for data in found.waiting.values()] == [2]
+    # Of chosen classes, as in links made before, both are left out by one repair, and counted apart.
+    both = loaded({"label": said, "p": score}, class_names=("no", "yes"), repair=("drop-missing",))
+    assert len(both.repairs_made) == 2
+    # A label that is empty is none that was answered for.
+    said[0] = None
+    with pytest.raises(InputError, match="1 of 300 rows have no label"):
+        loaded({"label": said, "p": p}, class_names=("no", "yes"), repair=("drop-labels",))
+
+
+@pytest.mark.parametrize("names", ["{m}_p_{c}", "{m}:{c}", "p_{c}_{m}", "{c}.{m}"])
+@pytest.mark.parametrize("words", [("BEZAHLT", "AUSFALL"), ("no", "yes")])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_of_models_with_a_column_for_each_class_a_label_that_is_none_is_left_out(
+    names: str, words: tuple[str, str], turned: int
+) -> None:
+    p, y = event()
+    scores = {"m1": np.stack([1 - p, p]), "m2": np.stack([1 - p * 0.9, p * 0.9])}
+    columns: dict[str, Any] = {"label": _with_rare(words, y, {"offen": 3})}
+    for model, block in scores.items():
+        columns |= {names.format(m=model, c=words[j]): block[j].round(6) for j in (0, 1)[::turned]}
+    (way,) = asked(columns).readings
+    assert way.label == "leave out the rows with 'offen' (3 rows)"
+    (found,) = _answered(columns)
+    assert len(found.models) == 2
+    for data, block in zip(found.models.values(), scores.values(), strict=True):
+        place = data.class_names.index(words[1])
+        np.testing.assert_allclose(data.probs[:, place], block[1, :-3], atol=1e-6)
+        np.testing.assert_array_equal(data.labels == place, y[:-3] == 1)
+
+
 @pytest.mark.parametrize("rows", [15, 60, N])
 @pytest.mark.parametrize("label", ["label", "Zahlungsstatus"])
 @pytest.mark.parametrize("rare", [{}, {"offen": 1}])
@@ -266,6 +318,36 @@ def test_a_column_headed_in_percent_is_offered_as_percentages() -> None:
     assert "'PD [%]' lies in 0 to 100, as percentages do" in asked(columns).what
     (found,) = _answered(columns)
     np.testing.assert_allclose(found.first.probs[:, 1], p, atol=1e-12)
+
+
+@pytest.mark.parametrize("beside", [{}, {"prediction": True}, {"scores": 2}, {"scores": 3}])
+@pytest.mark.parametrize("head", ["Score [%]", "P(default) %"])
+def test_a_score_headed_in_percent_of_0_to_1_may_be_percentages_or_fractions(
+    head: str, beside: dict[str, Any]
+) -> None:
+    p, y = event()
+    columns: dict[str, Any] = {head: p, "label": y}
+    options: dict[str, Any] = {}
+    if "prediction" in beside:
+        columns = {"confidence [%]": p, "correct": y}
+    elif beside:
+        columns |= {"other": 1 - p / 2} | ({"p_new [%]": p**2} if beside["scores"] == 3 else {})
+        options = {"models": tuple(c for c in columns if c != "label")}
+    with pytest.raises(InputError, match=r"' is headed in percent, but lies in 0 to 1") as caught:
+        loaded(columns, **options)
+    percent, fractions = (
+        loaded(columns, **{**options, **way.options}) for way in caught.value.readings
+    )
+    assert any("divided by 100" in text for text in percent.repairs_made)
+    assert len(fractions.models) == max(1, beside.get("scores", 1))
+    assert len(percent.models) == max(1, beside.get("scores", 2) - 1)
+    for found, by in ((percent, 100), (fractions, 1)):
+        data = found.first
+        scores = data.confidence if data.kind == "confidence" else data.probs[:, 1]
+        np.testing.assert_allclose(scores, p / by, atol=1e-12)
+    # A block that sums to 1 is none of percentages, and cells with a sign say it themselves.
+    assert loaded({"yes [%]": p, "no [%]": 1 - p, "label": np.array(["no", "yes"])[y]})
+    assert loaded({head: [f"{value:.4f} %" for value in p], "label": y})
 
 
 def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> None:
@@ -838,13 +920,45 @@ def test_another_role_reads_the_file_with_it():
 
 def test_a_role_changes_only_what_it_is_about():
     shown = first_rows(READ)
-    assert shown.with_role("split", "group") == ReadingOptions(split_column="", groups=("split",))
+    assert shown.with_role("split", "group") == ReadingOptions(
+        split_column="", groups=("*", "split")
+    )
     # What has another role is no group; the others, and numbers to slice by, stay to be recognised.
     assert (
         first_rows(b"a,b,label,p\nu,x,0,.2\nv,y,1,.7\nu,y,1,.6\n").with_role("a", "cluster").groups
         is None
     )
     assert shown.with_role("id", "cluster") == ReadingOptions(id_column="", cluster_column="id")
+
+
+def test_a_group_by_hand_leaves_what_else_is_sliced_by():
+    rng = np.random.default_rng(0)
+    p, y = event()
+    columns = {"p": p, "label": y, "region": [*"abc"] * 100, "ward": [*"xy"] * 150}
+    columns |= {"age": rng.normal(50, 9, N), "bmi": rng.normal(25, 3, N)}
+    columns["note"] = [f"t{j % 7}" for j in range(N)]
+    content = pd.DataFrame(columns).to_csv(index=False).encode()
+
+    def sliced(options: ReadingOptions) -> tuple[set[str], set[str]]:
+        data = read(content, name="x.csv", options=options).first
+        return {*data.groups}, {*data.numbers}
+
+    texts = {"region", "ward", "note"}
+    shown = first_rows(content)
+    one = shown.with_role("region", "ignored")
+    assert sliced(one) == (texts - {"region"}, {"age", "bmi"})
+    assert sliced(shown.with_role("age", "group")) == (texts | {"age"}, {"bmi"})
+    # Roles that follow each other, and the way back.
+    shown = first_rows(content, options=one)
+    assert shown.roles["region"] == "ignored"
+    assert sliced(shown.with_role("ward", "ignored")) == ({"note"}, {"age", "bmi"})
+    assert sliced(shown.with_role("region", "group")) == (texts, {"age", "bmi"})
+    assert shown.with_role("region", "cluster").groups is None
+    # Columns that were named one by one stay the only ones.
+    named = first_rows(content, options=ReadingOptions(groups=("ward",)))
+    assert sliced(named.options) == ({"ward"}, set())
+    assert sliced(named.with_role("age", "group")) == ({"ward", "age"}, set())
+    assert sliced(named.with_role("ward", "ignored")) == (set(), set())
 
 
 def test_columns_that_nothing_names_are_guessed_and_read_as_they_are_shown():

@@ -262,7 +262,8 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
     words = fix_words("temperature", ece, replace(ece, value=ece.value + 1e-9))
     noise = Written(ece).of(ece.noise_floor.mean)
     assert words == (
-        f"Temperature scaling would leave the ECE at {Written(ece).value} points (noise then: {noise})."
+        f"Temperature scaling would leave the ECE at {Written(ece).value} points "
+        f"on the rows judged (noise there: {noise})."
     )
     words = fix_words("temperature", ece, replace(ece, value=ece.value / 2))
     assert words.startswith("Temperature scaling would take the ECE from ")

@@ -14,7 +14,7 @@ from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
 from benchmarks.claims.slices import CALIBRATED, all_off, one_region
-from calviz.comparison.advice import moved_words
+from calviz.comparison.advice import moved_words, still_off_words
 from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
@@ -282,6 +282,32 @@ def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
     one = np.zeros(100, dtype=int)
     result = p_against_calibrated(slice_sums(events, one, 1, cluster), events, one)
     assert result == pytest.approx([2 * stats.t.sf(t, 9)], rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_slice_against_the_rest_counts_clusters_that_lie_in_both(weighted):
+    rng = np.random.default_rng(2)
+    cluster, score = np.repeat(np.arange(60), 5), rng.random(300)
+    g = np.where(rng.random(300) < 0.8, cluster % 3, rng.integers(0, 3, 300))
+    # Rows of a cluster agree in most of what decides them.
+    luck = np.where(rng.random(300) < 0.8, rng.random(60)[cluster], rng.random(300))
+    hit, weights = luck < score, rng.uniform(0.5, 2, 300) if weighted else None
+    data = calviz.Predictions(
+        probs=score, labels=hit.astype(int), groups={"g": g}, clusters=cluster, weights=weights
+    )
+    tested = slices(data, against="rest", reduction="positive")
+    w = weights / weights.mean() if weighted else np.ones(300)
+    for s in tested.slices:
+        inside = g == int(s.where[0][1])
+        rest = np.average(score - hit, weights=w * ~inside)
+        sign = np.where(inside, 1, -w[inside].sum() / w[~inside].sum())
+        by_cluster = np.bincount(cluster, sign * w * (score - hit - rest))
+        t = abs(by_cluster.sum()) / np.sqrt((by_cluster**2).sum())
+        clusters = min(np.unique(cluster[some]).size for some in (inside, ~inside))
+        assert s.p_value == pytest.approx(2 * stats.t.sf(t, clusters - 1), rel=1e-6)
+    # Fewer than eight clusters outside say nothing of how clusters vary.
+    few = replace(data, groups={"g": (cluster > 6).astype(int)}, weights=None)
+    assert {s.p_value for s in slices(few, against="rest", min_rows=5).slices} == {1}
 
 
 def test_a_click_on_a_slice_does_not_fade_the_others():
@@ -679,7 +705,8 @@ def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
     ]  # others carry the error of all rows
     assert [s.name for s in tested.named] == ["site = 0"] == [tested.slices[0].name]
     assert re.fullmatch(
-        r"Unlike the rest: site = 0; other rows: too high by \d\.\d points", tested.headline
+        r"Unlike the rest: site = 0 \(about \d+\.\d points too high\); other rows: too high by \d\.\d points",
+        tested.headline,
     )
     others = len(tested.off) - 1
     assert tested.remark == f"{others} other slices are off as the other rows are."
@@ -713,6 +740,23 @@ def test_the_further_off_of_two_slices_is_named():
         probs=score, labels=rng.random(6_000) < chance, groups={"group": group}
     )
     assert [s.name for s in usual_slices(Sample(data, "positive")).named] == ["group = 1"]
+
+
+def test_where_a_slice_stays_off_after_a_map_is_said():
+    before = one_region(np.random.default_rng(9), off=1.0).data
+    p, inside = before.probs[:, 1], before.groups["region"].mask("0")
+
+    def after(moved):
+        return replace(before, probs=np.stack([1 - moved, moved], axis=1))
+
+    half, whole = (expit(np.log(p / (1 - p)) + by * inside) for by in (0.5, 1.0))
+    low = 100 * (before.labels - half)[inside].mean()
+    assert still_off_words(before, after(half)) == (
+        f"Where region = 0, scores stay off: about {low:.1f} points too low."
+    )
+    assert still_off_words(before, after(whole)) == still_off_words(None, None) == ""
+    fine = one_region(np.random.default_rng(9)).data
+    assert still_off_words(fine, fine) == ""
 
 
 def test_the_largest_move_of_rows_that_were_not_off_is_told():

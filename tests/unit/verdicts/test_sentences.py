@@ -270,16 +270,17 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     sample = one_region(np.random.default_rng(1), off=1.0)
     v = judged(sample)
     assert v.direction == "under"  # as a whole
-    assert v.headline == "Off where region = 0: too low; elsewhere no miscalibration found"
+    low = re.search(r"about [\d.]+ points too low", v.headline)[0]
+    assert v.headline == f"Off where region = 0: {low}; elsewhere no miscalibration found"
     first, whole = v.sentence.split(" All rows together: ")
     rows = sample.data.n - np.sum(sample.data.groups["region"].mask("0"))
     assert first.startswith(
-        "Off where region = 0: too low. No miscalibration found on the other "
+        f"Off where region = 0: {low}. No miscalibration found on the other "
         f"{rows:,} rows: ECE is below "
     )
     assert whole.startswith("forecasts too low by ")
     (f, *_) = findings_of(sample)
-    assert f.short == "1 of 21 slices is off beyond chance, most surely region = 0: too low"
+    assert f.short == f"1 of 21 slices is off beyond chance, most surely region = 0: {low}"
     more = sum(s.adjusted <= USUAL_RATE for s in usual_slices(sample).slices) - 1
     assert f"Without the rows of region = 0, {more} other slices would not be off." in f.message
     # No map of all rows is offered.
@@ -292,8 +293,31 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert text[1] == "Outside one group its probabilities hold, but 1 of 21 groups of rows is off."
     assert text[2].startswith("Most surely off are the rows whose region is 0: on these ")
     assert text[3].startswith("Elsewhere, where it promises")
-    clusters = {"clusters": np.arange(sample.data.n) // 2}
-    assert not judged(sample.with_data(replace(sample.data, **clusters))).off_alone
+
+
+def test_one_slice_is_named_of_clustered_rows_too():
+    sample = one_region(np.random.default_rng(1), off=1.0, clusters=3_500)
+    v = judged(sample)
+    assert re.fullmatch(
+        r"Off where region = 0: about 1\d\.\d points too low; elsewhere no miscalibration found",
+        v.headline,
+    )
+    assert re.search(
+        r"No miscalibration found on the other 6,\d{3} rows in 3,\d{3} clus", v.sentence
+    )
+    assert cheap_fix(sample.data, v)[0] == "segments"
+    assert [s.name for s in usual_slices(sample).off] == ["region = 0"]
+    # The condition on another column that carries it, in clusters as well.
+    pair = judged(one_region(np.random.default_rng(1), n=20_000, short=1.0, clusters=8_000))
+    assert pair.headline.startswith("Off where region = 0 and tenure ≤ ")
+    # All rows are off alike: no slice is named, alone or beyond the rest.
+    alike = one_region(np.random.default_rng(1), all_off=0.3, clusters=3_500)
+    assert not judged(alike).off_alone
+    assert usual_slices(alike).rest.startswith("too low by ")
+    assert not usual_slices(alike).named
+    # One region further: it is unlike the rest.
+    more = usual_slices(one_region(np.random.default_rng(1), all_off=0.3, off=1.0, clusters=200))
+    assert more.headline.startswith("Unlike the rest: region = 0 (about ")
 
 
 def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named():
@@ -305,11 +329,12 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     assert range_ in sample.data.cuts["tenure"].sides
     assert 1.5 < float(range_.removeprefix("≤ ")) < 2.6
     pair = f"region = 0 and tenure {range_}"
-    assert v.headline == f"Off where {pair}: too low; elsewhere no miscalibration found"
+    low = re.search(r"about [\d.]+ points too low", v.headline)[0]
+    assert v.headline == f"Off where {pair}: {low}; elsewhere no miscalibration found"
     rows = sample.data.n - np.sum(rows_where(sample.data, v.off_alone))
     assert f"No miscalibration found on the other {rows:,} rows" in v.sentence
     (f, *_) = findings_of(sample)
-    assert f.short == f"1 of {v.slices} slices is off beyond chance, most surely {pair}: too low"
+    assert f.short == f"1 of {v.slices} slices is off beyond chance, most surely {pair}: {low}"
     assert f"most surely {pair}: " in f.message
     assert cheap_fix(sample.data, v)[1] == f"No map of all rows repairs {pair} alone. "
     # The slice itself is off through these rows alone, and drawn so.
@@ -321,7 +346,7 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     assert any(t.name == "Too low, by rows of the first" for t in traces)
     # Where all of the slice is off, it alone is named.
     whole = judged(one_region(np.random.default_rng(1), off=1.0, short=0.0))
-    assert whole.headline.startswith("Off where region = 0: too low; ")
+    assert re.match(r"Off where region = 0: about [\d.]+ points too low; ", whole.headline)
 
 
 @pytest.mark.parametrize(
@@ -552,6 +577,41 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
     figure = calviz.figures.ClassBars.compute(data, mode="predicted-class", resamples=50)
     assert np.flatnonzero(figure.over).tolist() == [2]
     assert figure.shares().startswith("Of 5 predicted classes, 1 is overconfident ('c')")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moved", "said"),
+    [
+        ((-0.2, 0), "Forecasts up to 0.5 are too low beyond noise ("),
+        ((0, 0.2), "Forecasts above 0.5 are too high beyond noise ("),
+        (
+            (-0.2, 0.3),
+            "Forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
+        ),
+    ],
+)
+def test_of_one_event_it_is_said_which_forecasts_are_off_not_which_predicted_classes(moved, said):
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.uniform(0.1, 0.4, 3_000), rng.uniform(0.6, 0.9, 3_000)])
+    above = p > 0.5
+    labels = rng.random(6_000) < p - np.where(above, moved[1], moved[0])
+    data = calviz.Predictions(probs=p, labels=labels)
+    found = {f.code: f for f in findings_of(Sample(data, "positive"))}
+    assert found["CAL020"].message.startswith(said)
+    rows = above if "above 0.5 (" in said or moved[0] == 0 else ~above
+    forecast, frequency = 100 * p[rows].mean(), 100 * labels[rows].mean()
+    words = found["CAL020"].message.replace("\u00a0", " ").replace("\u2212", "-")
+    numbers = r"\((\S+) rows\): mean forecast (\S+) % but frequency (\S+) %, a difference of (\S+) points .* show (\S+) to (\S+)\."
+    n, *shares, gap, low, high = (
+        float(x.replace(",", "")) for x in re.search(numbers, words).groups()
+    )
+    assert n == rows.sum()
+    assert [*shares, gap] == pytest.approx([forecast, frequency, forecast - frequency], abs=0.051)
+    assert low < 0 < high
+    assert not any(re.search("(predicted|true) class", f.message) for f in found.values())
+    top = {f.code: f.message for f in findings_of(Sample(data, "top-label"))}
+    assert top["CAL020"].startswith("Of 2 predicted classes the model is overconfident on ")
 
 
 def test_cal020_is_said_of_confidence_only_data_with_predicted_classes():
