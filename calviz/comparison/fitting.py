@@ -736,8 +736,7 @@ def reading_for_map(record: Any, options: ReadingOptions, model: str | None) -> 
 
 def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOptions:
     """Return the options for reading further rows without labels, of the classes of these data."""
-    names = data.class_names if isinstance(data, Predictions) else ()
-    return loaded.ReadingForMap.of(options, names)
+    return loaded.ReadingForMap.of(options, data.class_names if data.kind != "confidence" else ())
 
 
 def apply_map(data: Dataset, record: Any) -> Dataset:
