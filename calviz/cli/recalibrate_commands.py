@@ -321,19 +321,13 @@ def expected(
     """
     from calviz import expected
     from calviz.comparison.fitting import reading_for_map
-    from calviz.data.loaded import ReadingForMap
 
     if map is not None and labelled_split is not None:
         raise OptionError("--map and --labelled-split exclude each other.")
     if method is not None and labelled_split is None:
         raise OptionError("--method is the map fitted on --labelled-split NAME.")
     record = None if map is None else _checked_map(map)
-    for_map = (
-        ReadingForMap.of(reading, (), model)
-        if record is None
-        else reading_for_map(record, reading, model)
-    )
-    _, rows = options.read_model(file, model, json_only, for_map)
+    _, rows = options.read_model(file, model, json_only, reading_for_map(record, reading, model))
     labelled = None
     with naming(file):
         if labelled_split is not None:

@@ -722,21 +722,21 @@ def _marked(data: Dataset, rows: Rows) -> Dataset:
 
 
 def reading_for_map(record: Any, options: ReadingOptions, model: str | None) -> ReadingOptions:
-    """Return the options for reading files to which a saved map is applied, which need no labels and no scores of other models.
+    """Return the options for reading files to which a saved map, if any, is applied: they need no labels and no scores of other models.
 
     Raises
     ------
     InputError
         If the map is damaged or of another version.
     """
-    load_map(record)
-    return loaded.ReadingForMap.of(options, record.get("class_names", ()), model)
+    if record is not None:
+        load_map(record)
+    return loaded.ReadingForMap.of(options, (record or {}).get("class_names", ()), model)
 
 
 def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOptions:
     """Return the options for reading further rows without labels, of the classes of these data."""
-    names = data.class_names if isinstance(data, Predictions) else ()
-    return loaded.ReadingForMap.of(options, names)
+    return loaded.ReadingForMap.of(options, data.class_names if data.kind != "confidence" else ())
 
 
 def apply_map(data: Dataset, record: Any) -> Dataset:

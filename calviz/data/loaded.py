@@ -37,13 +37,13 @@ class ReadingForMap(ReadingOptions):
         cls, options: ReadingOptions, map_classes: Iterable[str], model: str | None = None
     ) -> ReadingForMap:
         """Return the same settings for rows to which a map with these classes is applied."""
-        if "percent" in options.repair:
-            model = None  # which models are in percent is told by the columns of all
-        if model is not None and options.models:
-            columns = dict(zip(without_common_words(options.models), options.models, strict=True))
-            options = replace(
-                options, models=(columns[model],) if model in columns else options.models
-            )
+        named = options.models or ()
+        columns = dict(zip(without_common_words(named), named, strict=True)) if named else {}
+        # Which models are in percent is told by the columns of all.
+        if "percent" in options.repair or (named and model not in columns):
+            model = None
+        elif model in columns:
+            options = replace(options, models=(columns[model],))
         return cls(**vars(options), map_classes=tuple(map_classes), model=model)
 
     def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:

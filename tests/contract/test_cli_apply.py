@@ -638,6 +638,13 @@ def test_a_map_of_one_model_needs_no_scores_of_the_others(tmp_path: Path):
         np.testing.assert_allclose(
             blocks["b:1" if "b:1" in blocks.columns else "risk new"], expected
         )
+    # Another model is not taken for the one that is asked for.
+    frame.select("risk old", "risk new").write_csv(tmp_path / "rows.csv")
+    for other in ("risk old", "risk o*"):
+        how = ("--map", tmp_path / "map.json", "--out", tmp_path / "out.csv", "--models", other)
+        refused = run("apply", tmp_path / "rows.csv", *how, "--model", "new")
+        assert refused[0] == 2
+        assert "there is no model 'new'" in refused[2]
     # Beside a model in percent only the columns of both say which one it is.
     two.with_columns(pl.col("risk old") * 100).write_csv(tmp_path / "rows.csv")
     how = ("--map", tmp_path / "map.json", "--out", tmp_path / "out.csv", *named)
