@@ -538,10 +538,8 @@ def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> st
         return f"{name} has a different value in each row"
     if cut.kept is None and len(factor.levels) < 2:
         return f"{name} has one value"
-    if (
-        cut.kept is not None
-        and max(rows for value, rows in factor.counts().items() if value in cut.kept) < min_rows
-    ):
+    kept = [rows for value, rows in factor.counts().items() if value in (cut.kept or ())]
+    if cut.kept is not None and max(kept, default=0) < min_rows:
         return f"{name} has no value with {min_rows:,} rows or more"
     return ""
 

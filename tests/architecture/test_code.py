@@ -35,9 +35,9 @@ LIMITS = {
     # 280 for slices that differ from the rest, with their sizes, also of clustered rows (120), labels left out and percentages of one model of
     # several (60), one event (20) and where scores stay off after a map (40); 220 of them were taken off elsewhere.
     "files": 213,
-    "code lines": 64_321,
+    "code lines": 64_299,
     "code lines per file, most": 558,
-    "imports between files": 1_836,
+    "imports between files": 1_835,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,

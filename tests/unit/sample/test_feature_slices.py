@@ -407,3 +407,18 @@ def test_what_all_rows_have_is_the_title_and_which_slice_differs():
     assert title(off=1.0) == title() == ""
     # One that is off in the other way is unlike the rest, too.
     assert title(all_off=0.3, off=-1.5).startswith("Unlike the rest: region = 0")
+
+
+def test_a_column_of_texts_whose_common_values_are_all_in_one_slice_is_left_out_of_the_others():
+    rng = np.random.default_rng(0)
+    site = np.repeat(["a", "b"], 400)
+    rare = [f"r{i // 2}" for i in range(400)]
+    code = np.array(["common"] * 200 + ["usual"] * 200 + rare)
+    p = rng.uniform(0.2, 0.8, 800)
+    data = calviz.Predictions(
+        probs=p, labels=rng.random(800) < p, groups={"site": site}, texts={"code": code}
+    )
+    both = slices(Sample(data, "positive"), pairs=False)
+    assert {name for s in both.slices for name, _ in s.where} == {"site", "code"}
+    rest = Sample(data.take(np.flatnonzero(site == "b")), "positive")
+    assert "code has no value with 50 rows or more" in slices(rest, pairs=False).skipped
