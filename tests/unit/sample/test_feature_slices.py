@@ -412,13 +412,12 @@ def test_what_all_rows_have_is_the_title_and_which_slice_differs():
 def test_a_column_of_texts_whose_common_values_are_all_in_one_slice_is_left_out_of_the_others():
     rng = np.random.default_rng(0)
     site = np.repeat(["a", "b"], 400)
-    rare = [f"r{i // 2}" for i in range(400)]
-    code = np.array(["common"] * 200 + ["usual"] * 200 + rare)
+    code = [*(f"common {i % 20}" for i in range(400)), *(f"rare {i // 2}" for i in range(400))]
     p = rng.uniform(0.2, 0.8, 800)
     data = calviz.Predictions(
-        probs=p, labels=rng.random(800) < p, groups={"site": site}, texts={"code": code}
+        probs=p, labels=rng.random(800) < p, groups={"site": site}, texts={"code": np.array(code)}
     )
-    both = slices(Sample(data, "positive"), pairs=False)
+    both = slices(Sample(data, "positive"), pairs=False, min_rows=20)
     assert {name for s in both.slices for name, _ in s.where} == {"site", "code"}
     rest = Sample(data.take(np.flatnonzero(site == "b")), "positive")
     assert "code has no value with 50 rows or more" in slices(rest, pairs=False).skipped
