@@ -78,7 +78,7 @@ def line(one: Simulation, outcomes: dict[int, float | None]) -> str:
     """One simulation as a line of the table."""
     values = [value for value in outcomes.values() if value is not None]
     if not values:
-        return f"| {one.measures} | {one.case} | {one.required} | | {len(outcomes)} | |"
+        return f"| {one.measures} | {one.case} | {one.required} |  | {len(outcomes)} |  |"
     mean, error = mean_and_error(values)
     low = one.at_least is None or mean + 2 * error >= one.at_least
     high = one.at_most is None or mean - 2 * error <= one.at_most
