@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 from scipy.stats import binom, false_discovery_control, norm
 
 from calviz.core.blocks import effective_number, with_mean_one
@@ -14,6 +14,7 @@ from calviz.core.p_values import (
     clopper_pearson,
     draws,
     holm,
+    left_of_selected,
     middle_of_mean,
     quantile,
     tails_of_hits,
@@ -205,3 +206,26 @@ def test_no_size_of_weights_overflows(factor):
 def test_equal_weights_count_as_their_number():
     assert effective_number(np.full(7, 0.3)) == pytest.approx(7, rel=1e-14)
     np.testing.assert_array_equal(with_mean_one(np.full(7, 0.3)), np.ones(7))
+
+
+@pytest.mark.parametrize("p_value", [1e-12, 1e-6, 9e-5])
+def test_what_is_left_of_a_selected_effect_is_the_mean_of_its_likelihood(p_value):
+    """Against integrals of scipy."""
+    z, least = norm.isf(p_value / 2), norm.isf(1e-4 / 2)
+
+    def likelihood(mu):
+        return norm.pdf(z - mu) / (norm.sf(least - mu) + norm.sf(least + mu))
+
+    bounds = (z - 11, z + 11)
+    mean = integrate.quad(lambda mu: mu * likelihood(mu), *bounds, limit=200)[0]
+    mean /= integrate.quad(likelihood, *bounds, limit=200)[0]
+    assert left_of_selected(p_value, 1e-4) == pytest.approx(mean / z, rel=1e-4)
+
+
+def test_selected_effects_are_stated_nearer_to_the_truth_than_they_are_seen():
+    rng = np.random.default_rng(0)
+    for effect in (2.0, 3.0, 4.0):
+        seen = effect + rng.normal(size=20_000)
+        seen = seen[seen > norm.isf(1e-4 / 2)][:300]
+        stated = seen * [left_of_selected(2 * norm.sf(z), 1e-4) for z in seen]
+        assert abs((stated - effect).mean()) < abs((seen - effect).mean())
