@@ -504,6 +504,7 @@ def test_a_threshold_for_each_class_by_hand():
     assert (s.beside.size, s.beside.covered) == (one.overall.size, one.overall.covered)
 
 
+@pytest.mark.slow
 def test_a_class_is_compared_with_the_others_on_the_same_rows():
     every_simulation()
     name = "set-coverage-by-class: said of a class that the model knows less well, 5 classes, 1,000 rows"

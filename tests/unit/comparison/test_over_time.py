@@ -87,6 +87,7 @@ def test_a_change_is_found_and_where_there_is_none_nothing():
     assert called <= 1
 
 
+@pytest.mark.slow
 def test_maps_see_the_past_only_and_follow_a_change():
     data = drifting(from_month=3)
     series = over_time(data, "nll", method="temperature")

@@ -270,6 +270,7 @@ def test_a_split_of_one_class_is_named():
         calviz.threshold(one, of="recall")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["precision", "recall", "fpr"])
 def test_the_promise_is_broken_in_one_of_twenty_files_at_most(of):
     every_simulation()

@@ -197,6 +197,7 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     assert (rows["true class"] != rows["predicted"]).all()
 
 
+@pytest.mark.slow
 def test_after_a_change_a_report_leads_with_the_warning_and_names_the_worst_group():
     rng = np.random.default_rng(0)
     n = 6_000

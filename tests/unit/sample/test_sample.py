@@ -442,6 +442,7 @@ def test_what_cannot_be_said_is_said():
         notable_rows(sample_of_notable_rows(), "odd")
 
 
+@pytest.mark.slow
 def test_rare_events_are_judged_in_the_bins_that_are_drawn_and_the_ece_keeps_its_own():
     rng = np.random.default_rng(6)
     true = rng.normal(-5.3, 1, 20_000)

@@ -295,6 +295,7 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert text[3].startswith("Elsewhere, where it promises")
 
 
+@pytest.mark.slow
 def test_one_slice_is_named_of_clustered_rows_too():
     sample = one_region(np.random.default_rng(1), off=1.0, clusters=3_500)
     v = judged(sample)

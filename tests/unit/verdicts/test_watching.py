@@ -360,6 +360,7 @@ def cases(*words):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["x 1.15, then x 1.6", "x 1.4, then / 1.4", "0.15 logits up"])
 def test_a_change_is_found_although_the_scores_are_off_before(before):
     (one,) = cases("found", before, "10,000 rows")
@@ -377,6 +378,7 @@ def two_parts(n=6_000, seed=0):
     return year(np.random.default_rng(seed), n, slopes=(1.3, 2.0), at=200)
 
 
+@pytest.mark.slow
 def test_the_change_is_where_two_maps_explain_the_labels_best():
     score, hit, day = two_parts()
     change = looked_at(score, hit, day).change
@@ -401,6 +403,7 @@ def test_the_change_is_where_two_maps_explain_the_labels_best():
     assert change.name == "mean confidence minus accuracy"
 
 
+@pytest.mark.slow
 def test_weights_clusters_and_cells_change_as_their_rows():
     score, hit, day = two_parts()
     change = looked_at(score, hit, day).change
@@ -609,6 +612,7 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
         assert words in page.read_text().replace("\\", "")
 
 
+@pytest.mark.slow
 def test_title_sentence_and_finding_name_a_change_and_which_side_is_off():
     score, hit, day = year(np.random.default_rng(2), 8_000, shifts=(0.0, 0.5))
     times = START + day.astype("timedelta64[D]")
