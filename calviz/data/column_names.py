@@ -36,10 +36,12 @@ MODELS = (
     "model", "model_name", "model_id", "modell", "modelo", "modello", "modèle", "modele", "classifier", "clf", "klassifikator", "method",
     "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint", "run", "run_id",
 )  # fmt: skip
-#: Names of columns that may define clusters of rows if their values repeat.
-CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
-            "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",
-            "site_id", "hospital_id", "participant_id", "account_id", "loan_id")  # fmt: skip
+#: Words for what several rows may belong to, and words for its number: together they name columns that may define clusters.
+CLUSTER_WORDS = frozenset((
+    "cluster", "patient", "patienten", "patiente", "paciente", "paziente", "subject", "participant", "user", "customer", "client",
+    "cliente", "kunde", "kunden", "account", "loan", "household", "site", "hospital",
+))  # fmt: skip
+_NUMBER_WORDS = ID_WORDS | {"n", "no", "num", "number", "numéro", "numero", "número"}
 WEIGHTS = (
     "weight", "weights", "sample_weight", "sample_weights", "survey_weight", "w", "wt", "freq",
     "frequency", "n_rows", "gewicht", "gewichte", "gewichtung", "gewichtungsfaktor", "poids", "pondération", "ponderation",
@@ -236,6 +238,18 @@ def is_identifier(name: str) -> bool:
     # In German, words are joined: Fallnummer.
     named = own & ID_WORDS or any(word.endswith("nummer") for word in own)
     return bool(named) and not own & NO_ID_WORDS
+
+
+def may_be_cluster(name: str) -> bool:
+    """Whether a name is that of an identifier, or of what several rows may belong to.
+
+    >>> may_be_cluster("N° patient"), may_be_cluster("Kundennummer"), may_be_cluster("customer type")
+    (True, True, False)
+    """
+    own = set(words(name))
+    return is_identifier(name) or (
+        bool(own & CLUSTER_WORDS) and own <= CLUSTER_WORDS | _NUMBER_WORDS
+    )
 
 
 _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)

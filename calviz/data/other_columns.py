@@ -400,7 +400,7 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
         # In benchmarks of language models, "subject" is a topic, not a person.
         may_cluster = view.table.questions is None or usual != "subject"
         repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
-        if options.cluster_column is None and usual in column_names.CLUSTERS and repeats:
+        if options.cluster_column is None and column_names.may_be_cluster(name) and repeats:
             text = (
                 f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
                 "intervals and p-values take it into account"

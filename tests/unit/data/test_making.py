@@ -608,7 +608,8 @@ def test_a_column_of_a_few_values_is_no_column_of_clusters(values, asked):
 
 
 @pytest.mark.parametrize(
-    ("name", "models"), [("record_id", True), ("patient_id", True), ("site", False), ("hospital_id", False)]
+    ("name", "models"), [("record_id", True), ("patient_id", True), ("site", False), ("hospital_id", False),
+     ("N° patient", False), ("Kunden-Nr.", False), ("Kundennummer", False)]
 )  # fmt: skip
 def test_only_a_column_that_identifies_rows_is_asked_whether_these_are_of_several_models(
     name, models
