@@ -22,6 +22,7 @@ from calviz.app.session import Settings, md
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
+from calviz.sample.slices import usual_slices
 from calviz.verdicts import analysis
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -108,12 +109,14 @@ def overview(chosen: Settings) -> None:
 
 
 def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
-    """Return the rule of the slice that alone is off, or of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
+    """Return the rule of the slice that alone is off, or most, or of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
     verdict, diagram = session.evaluation(chosen).verdict, session.reliability(chosen)
     if verdict is None or verdict.worst is None or selection.current(chosen) is not None:
         return None
     if verdict.off_alone:
         return selection.SliceRule(verdict.off_alone)
+    if verdict.elsewhere and (found := usual_slices(chosen.sample)) is not None:
+        return selection.SliceRule(found.off[0].where)
     if diagram.worst is None or verdict.reduction != chosen.sample.reduction.key:
         return None
     number = int(diagram.bin[diagram.worst])

@@ -520,6 +520,25 @@ for case, how in {
         return -1.0 if size is None else float(size[1]) / 100 / -gap.mean() - 1
 
 
+for case, how, at_most in (
+    ("1 logit in one region, 0.1 everywhere, 20,000 rows", {"off": 1.0, "all_off": 0.1, "n": 20_000}, None),
+    ("1 logit in one region, 0.15 everywhere, 20,000 rows", {"off": 1.0, "all_off": 0.15, "n": 20_000}, None),
+    ("0.3 logits everywhere, 8,000 rows", {"all_off": 0.3}, 0.05),
+    ("0.5 logits in one region, 0.3 everywhere, 8,000 rows", {"off": 0.5, "all_off": 0.3}, 0.05),
+    ("0.6 logits in one region, 0.15 everywhere, 20,000 rows", {"off": 0.6, "all_off": 0.15, "n": 20_000}, 0.05),
+):  # fmt: skip
+
+    @simulation(
+        "off-most",
+        "said though the other rows hold more" if at_most else "said where the slice holds most of the error",
+        case,
+        at_most=at_most,
+        at_least=None if at_most else 0.8,
+    )  # fmt: skip
+    def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
+        return judged(one_region(rng, **how)).headline.startswith("Off most where region = 0: ")
+
+
 def after_map(
     rng: np.random.Generator, of_region: float, of_others: float
 ) -> tuple[Sample, Sample]:

@@ -268,9 +268,10 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
         return tuple(_of_profile(checks, sample))
     own = [check for check in checks if check.takes(sample.data)]
     found = [finding for check in own for finding in check.findings(sample)]
-    # Where one slice alone is off, what else is found follows from it.
-    alone = sample.once(judged).off_alone
-    return tuple(sorted(found, key=lambda f: bool(alone) and CHECKS[f.code].about != "slices"))
+    # Where one slice alone is off, or most, what else is found follows from it.
+    verdict = sample.once(judged)
+    first = bool(verdict.off_alone or verdict.elsewhere)
+    return tuple(sorted(found, key=lambda f: first and CHECKS[f.code].about != "slices"))
 
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:

@@ -168,6 +168,8 @@ class Verdict(JudgedNumbers):
         The slice that is most surely off, and in which way, in words.
     off_alone : tuple of (str, str)
         The columns and values of that slice, if it differs from the other rows, on which nothing is found; or empty.
+    elsewhere : str
+        How the other rows are off, if that slice differs from them and holds most of the error; or "".
     changed : str
         Since when calibration has changed, and which sides are off; "" if no change is found.
     tells_apart : bool
@@ -188,6 +190,7 @@ class Verdict(JudgedNumbers):
     slices_off: int = 0
     off_in: tuple[str, str] | None = None
     off_alone: tuple[tuple[str, str], ...] = ()
+    elsewhere: str = ""
     changed: str = ""
     tells_apart: bool = True
     in_reverse: bool = False
@@ -218,6 +221,8 @@ class Verdict(JudgedNumbers):
             return f"No miscalibration found on {rows}"
         if self.off_alone and self.off_in is not None:
             return f"Off where {': '.join(self.off_in)}; elsewhere no miscalibration found"
+        if self.elsewhere and self.off_in is not None:
+            return f"Off most where {': '.join(self.off_in)}; other rows: {self.elsewhere}"
         top = self.reduction == "top-label"
         score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
         means = f"mean score {score}, observed {observed}"

@@ -205,6 +205,8 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
     said: set[object] = {miscalibration}
     if verdict.worst is not None and verdict.worst.where in verdict.sentence:
         said.add(worst_bin)
+    if verdict.elsewhere:
+        said.update(c.run for c in CHECKS if c.about == "slices")
     if verdict.off_alone:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
         said.update(c.run for c in CHECKS if c.about not in ("", "times"))

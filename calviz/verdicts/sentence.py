@@ -56,7 +56,9 @@ def judged(sample: Sample) -> Verdict:
     direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
     change = None if state is None else state.change
-    one = "" if reverse or change or not evidence.beyond_noise else one_slice_off(sample)
+    one, elsewhere = "", ""
+    if evidence.beyond_noise and not (reverse or change):
+        one, elsewhere = one_slice_off(sample)
     if first := one or (change and f"{change.headline}."):
         sentence = f"{first} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
@@ -73,7 +75,8 @@ def judged(sample: Sample) -> Verdict:
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
         off_in=by_group.furthest if by_group and by_group.off else None,
-        off_alone=by_group.off[0].where if one and by_group else (),
+        off_alone=by_group.off[0].where if one and by_group and not elsewhere else (),
+        elsewhere=elsewhere,
         changed="" if change is None else change.headline,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
@@ -118,16 +121,33 @@ def _judge(
     chosen="the slice that is most surely off, of all",
     adjusted="it differs from the rest, Benjamini and Hochberg at 0.5 % over all slices; the rest: the tests of the verdict and of slices",
 )
-def one_slice_off(sample: Sample) -> str:
-    """Say that scores are off in one slice, and that nothing is found on all other rows; "" if that is not so."""
+@claim(
+    "off-most",
+    says="Off most where region = West: about 20.1 points too low; other rows: too high by 5.0 points",
+    chosen="the slice that is most surely off, of all",
+    adjusted="as for slices that differ; it holds at least as much of the error as the other rows, by their ECE",
+)
+def one_slice_off(sample: Sample) -> tuple[str, str]:
+    """Say that scores are off in one slice, and that nothing is found on all other rows or, where that slice holds most of the error, how they are off.
+
+    Returns the sentences and, in the second case, how the other rows are off; twice "" if neither is so.
+    """
     slices, rest = usual_slices(sample), rest_of_rows(sample)
-    if slices is None or not slices.apart or rest is None:
-        return ""
-    if rest.once(joint_tests.collect_evidence).beyond_noise:
-        return ""
-    verdict = rest.once(judged)
-    found = verdict.sentence.replace("found on", "found on the other", 1)
-    return f"Off where {': '.join(slices.furthest)}. {found}" * (verdict.direction == "calibrated")
+    if slices is None or rest is None:
+        return "", ""
+    evidence, worst, rows = rest.once(joint_tests.collect_evidence), slices.off[0], rows_words(rest)
+    where = f"where {': '.join(slices.furthest)}."
+    if not evidence.beyond_noise and slices.apart:
+        verdict = rest.once(judged)
+        found = verdict.sentence.replace("found on", "found on the other", 1)
+        return f"Off {where} {found}" * (verdict.direction == "calibrated"), ""
+    if len(slices.named) > 1 or worst.rows * abs(worst.gap) < evidence.rows * evidence.ece:
+        return "", ""
+    way = {"over": "too high", "under": "too low"}.get(evidence.direction)
+    size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
+    elsewhere = slices.rest or (f"{way} by {size} points" if way else "off in places")
+    found = _off(evidence, rest).replace(f"on {rows}", f"on the other {rows}", 1)
+    return f"Off most {where} {found}.", elsewhere
 
 
 @claim(
@@ -371,6 +391,8 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     off = groups.named if groups else ()
     if verdict.off_alone:
         verdict = replace(verdict, worst=None, beyond_noise=False, direction="off")
+    if verdict.elsewhere:
+        verdict = replace(verdict, worst=None)
     s = _Sentences(
         verdict,
         reduction,

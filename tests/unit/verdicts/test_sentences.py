@@ -364,6 +364,26 @@ def test_one_slice_is_named_where_it_alone_is_off_and_not_where_all_rows_are_ali
     assert said or not any(v.headline.startswith("Off where") for v in off)
 
 
+def test_the_title_names_the_slice_that_holds_most_of_the_error():
+    sample = one_region(np.random.default_rng(1), n=20_000, off=1.0, all_off=0.1)
+    v = judged(sample)
+    low = r"about [\d.]+ points too low"
+    rest = re.fullmatch(
+        f"Off most where region = 0: {low}; other rows: (too low by .*)", v.headline
+    )
+    assert v.elsewhere == rest[1]
+    assert not v.off_alone
+    outside = sample.data.n - np.sum(rows_where(sample.data, usual_slices(sample).off[0].where))
+    assert re.match(
+        f"Off most where region = 0: {low}[.] .* on the other {outside:,} rows", v.sentence
+    )
+    assert "All rows together: forecasts too low by" in v.sentence
+    assert "Most surely off are the rows whose region is 0" in " ".join(calviz.explain(sample.data))
+    # The other rows hold more of the error: the title is of all rows.
+    more = judged(one_region(np.random.default_rng(1), off=0.5, all_off=0.3))
+    assert (more.elsewhere, more.headline[:9]) == ("", "Forecasts")
+
+
 def test_two_slices_are_not_one():
     v = judged(two_slices(np.random.default_rng(3)))
     assert not v.off_alone
