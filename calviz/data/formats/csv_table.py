@@ -566,6 +566,9 @@ def open_csv(source: Source) -> CsvTable:
         notices.append(
             Notice.COMMENT_LINES.finding("info", f"{lines} skipped at the top, beginning with '#'")
         )
+    if dialect.title:
+        of = f"the table begins in line {dialect.skip:,}; '{short(dialect.title)}' above it is no part of it"
+        notices.append(Notice.COMMENT_LINES.finding("info", of))
     k = len(dialect.names)
     if k > MAX_CLASSES.value:
         scores = count_scores(dialect.names)
