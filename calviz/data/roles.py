@@ -136,7 +136,8 @@ class ColumnRoles:
         small = [names for names in models if all(table[n].in_unit for n in names)]
         if len(small) == len(models):
             return set()
-        return {n for names in small if not any("%" in n for n in names) for n in names}
+        headed = {c.name for c in table.columns if c.is_headed_in_percent}
+        return {n for names in small if headed.isdisjoint(names) for n in names}
 
 
 @dataclass(frozen=True, eq=False)
