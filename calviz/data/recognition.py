@@ -355,7 +355,20 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
     single = [found.confidence.score] if found.confidence else single
     columns = [view.table[name] for name in single]
-    headed = [c for c in columns if c.is_headed_in_percent and c.in_unit and not c.note]
+    small = [c for c in columns if c.in_unit and not c.note]
+    headed = [c for c in small if c.is_headed_in_percent]
+    if (
+        isinstance(view.options, ReadingForMap)
+        and small != headed
+        and "percent" in view.options.repair
+    ):
+        there = view.options.beside_in(view.table)
+        gone = [name for name in view.options.beside if name not in there]
+        if gone and not found.fractions_beside_percentages(view.table, there):
+            raise InputError(
+                f"'{small[0].name}' lies in 0 to 1, and without '{short(gone[0])}' nothing says whether it is in percent",
+                remedy="ask to divide by 100 only if it is, with its column as the only one of the models",
+            )
     if not headed or view.options.kind is not None or "percent" in view.options.repair:
         return
     most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
