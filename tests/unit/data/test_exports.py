@@ -19,7 +19,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.data import LabelFile, ReadingOptions, first_rows, read
 from calviz.data.format import Source, Table
 from calviz.data.formats.r_and_weka import open_arff
-from tests.inputs.command_line import run
+from tests.inputs.command_line import outcome, run
 from tests.inputs.table_files import (
     CLASSES,
     EXPECTED,
@@ -575,7 +575,7 @@ def test_a_profile_names_no_repair_as_a_remedy(tmp_path):
     for by, ways in ((100, []), (1, ["--kind probabilities --scores prob_pct"])):
         rows = "".join(f"{j % 2},{by * (j + 1) / 40}\n" for j in range(30))
         path.write_text(f"label,prob_pct\n{rows}")
-        code, _, said = run("profile", path, "--out", tmp_path / "p.parquet")
+        code, _, said = outcome("profile", path, "--out", tmp_path / "p.parquet")
         assert code == 2
         assert "to divide the values by 100, do so beforehand" in said
         assert "--repair" not in said
