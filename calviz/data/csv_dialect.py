@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -40,6 +40,8 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.A)
 #: Cells of a title at most, beside empty ones, if it is written with as many separators as the rows.
 _TITLE_CELLS = 2
 _COMMENT = re.compile(r"\s*#")
+#: Characters at the beginning in which the separator is looked for.
+_SAMPLE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -236,41 +238,33 @@ def _is_commented_header(lines: list[str], at: int) -> bool:
 
 def _separator(body: str, given: str | None = None) -> tuple[str, int]:
     """Return the separator, and how many lines above the header hold no table."""
-    best, best_score = given or ",", 0.0
-    header: tuple[str, int] | None = None
-    sample = body[: 1 << 16]
+    shares: dict[str, float] = {}
+    known = False
     # The last line of a truncated sample is incomplete.
-    if len(body) > len(sample) and "\n" in sample:
-        sample = sample[: sample.rfind("\n")]
-    elif len(body) > len(sample):
-        sample = body
+    end = body.rfind("\n", 0, _SAMPLE) if len(body) > _SAMPLE else -1
+    sample = body[:end] if end >= 0 else body
     for separator in given or SEPARATORS:
         count = sample.count(separator, 0, sample.find("\n") + 1 or None)
         if separator not in sample or count > MAX_COLUMNS.value:
             continue
         try:
-            first = list(islice(numbered_records(sample, separator), 50))
-        except InputError:
+            lines, first = zip(*islice(numbered_records(sample, separator), 50), strict=True)
+        except (InputError, ValueError):  # or no record that is not blank
             continue
-        if (
-            first
-            and header is None
-            and (at := _header_at([record for _, record in first])) is not None
-        ):
-            header = separator, first[at - 1][0] if at else 0
+        if not known and (at := _header_at(first)) is not None:
+            if at:
+                return separator, lines[at - 1]
+            known = True
         # An empty last cell may be a value, or what follows a separator at the end of the line.
-        counts = [(len(_without_trailing_empty(one, one)), len(one)) for _, one in first]
-        if not counts or counts[0][0] < 2:
-            continue
-        share = sum(counts[0][0] in lengths for lengths in counts) / len(counts)
-        # Prefer the separator for which the most rows have as many cells as the first.
-        score = round(share, 1)
-        if score > best_score:
-            best, best_score = separator, score
-    return header if header and header[1] else (best, 0)
+        counts = [(len(_without_trailing_empty(one, one)), len(one)) for one in first]
+        share = round(sum(counts[0][0] in lengths for lengths in counts) / len(counts), 1)
+        if counts[0][0] >= 2 and share:
+            shares[separator] = share
+    # Prefer the separator for which the most rows have as many cells as the first.
+    return max(shares, key=lambda each: shares[each], default=given or ","), 0
 
 
-def _header_at(rows: list[list[str]]) -> int | None:
+def _header_at(rows: Sequence[list[str]]) -> int | None:
     """Return which record is the header: it has words above numbers, and above it are titles at most; None if none is."""
     rows = [[cell.strip() for cell in row] for row in rows]
     counts = Counter(map(len, rows))

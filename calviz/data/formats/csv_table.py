@@ -634,12 +634,9 @@ def _without_total(
 
 
 def _bytes_per_row(text: str, dialect: csv_dialect.Dialect) -> float:
-    start = 0
-    for _ in range(dialect.skip):
-        start = text.find("\n", start) + 1 or len(text)
-    lines = text.count("\n", start)
-    end = text.rfind("\n") + 1 if lines else len(text) + 1
-    return max(1.0, (end - start) / max(1, lines))
+    body = text.split("\n", dialect.skip)[-1]
+    lines = body.count("\n")
+    return max(1.0, (body.rfind("\n") + 1 if lines else len(body) + 1) / max(1, lines))
 
 
 reads(
