@@ -203,7 +203,6 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         skip += next(numbered_records(body, separator))[0]
         rows = rows[1:]
         if rows and all(len(row) == len(first) + 1 and row[-1] for row in rows):
-            # R's write.table gives the row names no name.
             names = ("Unnamed: 0", *names)
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
@@ -257,8 +256,11 @@ def _separator(body: str, given: str | None = None) -> tuple[str, int]:
             known = True
         # An empty last cell may be a value, or what follows a separator at the end of the line.
         counts = [(len(_without_trailing_empty(one, one)), len(one)) for one in first]
-        share = round(sum(counts[0][0] in lengths for lengths in counts) / len(counts), 1)
-        if counts[0][0] >= 2 and share:
+        cells, _ = counts[0]
+        share = sum(cells in lengths for lengths in counts) / len(counts)
+        # R's write.table gives the row names no name.
+        share = 1 if {length for _, length in counts[1:]} == {cells + 1} else round(share, 1)
+        if cells >= 2 and share:
             shares[separator] = share
     # Prefer the separator for which the most rows have as many cells as the first.
     return max(shares, key=lambda each: shares[each], default=given or ","), 0

@@ -564,6 +564,13 @@ def test_lines_that_may_be_rows_are_not_taken_for_titles(lines):
         assert "DATA001" not in {notice.code for notice in loaded.notices}
 
 
+@pytest.mark.parametrize("cut", ["\t", ";", " ", ","])
+def test_row_names_of_r_beside_any_separator(cut):
+    rows = [cut.join((f'"{j}"', f"{j / 200 + 0.1}", "01"[j % 2])) for j in range(120)]
+    data = read("\n".join([cut.join(('"p"', '"label"')), *rows]).encode()).first
+    np.testing.assert_allclose(data.probs[:, 1], np.arange(120) / 200 + 0.1)
+
+
 def test_titles_above_a_table_that_is_profiled(tmp_path):
     path = tmp_path / "titled.csv"
     path.write_bytes(table_below(["Report 3, of April", ""], ";"))
