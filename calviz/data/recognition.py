@@ -356,20 +356,16 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     single = [found.confidence.score] if found.confidence else single
     columns = [view.table[name] for name in single]
     small = [c for c in columns if c.in_unit and not c.note]
-    headed = [c for c in small if c.is_headed_in_percent]
-    if (
-        isinstance(view.options, ReadingForMap)
-        and small != headed
-        and "percent" in view.options.repair
-    ):
-        there = view.options.beside_in(view.table)
-        gone = [name for name in view.options.beside if name not in there]
+    headed, options = [c for c in small if c.is_headed_in_percent], view.options
+    if isinstance(options, ReadingForMap) and small != headed and "percent" in options.repair:
+        there = options.beside_in(view.table)
+        gone = [name for name in options.beside if name not in there]
         if gone and not found.fractions_beside_percentages(view.table, there):
             raise InputError(
                 f"'{small[0].name}' lies in 0 to 1, and without '{short(gone[0])}' nothing says whether it is in percent",
                 remedy="ask to divide by 100 only if it is, with its column as the only one of the models",
             )
-    if not headed or view.options.kind is not None or "percent" in view.options.repair:
+    if not headed or options.kind is not None or "percent" in options.repair:
         return
     most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
     key = "models" if len(single) > 1 else "scores"

@@ -560,15 +560,13 @@ def open_csv(source: Source) -> CsvTable:
     notices = []
     if encoding == "cp1252":
         notices.append(_encoding_notice())
-    if dialect.comments:
-        count = dialect.comments
-        lines = "1 line was" if count == 1 else f"{count} lines were"
-        notices.append(
-            Notice.COMMENT_LINES.finding("info", f"{lines} skipped at the top, beginning with '#'")
+    lines = "1 line was" if dialect.comments == 1 else f"{dialect.comments} lines were"
+    above = [f"{lines} skipped at the top, beginning with '#'"] * bool(dialect.comments)
+    if title := short(dialect.title):
+        above.append(
+            f"the table begins in line {dialect.skip:,}; '{title}' above it is no part of it"
         )
-    if dialect.title:
-        of = f"the table begins in line {dialect.skip:,}; '{short(dialect.title)}' above it is no part of it"
-        notices.append(Notice.COMMENT_LINES.finding("info", of))
+    notices += [Notice.COMMENT_LINES.finding("info", text) for text in above]
     k = len(dialect.names)
     if k > MAX_CLASSES.value:
         scores = count_scores(dialect.names)
