@@ -14,7 +14,7 @@ from calviz.app import open_files, screen
 from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md
 from calviz.core.errors import CalvizError, Reading
-from calviz.core.words import capitalised, shorten
+from calviz.core.words import capitalised, counted, shorten
 from calviz.data import FirstRows, ReadingOptions
 from calviz.data.first_rows import ColumnRole
 
@@ -97,10 +97,12 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
             picked = st.radio("Answer", words, index=None, key=key, label_visibility="collapsed")
             chosen.append(None if picked is None else answers[words.index(picked)])
     given = [answer for answer in chosen if answer is not None]
+    left = len(chosen) - len(given)
     clicked = st.button(
-        "Read it with these answers", icon=":material/check:", type="primary",
-        disabled=not given,
-    )  # fmt: skip
+        "Read it with these answers", icon=":material/check:", type="primary", disabled=left > 0
+    )
+    if left:
+        st.caption(f"Still to answer: {counted(left, 'question')}.")
     if clicked:
         read_again(failure.title, failure.source, failure.options.answered(Reading.joined(given)))
 

@@ -217,14 +217,15 @@ class _Builder:
         return {} if problem or scores.kind == "logits" else {"logits": logits}
 
     def _repaired(self, scores: ScoreColumns, array: FloatArray) -> tuple[ScoreColumns, FloatArray]:
-        repairs = self.options.repair
+        options, repairs = self.options, self.options.repair
         if "softmax" in repairs or "sigmoid" in repairs:
             word = "sigmoid" if scores.width == 1 else "softmax"
             self._note_repair(f"{word}: the scores were read as logits")
             scores = replace(scores, kind="logits")
+        beside = options.beside_in(self.table) if isinstance(options, ReadingForMap) else ()
         # Cells with a percent sign have been divided where they were read.
         divided = {c.name for c in self.table.columns if c.note == IN_PERCENT}
-        divided |= (fractions := self.layout.fractions_beside_percentages(self.table))
+        divided |= (fractions := self.layout.fractions_beside_percentages(self.table, beside))
         by = np.array([1 if name in divided else 100 for name in scores.columns])
         if "percent" in repairs and scores.kind == "probabilities" and by.max() > 1:
             for rows in row_blocks(array):

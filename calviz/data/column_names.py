@@ -131,6 +131,10 @@ SCORE_WORDS = frozenset((
     "confidence", "conf", "softmax", "posterior", "likelihood", "prediction", "predictions", "predicted", "risk", "forecast",
     "wahrscheinlichkeit", "probabilité", "probabilite", "probabilidad", "probabilidade", "probabilità", "eventprobability", "propensity",
 ))  # fmt: skip
+#: Words that say percent in a header, as the sign does.
+PERCENT = frozenset((
+    "percent", "percentage", "percentages", "pct", "prozent", "pourcent", "pourcentage", "porcentaje", "percentuale", "procent",
+))  # fmt: skip
 LOGIT_WORDS = frozenset((
     "logit", "logits", "logodds", "logprob", "logprobs", "loglik", "log", "logp",
 ))  # fmt: skip

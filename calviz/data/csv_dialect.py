@@ -6,8 +6,8 @@ import codecs
 import csv
 import io
 import re
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -37,7 +37,11 @@ _INTEGERS = re.compile(rf"(?:{_INTEGER.pattern}\0)*", re.A)
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?", re.A)
 #: As a number with points this would be thousands.
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.A)
+#: Cells of a title at most, beside empty ones, if it is written with as many separators as the rows.
+_TITLE_CELLS = 2
 _COMMENT = re.compile(r"\s*#")
+#: Characters at the beginning in which the separator is looked for.
+_SAMPLE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,11 @@ class Dialect:
     names : tuple of str
         The names of the columns, stripped; "column 1", ... if there is no header.
     skip : int
-        Lines before the first record of data (comments, blank lines, the header).
+        Lines before the first record of data (comments, titles, blank lines, the header).
     comments : int
         How many of the skipped lines are comments.
+    above : int
+        How many lines at the top, with blank ones, hold titles and no table.
     decimal_comma : bool
     """
 
@@ -66,6 +72,7 @@ class Dialect:
     names: tuple[str, ...]
     skip: int
     comments: int
+    title: str
     decimal_comma: bool
 
     @property
@@ -175,7 +182,10 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     body = "\n".join(lines[skip:])
     if not body.strip():
         raise InputError("the file holds nothing but blank or comment lines")
-    separator = separator or _separator(body)
+    separator, above = _separator(body, separator)
+    title = lines[skip].strip(f' \r"{separator}') if above else ""
+    skip += above
+    body = "\n".join(lines[skip:]) if above else body
     _check_width(body, separator)
     rows = []
     for record in records(body, separator):
@@ -193,11 +203,10 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         skip += next(numbered_records(body, separator))[0]
         rows = rows[1:]
         if rows and all(len(row) == len(first) + 1 and row[-1] for row in rows):
-            # R's write.table gives the row names no name.
             names = ("Unnamed: 0", *names)
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
-    dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma)
+    dialect = Dialect(encoding, separator, header, names, skip, comments, title, decimal_comma)
     return dialect, rows
 
 
@@ -219,39 +228,74 @@ def _is_commented_header(lines: list[str], at: int) -> bool:
     following = next((line for line in lines[at + 1 :] if line.strip()), "")
     if not following or _COMMENT.match(following):
         return False
-    separator = _separator(following)
+    separator, _ = _separator(following)
     cells = next(records(lines[at].lstrip(" #"), separator), [])
     values = next(records(following, separator), [])
     numbers = [is_number(v.strip()) for v in values]
     return len(cells) == len(values) > 1 and any(numbers) and not any(map(is_number, cells))
 
 
-def _separator(body: str) -> str:
-    best, best_score = ",", 0.0
-    sample = body[: 1 << 16]
+def _separator(body: str, given: str | None = None) -> tuple[str, int]:
+    """Return the separator, and how many lines above the header hold no table."""
+    shares: dict[str, float] = {}
+    known = False
     # The last line of a truncated sample is incomplete.
-    if len(body) > len(sample) and "\n" in sample:
-        sample = sample[: sample.rfind("\n")]
-    elif len(body) > len(sample):
-        sample = body
-    for separator in SEPARATORS:
+    end = body.rfind("\n", 0, _SAMPLE) if len(body) > _SAMPLE else -1
+    sample = body[:end] if end >= 0 else body
+    for separator in given or SEPARATORS:
         count = sample.count(separator, 0, sample.find("\n") + 1 or None)
         if separator not in sample or count > MAX_COLUMNS.value:
             continue
         try:
-            first = islice(records(sample, separator), 50)
-            # An empty last cell may be a value, or what follows a separator at the end of the line.
-            counts = [(len(_without_trailing_empty(one, one)), len(one)) for one in first]
-        except InputError:
+            lines, first = zip(*islice(numbered_records(sample, separator), 50), strict=True)
+        except (InputError, ValueError):  # or no record that is not blank
             continue
-        if not counts or counts[0][0] < 2:
+        if not known and (at := _header_at(first)) is not None:
+            if at:
+                return separator, lines[at - 1]
+            known = True
+        # An empty last cell may be a value, or what follows a separator at the end of the line.
+        counts = [(len(_without_trailing_empty(one, one)), len(one)) for one in first]
+        cells, _ = counts[0]
+        share = sum(cells in lengths for lengths in counts) / len(counts)
+        # R's write.table gives the row names no name.
+        share = 1 if {length for _, length in counts[1:]} == {cells + 1} else round(share, 1)
+        if cells >= 2 and share:
+            shares[separator] = share
+    # Prefer the separator for which the most rows have as many cells as the first.
+    return max(shares, key=lambda each: shares[each], default=given or ","), 0
+
+
+def _header_at(rows: Sequence[list[str]]) -> int | None:
+    """Return which record is the header: it has words above numbers, and above it are titles at most; None if none is."""
+    rows = [[cell.strip() for cell in row] for row in rows]
+    counts = Counter(map(len, rows))
+    width = max(counts, key=lambda cells: (counts[cells], cells))
+    for at, row in enumerate(rows):
+        if len(row) != width or width < 2:
             continue
-        share = sum(counts[0][0] in lengths for lengths in counts) / len(counts)
-        # Prefer the separator for which the most rows have as many cells as the first.
-        score = round(share, 1)
-        if score > best_score:
-            best, best_score = separator, score
-    return best
+        if _names(row, [other for other in rows[at + 1 :] if len(other) == width]):
+            # R's header has one name less than the rows below have cells.
+            by_r = at and len(rows[at - 1]) == width - 1 and any(map(is_number, row))
+            wide = [len(other) for other in rows[:at] if sum(map(bool, other)) > _TITLE_CELLS]
+            return None if by_r or len({*wide}) < len(wide) else at
+        if any(row[_TITLE_CELLS:]) or sum(map(bool, row)) > width - 2:
+            break
+    return None
+
+
+def _names(row: list[str], below: list[list[str]]) -> bool:
+    """Whether a record can name the columns of those below it, of which one at least is of numbers."""
+    named = False
+    for j, (cell, *column) in enumerate(zip(row, *below, strict=True)):
+        numbers = sum(is_number(value.rstrip(" %"), True) for value in column)
+        is_word = not is_missing(cell) and not is_number(cell.rstrip(" %"), True)
+        if (not cell and j and any(column)) or not (
+            is_word or is_missing(cell) or is_integer(cell)
+        ):
+            return False
+        named = named or (is_word and 2 * numbers > len(column) - column.count(""))
+    return named
 
 
 def _without_trailing_empty(row: list[str], first: list[str]) -> list[str]:

@@ -614,6 +614,11 @@ class Column:
         return frozenset(column_names.words(self.name))
 
     @property
+    def is_headed_in_percent(self) -> bool:
+        """Whether its name says percent, by the sign or by a word."""
+        return "%" in self.name or bool(self.words & column_names.PERCENT)
+
+    @property
     def is_called_label(self) -> bool:
         """Whether a word of its name is one for the true class, and none rules that out."""
         words = self.words

@@ -14,7 +14,7 @@ from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
 from calviz.data.column_names import is_of_first_class, plain, without_common_words
-from calviz.data.format import ReadingOptions, short, span
+from calviz.data.format import ReadingOptions, Table, short, span
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,13 @@ class ReadingForMap(ReadingOptions):
         The class names of the map, for a file that does not name its classes; () if the map has none.
     model : str, optional
         The model that the map is for, if there are several: the scores of others are copied as they are, and may be missing.
+    beside : tuple of str
+        The score columns of the others, if they are named: those that are there tell which models are in percent.
     """
 
     map_classes: tuple[str, ...] = ()
     model: str | None = None
+    beside: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -39,12 +42,18 @@ class ReadingForMap(ReadingOptions):
         """Return the same settings for rows to which a map with these classes is applied."""
         named = options.models or ()
         columns = dict(zip(without_common_words(named), named, strict=True)) if named else {}
-        # Which models are in percent is told by the columns of all.
-        if "percent" in options.repair or (named and model not in columns):
+        own = columns.pop(model or "", None)
+        if own is not None:
+            options = replace(options, models=(own,))
+        elif named or "percent" in options.repair:
             model = None
-        elif model in columns:
-            options = replace(options, models=(columns[model],))
-        return cls(**vars(options), map_classes=tuple(map_classes), model=model)
+        beside = tuple(columns.values()) if own else ()
+        return cls(**vars(options), map_classes=tuple(map_classes), model=model, beside=beside)
+
+    def beside_in(self, table: Table) -> list[str]:
+        """The columns of other models that a table has, and that hold numbers."""
+        there = [table[name] for name in self.beside if name in table]
+        return [c.name for c in there if c.numeric and not np.isnan(c.head).all()]
 
     def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Whether class names come from labels, such as yes and no, and not from the score columns, which name `named`, or the map.

@@ -290,7 +290,7 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
         return score
     if not view.options.scores:
         others = view.numeric({*columns_of_rows(view), name, truth.name})
-        shares = [c.name for c in others if "%" in c.name and c.in_unit]
+        shares = [c.name for c in others if c.is_headed_in_percent and c.in_unit]
         if len(shares) == 1 and truth.event is None:  # which is to be asked anyway
             score_columns.ask_if_models(view, (name, *shares), truth.name)
         _ask_if_of_the_other(view, view.table[name], truth)
@@ -355,8 +355,17 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
     single = [found.confidence.score] if found.confidence else single
     columns = [view.table[name] for name in single]
-    headed = [c for c in columns if "%" in c.name and c.in_unit and not c.note]
-    if not headed or view.options.kind is not None or "percent" in view.options.repair:
+    small = [c for c in columns if c.in_unit and not c.note]
+    headed, options = [c for c in small if c.is_headed_in_percent], view.options
+    if isinstance(options, ReadingForMap) and small != headed and "percent" in options.repair:
+        there = options.beside_in(view.table)
+        gone = [name for name in options.beside if name not in there]
+        if gone and not found.fractions_beside_percentages(view.table, there):
+            raise InputError(
+                f"'{small[0].name}' lies in 0 to 1, and without '{short(gone[0])}' nothing says whether it is in percent",
+                remedy="ask to divide by 100 only if it is, with its column as the only one of the models",
+            )
+    if not headed or options.kind is not None or "percent" in options.repair:
         return
     most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
     key = "models" if len(single) > 1 else "scores"
@@ -594,7 +603,7 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
         )
     large = [c for c in view.numeric(taken) if np.any(c.head > 1)]
     hundredths = [replace(c, sample=c.head / 100) for c in large]
-    called = [c.name for c in hundredths if "%" in c.name and c.in_unit]
+    called = [c.name for c in hundredths if c.is_headed_in_percent and c.in_unit]
     if percent := summing(hundredths) or (tuple(called) if len(called) == 1 else ()):
         reading = Reading("percentages", {"scores": percent, "repair": ("percent",)})
         does = "sum to 100 in every row" if len(percent) > 1 else "lies in 0 to 100"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -130,13 +130,14 @@ class ColumnRoles:
             roles += [confidence.score, confidence.correct, confidence.predicted]
         return {c for c in roles if c} | {c for s in self.scores for c in (*s.columns, *s.logits)}
 
-    def fractions_beside_percentages(self, table: Table) -> set[str]:
-        """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent."""
-        models = [s.columns for s in self.scores]
+    def fractions_beside_percentages(self, table: Table, beside: Iterable[str]) -> set[str]:
+        """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent; those `beside` are not read."""
+        models = [*(s.columns for s in self.scores), *((name,) for name in beside)]
         small = [names for names in models if all(table[n].in_unit for n in names)]
         if len(small) == len(models):
             return set()
-        return {n for names in small if not any("%" in n for n in names) for n in names}
+        headed = {c.name for c in table.columns if c.is_headed_in_percent}
+        return {n for names in small if headed.isdisjoint(names) for n in names}
 
 
 @dataclass(frozen=True, eq=False)

@@ -505,6 +505,10 @@ def test_a_role_that_is_chosen_reads_the_file_at_once():
     assert "60 rows, 2 classes" in text_of(quiet(app))
 
 
+def button(app):
+    return next(b for b in app.button if b.label == "Read it with these answers")
+
+
 @pytest.mark.slow
 def test_all_that_a_file_asks_is_answered_with_one_button():
     lines = [f"{j},{j}.5%,{'ab'[j % 3 < 1]}" for j in range(60)]
@@ -514,7 +518,11 @@ def test_all_that_a_file_asks_is_answered_with_one_button():
     assert len(app.checkbox) == 3
     event = next(r for r in app.radio if r.options[0].startswith("The probability"))
     assert event.value is None
+    assert button(app).disabled
+    assert "Still to answer: 1 question." in text_of(app)
     event.set_value(event.options[0]).run()
+    assert not button(app).disabled
+    assert "Still to answer" not in text_of(app)
     press(app, "Read it with these answers")
     assert "57 rows, 2 classes" in text_of(quiet(app))
     assert not app.warning

@@ -645,9 +645,22 @@ def test_a_map_of_one_model_needs_no_scores_of_the_others(tmp_path: Path):
         refused = run("apply", tmp_path / "rows.csv", *how, "--model", "new")
         assert refused[0] == 2
         assert "there is no model 'new'" in refused[2]
-    # Beside a model in percent only the columns of both say which one it is.
-    two.with_columns(pl.col("risk old") * 100).write_csv(tmp_path / "rows.csv")
+    # Beside a model in percent the columns of both say which one it is; without one, only values above 1 do.
     how = ("--map", tmp_path / "map.json", "--out", tmp_path / "out.csv", *named)
     how = (*how, "--repair", "drop-missing", "--repair", "percent")
-    assert run("apply", tmp_path / "rows.csv", *how)[0] == 0
-    np.testing.assert_allclose(pl.read_csv(tmp_path / "out.csv")["p_1"], np.delete(expected, 3))
+    percent = two.with_columns(pl.col("risk new") * 100)
+    for rows in (
+        two.with_columns(pl.col("risk old") * 100),
+        percent,
+        percent.drop("risk old"),
+        percent.with_columns(pl.lit(None).alias("risk old")),
+    ):
+        rows.write_csv(tmp_path / "rows.csv")
+        assert run("apply", tmp_path / "rows.csv", *how)[0] == 0
+        np.testing.assert_allclose(pl.read_csv(tmp_path / "out.csv")["p_1"], expected)
+    two.drop("risk old").write_csv(tmp_path / "rows.csv")
+    refused = run("apply", tmp_path / "rows.csv", *how)
+    assert refused[0] == 2
+    assert "without 'risk old' nothing says whether it is in percent" in refused[2]
+    for remedy in (how[:-2], (*how, "--models", "risk new")):
+        assert run("apply", tmp_path / "rows.csv", *remedy)[0] == 0

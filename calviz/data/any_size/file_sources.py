@@ -19,7 +19,7 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.data.column_names import class_key, is_score_name, whole
-from calviz.data.format import SAMPLE_ROWS, ReadingOptions, Source, known_columns
+from calviz.data.format import REPAIRS, SAMPLE_ROWS, ReadingOptions, Source, known_columns
 from calviz.data.formats.csv_table import CsvTable, open_csv
 from calviz.data.labels import decode, names_of_one
 from calviz.data.loaded import ReadingForMap
@@ -360,8 +360,11 @@ def profile_layout(
     if time:
         _check_dates(head.column(time).to_pylist(), time)
     table = arrow_rows(head, "the table has", format="table")
-    with np.errstate(all="ignore"):
-        roles = recognise(table, options)
+    try:
+        with np.errstate(all="ignore"):
+            roles = recognise(table, options)
+    except InputError as error:
+        raise _unrepaired(error) from None
     common: dict[str, Any] = {
         "split": roles.split,
         "groups": tuple(by),
@@ -393,6 +396,17 @@ def profile_layout(
     return replace(
         layout, true_class=true_class and several_classes, each_class=each_class and several_classes
     )
+
+
+def _unrepaired(error: InputError) -> InputError:
+    """Return an error whose answers take no repair: it says what is to be done to the data before."""
+    asked = [key for answer in error.answers for key in answer.options.get("repair", ())]
+    if not asked:
+        return error
+    does = " or ".join(REPAIRS[key].label for key in dict.fromkeys(asked))
+    remedy = f"to {does}, do so beforehand: what is read block by block is not repaired"
+    readings = [way for way in error.readings if "repair" not in way.options]
+    return error.but(readings=readings, repairs=(), remedy=remedy)
 
 
 def _check_dates(values: Sequence[Any], column: str) -> None:

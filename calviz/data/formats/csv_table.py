@@ -560,12 +560,13 @@ def open_csv(source: Source) -> CsvTable:
     notices = []
     if encoding == "cp1252":
         notices.append(_encoding_notice())
-    if dialect.comments:
-        count = dialect.comments
-        lines = "1 line was" if count == 1 else f"{count} lines were"
-        notices.append(
-            Notice.COMMENT_LINES.finding("info", f"{lines} skipped at the top, beginning with '#'")
+    lines = "1 line was" if dialect.comments == 1 else f"{dialect.comments} lines were"
+    above = [f"{lines} skipped at the top, beginning with '#'"] * bool(dialect.comments)
+    if title := short(dialect.title):
+        above.append(
+            f"the table begins in line {dialect.skip:,}; '{title}' above it is no part of it"
         )
+    notices += [Notice.COMMENT_LINES.finding("info", text) for text in above]
     k = len(dialect.names)
     if k > MAX_CLASSES.value:
         scores = count_scores(dialect.names)
@@ -631,12 +632,9 @@ def _without_total(
 
 
 def _bytes_per_row(text: str, dialect: csv_dialect.Dialect) -> float:
-    start = 0
-    for _ in range(dialect.skip):
-        start = text.find("\n", start) + 1 or len(text)
-    lines = text.count("\n", start)
-    end = text.rfind("\n") + 1 if lines else len(text) + 1
-    return max(1.0, (end - start) / max(1, lines))
+    body = text.split("\n", dialect.skip)[-1]
+    lines = body.count("\n")
+    return max(1.0, (body.rfind("\n") + 1 if lines else len(body) + 1) / max(1, lines))
 
 
 reads(

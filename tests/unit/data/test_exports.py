@@ -5,6 +5,7 @@ import io
 import json
 import struct
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.data import LabelFile, ReadingOptions, first_rows, read
 from calviz.data.format import Source, Table
 from calviz.data.formats.r_and_weka import open_arff
-from tests.inputs.command_line import run
+from tests.inputs.command_line import outcome, run
 from tests.inputs.table_files import (
     CLASSES,
     EXPECTED,
@@ -499,6 +500,93 @@ def test_a_line_of_totals_is_named_and_left_out_on_request(text, found):
     assert any(last.replace("\t", " ").strip() in made for made in loaded.repairs_made)
     # The columns are those without that line, so that their roles can be chosen meanwhile.
     assert first_rows(text.encode()).roles == first_rows(without).roles
+
+
+def table_below(
+    titles: list[str], cut: str, comma: bool = False, last: str = "", more: str = ""
+) -> bytes:
+    """Twelve rows with one probability, in which titles above and lines below have other cells."""
+    rows = [
+        cut.join((f"a{j}", f"{j / 20 + 0.2:.3f}".replace(".", "," if comma else "."), "01"[j % 2]))
+        for j in range(12)
+    ]
+    return "\n".join([*titles, cut.join(("id", "p", "label")), more, *rows, last]).encode()
+
+
+@pytest.mark.parametrize("comma", [False, True])
+@pytest.mark.parametrize("cut", ["\t", ";", "|"])
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ["Export du 03/04/2025 - Hôpital Saint-Luc, service de radiologie", ""],
+        ["Model 3, version 2.1", "made on 2025-04-03, by A. B.", "not to be passed on"],
+        ['"Report, quoted; of two', 'lines"', "# a comment"],
+        ["Date{}2025-04-03", "Clinic{}North"],
+        ["Report{}{}", "{}{}"],
+    ],
+)
+def test_titles_above_a_table_are_no_part_of_it(titles, cut, comma):
+    titles = [title.replace("{}", cut) for title in titles]
+    content = table_below(titles, cut, comma)
+    plain, loaded = read(table_below([], cut, comma)), read(content)
+    np.testing.assert_array_equal(loaded.first.probs, plain.first.probs)
+    np.testing.assert_array_equal(loaded.first.labels, plain.first.labels)
+    (said,) = [n.message for n in loaded.notices if n.code == "DATA001"]
+    first = titles[0].strip(f'{cut}"').replace("\t", " ")[:20]
+    assert said.startswith(f"the table begins in line {len(titles) + 1}; '{first}")
+    # Lines are counted from the top of the file, and what stands at its end is asked about as ever.
+    with pytest.raises(
+        InputError, match=rf"line {len(titles) + 15} has 1 cell, expected 3.*leave them out"
+    ):
+        read(table_below(titles, cut, comma, last="Source: registry"))
+    with pytest.raises(InputError, match="line of totals"):
+        read(table_below(titles, cut, comma, last=cut.join(("Total", "", "12"))))
+    with pytest.raises(
+        InputError, match=rf"line {len(titles) + 2}\) 'p' = '\[%\]' is not a number"
+    ):
+        read(table_below(titles, cut, comma, more=cut.join(("", "[%]", "[0/1]"))))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # Rows of another table, a row of R's, groups of columns, and rows without a header.
+        ["id,p,label,a", "1,0.5,0,2", "2,0.25,1,3", "id,p,label"],
+        ["p,label", "a,n.a.,1"],
+        [",Model,Truth", "id,p,label"],
+        ["Title", "a,0.5,1"],
+    ],
+)
+def test_lines_that_may_be_rows_are_not_taken_for_titles(lines):
+    rows = [f"b{j},{j / 20 + 0.2:.3f},{j % 2}" for j in range(12)]
+    with suppress(InputError):
+        loaded = read("\n".join([*lines, *rows]).encode())
+        assert "DATA001" not in {notice.code for notice in loaded.notices}
+
+
+@pytest.mark.parametrize("cut", ["\t", ";", " ", ","])
+def test_row_names_of_r_beside_any_separator(cut):
+    rows = [cut.join((f'"{j}"', f"{j / 200 + 0.1}", "01"[j % 2])) for j in range(120)]
+    data = read("\n".join([cut.join(('"p"', '"label"')), *rows]).encode()).first
+    np.testing.assert_allclose(data.probs[:, 1], np.arange(120) / 200 + 0.1)
+
+
+def test_titles_above_a_table_that_is_profiled(tmp_path):
+    path = tmp_path / "titled.csv"
+    path.write_bytes(table_below(["Report 3, of April", ""], ";"))
+    assert calviz.profile(path, engine="polars").n == 12
+
+
+def test_a_profile_names_no_repair_as_a_remedy(tmp_path):
+    path = tmp_path / "x.csv"
+    for by, ways in ((100, []), (1, ["--kind probabilities --scores prob_pct"])):
+        rows = "".join(f"{j % 2},{by * (j + 1) / 40}\n" for j in range(30))
+        path.write_text(f"label,prob_pct\n{rows}")
+        code, _, said = outcome("profile", path, "--out", tmp_path / "p.parquet")
+        assert code == 2
+        assert "to divide the values by 100, do so beforehand" in said
+        assert "--repair" not in said
+        assert [line.rpartition(": ")[2] for line in said.strip().split("\n")[1:]] == ways
 
 
 def test_a_line_of_totals_far_below_the_beginning_is_named(tmp_path):

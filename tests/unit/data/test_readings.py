@@ -314,14 +314,15 @@ def test_a_column_in_percent_beside_a_score_may_be_a_model_where_the_event_is_as
 
 def test_a_column_headed_in_percent_is_offered_as_percentages() -> None:
     p, y = event()
-    columns = {"PD [%]": (100 * p).round(2), "label": y, "amount": 1000 * p}
-    assert "'PD [%]' lies in 0 to 100, as percentages do" in asked(columns).what
-    (found,) = _answered(columns)
-    np.testing.assert_allclose(found.first.probs[:, 1], p, atol=1e-12)
+    for head in ("PD [%]", "score_pct", "PD in Prozent", "riskPercentage"):
+        columns = {head: (100 * p).round(2), "label": y, "amount": 1000 * p}
+        assert f"'{head}' lies in 0 to 100, as percentages do" in asked(columns).what
+        (found,) = _answered(columns)
+        np.testing.assert_allclose(found.first.probs[:, 1], p, atol=1e-12)
 
 
 @pytest.mark.parametrize("beside", [{}, {"prediction": True}, {"scores": 2}, {"scores": 3}])
-@pytest.mark.parametrize("head", ["Score [%]", "P(default) %"])
+@pytest.mark.parametrize("head", ["Score [%]", "P(default) %", "prob_pct", "Percent"])
 def test_a_score_headed_in_percent_of_0_to_1_may_be_percentages_or_fractions(
     head: str, beside: dict[str, Any]
 ) -> None:
