@@ -135,7 +135,7 @@ class SliceGaps(Figure):
             kind = f"probabilities {size} points too {'high' if one.gap > 0 else 'low'}"
         else:
             kind = f"{'over' if one.gap > 0 else 'under'}confident by {size} points"
-        return f"{kind} on {counted(one.rows, 'row')}"
+        return f"{kind} on these {counted(one.rows, 'row')}"
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
