@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +22,18 @@ from calviz.figures.risk_coverage import ReferralChoice
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
+
+
+@contextmanager
+def titled(say: Callable[[str], object]) -> Iterator[None]:
+    """Let the title say what is missing where there is an error, whose sentence says more."""
+    try:
+        yield
+    except CalvizError as error:
+        reason = str(error).removeprefix("not available for confidence-only data: ")
+        say(capitalised(re.sub(r" \(.*?\)|[:;] .*", "", reason)).rstrip("."))
+        raise
+
 
 # ---- Trust by group
 
@@ -267,7 +281,8 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
                 help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
             )
     try:
-        sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
+        with titled(say):
+            sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
     except CalvizError as error:  # too few rows to choose a threshold on
         st.caption(md(f"No sets: {error}", 1_000))
         return

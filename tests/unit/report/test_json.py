@@ -215,7 +215,8 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
     graded = run(*asked, "--grades", "region", "--preset", "credit", "--markdown", page)
     assert graded.exit_code == 0, graded.stderr
     assert (
-        "A cutoff of 0.3 is right where a false negative is as bad as 2.33 false" in graded.stdout
+        "If the scores are calibrated, a cutoff of 0.3 is right where a false negative is as bad as 2.33 false"
+        in graded.stdout
     )
     text = page.read_text(encoding="utf-8")
     assert "A cutoff of 0.3 is right" in text
