@@ -155,6 +155,11 @@ def _slider(
     return lambda curve: replace(curve.at_threshold(at), sentence=words, refused=refused)
 
 
+def _allowed() -> float | None:
+    """The share of errors that is allowed among the kept rows; None if these are chosen otherwise."""
+    return st.session_state["allowed"] / 100 if st.session_state.get("by") == "error" else None
+
+
 def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
     """Return the threshold that another split guarantees, with what the other rows show; None if the rows that judge set it."""
     split = st.session_state.get(_SET_ON) or settings.fit_split
@@ -166,18 +171,18 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
 
 def _of_rare(settings: Settings) -> None:
     """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
-    data, allowed = settings.whole, st.session_state.get("allowed")
+    data, allowed = settings.whole, _allowed()
     if allowed is None or data.kind == "confidence" or data.n_classes != 2:
         return
     rate = rate_if_rare(settings.sample.but(reduction="positive"))
-    if rate is None or min(rate, 1 - rate) > allowed / 100:
+    if rate is None or min(rate, 1 - rate) > allowed:
         return
     usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
     names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]
     right = percent(max(rate, 1 - rate))
     st.markdown(f"Always {names[0]} would be right in {right}: what counts is {names[1]}.")
     for of in ("recall", "precision") if settings.split is not None and not settings.where else ():
-        promised = _promised(settings, allowed / 100, of=of, reduction=f"class:{rare}")
+        promised = _promised(settings, allowed, of=of, reduction=f"class:{rare}")
         if promised is not None:
             st.markdown(md(keep_units_together(promised.reading()), 1_000))
     navigation.draw_link("decisions", f"**Decide on {names[1]}**", icon=":material/arrow_forward:")
@@ -218,9 +223,9 @@ def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
 
 def _of_slices(settings: Settings, kept: BoolArray, choice: ReferralChoice) -> None:
     """Warn of a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them."""
-    allowed = st.session_state.get("allowed")
+    allowed = _allowed()
     if allowed is not None:
-        most, overall = allowed / 100, f"at most {percent(allowed / 100)}"
+        most, overall = allowed, f"at most {percent(allowed)}"
     elif choice.interval is not None:
         most, overall = 1 - choice.interval.low, percent(choice.risk)
     else:
