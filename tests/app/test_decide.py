@@ -189,7 +189,7 @@ def test_a_slider_says_what_a_threshold_does(by, ranking):
 @pytest.mark.slow
 def test_a_slice_whose_kept_rows_are_wrong_more_often_than_allowed_is_named():
     rng = np.random.default_rng(0)
-    topic, score = rng.integers(0, 4, 4_000), rng.uniform(0.6, 1, 4_000)
+    topic, score = rng.integers(0, 10, 4_000), rng.uniform(0.6, 1, 4_000)
     correct = rng.random(4_000) < score - 0.3 * (topic == 2)
     lines = [f"{p:.6f},{y:d},t{t}" for p, y, t in zip(score, correct, topic, strict=True)]
     app = upload(open_page(), "judge.csv", "\n".join(["confidence,correct,topic", *lines]).encode())
@@ -197,7 +197,7 @@ def test_a_slice_whose_kept_rows_are_wrong_more_often_than_allowed_is_named():
     assert "Where topic" not in text_of(quiet(app))  # nothing is kept at 5 %
     app = quiet(app.slider(key="allowed").set_value(25.0).run())
     said = re.compile(
-        r"Where topic = t2, [34]\d\.\d % of [\d,]+ kept are wrong \(95 % CI of all 4 slices together .*\); of all kept, (.*)\."
+        r"Where topic = t2, [34]\d\.\d % of [\d,]+ kept are wrong \(95 % CI of all 10 slices together .*\); of all kept, (.*)\."
     )
     assert said.search(text_of(app).replace("\xa0", " "))[1] == "at most 25.0 %"
     app = quiet(app.segmented_control(key="by").set_value("share").run())
