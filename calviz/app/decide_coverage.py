@@ -223,12 +223,10 @@ def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
 
 def _of_slices(settings: Settings, kept: BoolArray, choice: ReferralChoice) -> None:
     """Warn of a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them."""
-    allowed = _allowed()
-    if allowed is not None:
-        most, overall = allowed, f"at most {percent(allowed)}"
-    elif choice.interval is not None:
-        most, overall = 1 - choice.interval.low, percent(choice.risk)
-    else:
+    allowed, interval = _allowed(), choice.interval
+    most = 1 - interval.low if allowed is None and interval is not None else allowed
+    overall = percent(choice.risk) if allowed is None else f"at most {percent(allowed)}"
+    if most is None:
         return
     if found := wrong_where_kept(settings.sample, kept, most, overall):
         st.markdown(f":material/warning: {md(keep_units_together(found), 400)}")
