@@ -23,8 +23,8 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.comparison.judging import Judged, judged
-from calviz.core.errors import CalvizError, NotAvailable
-from calviz.core.words import shorten
+from calviz.core.errors import NotAvailable
+from calviz.core.words import keep_units_together, shorten
 from calviz.data.judge_columns import read_judge
 from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
@@ -88,25 +88,34 @@ def costs(chosen: Settings) -> None:
     say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
+        _say_off(chosen)
         at_most = "**From which confidence on are at most 5 % wrong?**"
         navigation.draw_link("risk_coverage", at_most, icon=":material/arrow_forward:")
 
-    def titled(draw: Callable[..., None], title: str = COSTS) -> None:
-        try:
+    def titled(draw: Callable[..., None]) -> None:
+        with decide_costs.titled(say):
             draw(chosen, method, say)
-        except CalvizError:
-            say(title)  # a fragment that runs again takes away a title that it does not write
-            raise
 
     sections = {
         KEEP: lambda: titled(decide_costs.explore_decision_costs),
-        ACT: lambda: titled(_act_or_not, CHOOSE if bar.needs_class(chosen) else COSTS),
+        ACT: lambda: titled(_act_or_not),
     }
     if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
     navigation.draw_sections(
         sections, key="costs-of", of_setting={decide_cutoff.CUTOFF_KEY: ACT, "cost-wrong": KEEP}
     )
+
+
+def _say_off(chosen: Settings) -> None:
+    """Say, with a link to what mends it, that costs by a cutoff are not those of these scores: they changed, or are not calibrated."""
+    verdict = session.evaluation(chosen).verdict
+    if rows_shown.say_changed(chosen) or verdict.direction in ("calibrated", "undecided"):
+        return
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        words = f"{verdict.headline}. A cutoff by costs is right for calibrated scores only."
+        st.markdown(f":material/warning: {md(keep_units_together(words))}", width="content")
+        navigation.draw_link("recalibrate", "Recalibrate", width="content")
 
 
 def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
@@ -148,7 +157,7 @@ def prediction_sets(chosen: Settings) -> None:
 def grades(chosen: Settings) -> None:
     """Grades of rising probability, and whether as much happens in each as it promises."""
     say = _draw_head(chosen, "Does as much happen in each grade as it promises?")
-    with navigation.boundary():
+    with navigation.boundary(), decide_costs.titled(say):
         decide_cutoff.explore_grades(_of_one_class(chosen), say)
 
 
@@ -156,7 +165,7 @@ def _of_one_class(chosen: Settings) -> Sample:
     """Ask for the class that is decided on; return its sample."""
     bar.choose_class(chosen, "Decide for or against the class", CHOOSE)
     if bar.needs_class(chosen):
-        raise NotAvailable("a decision is for or against one class.")
+        raise NotAvailable(f"{CHOOSE}: a decision is for or against one class.")
     return decidable(chosen.sample)
 
 

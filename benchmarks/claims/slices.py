@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtr, ndtri
 
 from benchmarks.claims import simulation
 from calviz.comparison.advice import still_off_words
 from calviz.comparison.compare import compare
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
 from calviz.sample.sample import Sample, rows_where
-from calviz.sample.slices import slices, usual_slices
+from calviz.sample.slices import slices, usual_slices, wrong_where_kept
 from calviz.verdicts.sentence import judged
 
 
@@ -700,3 +701,77 @@ for case, how in ALIKE.items():
     )
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
         return bool(judged(one_region(rng, **how)).off_alone)
+
+
+# ---- Slices whose kept rows are wrong more often than was allowed
+
+
+def kept_rows(
+    rng: np.random.Generator,
+    *,
+    n: int = 6_000,
+    levels: int = 8,
+    off: float = 0.0,
+    noise: float = 0.0,
+    clusters: int = 0,
+    share: float | None = None,
+    risk: float | None = 0.05,
+) -> str:
+    """What is said of calibrated confidences, but that `off` more of the first value of a column are wrong; kept by a risk, a share, or, where all are alike, all."""
+    score = rng.uniform(0.7, 1, n) if risk is None or share is None else np.full(n, 1 - risk)
+    groups = {f"column {i}": rng.integers(0, levels, n) for i in range(3)}
+    u, cluster = rng.random(n), None
+    if clusters:
+        cluster = rng.integers(0, clusters, n)
+        shared = np.sqrt(0.2) * rng.normal(size=clusters)[cluster]
+        u = ndtr(shared + np.sqrt(0.8) * rng.normal(size=n))
+    data = ConfidencePredictions(
+        confidence=score,
+        correct=u < score - off * (groups["column 0"] == 0),
+        groups=groups,
+        clusters=cluster,
+        weights=np.exp(noise * rng.normal(size=n)) if noise else None,
+    )
+    sample = Sample(data)
+    curve = RiskCoverage.compute(sample, band=False)
+    if risk is not None:
+        choice = curve.at_risk(risk, others=False) if share is None else curve.at_coverage(share)
+        most = risk
+    else:
+        choice = curve.at_coverage(share or 1.0)
+        most = 1 - choice.interval.low if choice.interval else 1.0
+    kept = curve.keeps(sample.top_scored.score, choice.threshold)
+    return wrong_where_kept(sample, kept, most, "")
+
+
+KEPT = {
+    "at most 5 %": kept_rows,
+    "at most 2 %, 60 slices": partial(kept_rows, risk=0.02, levels=20, n=20_000),
+    "all rows, each wrong with 5 %": partial(kept_rows, share=1.0),
+    "all rows, each wrong with 5 %, weights": partial(kept_rows, share=1.0, noise=0.7),
+    "all rows, each wrong with 5 %, 200 clusters": partial(kept_rows, share=1.0, clusters=200),
+    "at most 5 %, weights": partial(kept_rows, noise=0.7, n=12_000),
+    "at most 5 %, 300 clusters": partial(kept_rows, clusters=300, n=12_000),
+    "half of the rows": partial(kept_rows, risk=None, share=0.5),
+    "half of the rows, weights": partial(kept_rows, risk=None, share=0.5, noise=0.7),
+}
+for case, said in KEPT.items():
+
+    @simulation(
+        "wrong-where-kept",
+        "said of a file in which no slice differs",
+        case,
+        at_most=0.05,
+        files=400,
+    )
+    def _(rng: np.random.Generator, said: Callable[..., str] = said) -> bool:
+        return bool(said(rng))
+
+
+for case in ("at most 5 %", "half of the rows", "half of the rows, weights"):
+
+    @simulation(
+        "wrong-where-kept", "the slice with 10 points more errors named", case, at_least=0.8
+    )
+    def _(rng: np.random.Generator, said: Callable[..., str] = KEPT[case]) -> bool:
+        return said(rng, n=20_000, off=0.1).startswith("Where column 0 = 0,")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
@@ -332,3 +332,42 @@ of_sides(
     lambda _, before: "not" not in before,
     at_most=0.05,
 )
+
+
+# ---- Off in one slice, without a change
+
+
+def in_a_slice(rng, *, slope=1.0, off=0.0):
+    """Watch a year in which all rows are stretched alike, or those of one site of five are off; None without an alarm."""
+    score, hit, day = year(rng, 8_000, slopes=(slope, slope))
+    site = rng.integers(0, 5, 8_000)
+    moved = rng.random(8_000) < expit(logit(score) - off)
+    hit = np.where((site == 3) & (off != 0), moved, hit)
+    state = looked_at(score, hit, day, groups={"site": site})
+    return state if state.alarm and state.changed is None else None
+
+
+def of_slices(measures, case, outcome, *, required, **how):
+    def one(rng):
+        state = in_a_slice(rng, **how)
+        return None if state is None else outcome(state.only)
+
+    simulation("watch", measures, case, files=300, **required)(one)
+
+
+for slope in (1.4, 1.8):
+    of_slices(
+        "one slice said to be off alone, where all rows are",
+        f"logits x {slope}, 8,000 rows",
+        bool,
+        required={"at_most": 0.05},
+        slope=slope,
+    )
+for off in (0.9, 1.2):
+    of_slices(
+        "the slice that alone is off named",
+        f"one of five off by {off} logits, 8,000 rows",
+        lambda only: only == "site = 3",
+        required={"at_least": 0.8},
+        off=off,
+    )

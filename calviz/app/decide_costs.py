@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +18,20 @@ from calviz.core import words
 from calviz.core.errors import CalvizError
 from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
-from calviz.figures.risk_coverage import ReferralChoice
-from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
+
+
+@contextmanager
+def titled(say: Callable[[str], object]) -> Iterator[None]:
+    """Let the title say what is missing where there is an error, whose sentence says more."""
+    try:
+        yield
+    except CalvizError as error:
+        reason = str(error).removeprefix("not available for confidence-only data: ")
+        say(capitalised(re.sub(r" \(.*?\)|[:;] .*", "", reason)).rstrip("."))
+        raise
+
 
 # ---- Trust by group
 
@@ -36,10 +48,6 @@ def trust_columns(chosen: Settings) -> list[str]:
     slices = usual_slices(chosen.sample) if few else None
     off = dict(slices.off[0].where) if slices and slices.off else {}
     return sorted(few, key=lambda name: name not in off)
-
-
-def _more(choice: ReferralChoice) -> str:
-    return "none" if choice.more_rows is None else f"needs {choice.more_words} more rows"
 
 
 def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
@@ -59,10 +67,15 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(chosen.reduction)
+    missing = (f"needs {c.more_words} more rows" if c.more_rows else "none" for c in levels.choices)
+    starts = [
+        decimal(c.threshold) if c.kept else more
+        for c, more in zip(levels.choices, missing, strict=True)
+    ]
     screen.table(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
-            "from": [decimal(c.threshold) if c.kept else _more(c) for c in levels.choices],
+            "from": starts,
             "the score is": [levels.word(s) for s in levels.slices.slices],
             "kept": [c.kept for c in levels.choices],
             "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
@@ -81,7 +94,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         },
     )
     few = len(levels.few)
-    left_out = f" {few:,} with fewer than {LEAST_ROWS} rows left out." if few else ""
+    left_out = f" {few:,} with fewer than {levels.least_rows} rows left out." if few else ""
     st.caption(
         f"Too high, too low: beyond chance, with all values tested together.{left_out}",
         help=capitalised(levels.guarantee(risk / 100)),
@@ -267,7 +280,8 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
                 help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
             )
     try:
-        sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
+        with titled(say):
+            sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
     except CalvizError as error:  # too few rows to choose a threshold on
         st.caption(md(f"No sets: {error}", 1_000))
         return

@@ -16,12 +16,12 @@ from streamlit.errors import StreamlitAPIException
 from calviz.app import before_after, navigation, open_files, pinning, screen, selection, session
 from calviz.app.fitting_choices import choose_split
 from calviz.app.open_files import OpenModel, all_models, model_key
-from calviz.app.selection import Covered, threshold_of
+from calviz.app.selection import Covered
 from calviz.app.session import Settings, md, model_name, name_after
 from calviz.app.tables_and_cards import download_button
 from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
-from calviz.core.blocks import IntArray
+from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset
@@ -36,6 +36,7 @@ from calviz.core.words import (
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.sample import Sample, rate_if_rare
+from calviz.sample.slices import wrong_where_kept
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
@@ -76,7 +77,9 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     else:
         st.markdown(f"**{words}**")
     _of_rare(settings)
-    _of_selected(settings, ranking, choice)
+    kept = figure.keeps(risk_coverage.ranking_values(settings.sample, ranking), choice.threshold)
+    _of_slices(settings, kept, choice)
+    _of_selected(settings, kept)
     if result is not None and after is not None:
         sentence = keep_units_together(point_of(after).sentence)
         st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
@@ -152,6 +155,11 @@ def _slider(
     return lambda curve: replace(curve.at_threshold(at), sentence=words, refused=refused)
 
 
+def _allowed() -> float | None:
+    """The share of errors that is allowed among the kept rows; None if these are chosen otherwise."""
+    return st.session_state["allowed"] / 100 if st.session_state.get("by") == "error" else None
+
+
 def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
     """Return the threshold that another split guarantees, with what the other rows show; None if the rows that judge set it."""
     split = st.session_state.get(_SET_ON) or settings.fit_split
@@ -163,18 +171,18 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
 
 def _of_rare(settings: Settings) -> None:
     """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
-    data, allowed = settings.whole, st.session_state.get("allowed")
+    data, allowed = settings.whole, _allowed()
     if allowed is None or data.kind == "confidence" or data.n_classes != 2:
         return
     rate = rate_if_rare(settings.sample.but(reduction="positive"))
-    if rate is None or min(rate, 1 - rate) > allowed / 100:
+    if rate is None or min(rate, 1 - rate) > allowed:
         return
     usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
     names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]
     right = percent(max(rate, 1 - rate))
     st.markdown(f"Always {names[0]} would be right in {right}: what counts is {names[1]}.")
     for of in ("recall", "precision") if settings.split is not None and not settings.where else ():
-        promised = _promised(settings, allowed / 100, of=of, reduction=f"class:{rare}")
+        promised = _promised(settings, allowed, of=of, reduction=f"class:{rare}")
         if promised is not None:
             st.markdown(md(keep_units_together(promised.reading()), 1_000))
     navigation.draw_link("decisions", f"**Decide on {names[1]}**", icon=":material/arrow_forward:")
@@ -213,16 +221,25 @@ def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
             )
 
 
-def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) -> None:
+def _of_slices(settings: Settings, kept: BoolArray, choice: ReferralChoice) -> None:
+    """Warn of a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them."""
+    allowed, interval = _allowed(), choice.interval
+    most = 1 - interval.low if allowed is None and interval is not None else allowed
+    overall = percent(choice.risk) if allowed is None else f"at most {percent(allowed)}"
+    if most is None:
+        return
+    if found := wrong_where_kept(settings.sample, kept, most, overall):
+        st.markdown(f":material/warning: {md(keep_units_together(found), 400)}")
+
+
+def _of_selected(settings: Settings, kept: BoolArray) -> None:
     """Say how many of the selected rows would be kept, and how many of those are right."""
     chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
-    sample = settings.sample
-    value = risk_coverage.ranking_values(sample, ranking)[chosen.rows]
-    is_kept = value >= threshold_of(sample, ranking, choice.coverage)
-    right_count = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][is_kept]))
-    count = int(np.count_nonzero(is_kept))
+    is_kept = kept[chosen.rows]
+    right_count = np.count_nonzero(settings.sample.top_scored.hit[chosen.rows][is_kept])
+    count = np.count_nonzero(is_kept)
     of_these = f", and {right_count:,} of these are right" if count else ""
     st.markdown(
         f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."

@@ -348,6 +348,7 @@ def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
         persist_state="session",
     )
     if column is None:
+        say("Choose the column of grades")
         return
     tested = sample.view(grades, column=column)
     say(tested.headline)

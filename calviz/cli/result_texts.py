@@ -206,15 +206,15 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
     risk : float
         Largest allowed share of errors among the predictions kept.
     """
-    from calviz.figures.slice_gaps import LEAST_ROWS
-
     show()
     show(_group_summary(levels, column))
     console().print(_table_by_group(levels, column, risk))
     few = levels.few
     if few:
         named = ", ".join(short_name(name) for name in few[:5]) + (", …" if len(few) > 5 else "")
-        show(f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}", "dim")
+        show(
+            f"{counted(len(few), 'value')} with fewer than {levels.least_rows} rows: {named}", "dim"
+        )
     tested = len(levels.slices.slices)
     text = f"off: beyond chance, corrected for all {tested} values. The last columns: {levels.guarantee(risk)}"
     show(text, "dim")

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray, for_row_blocks
+from calviz.core.blocks import BoolArray, FloatArray, for_row_blocks
 from calviz.core.entry_specs import Interval, figure, reweighted_by
 from calviz.core.errors import OptionError, check_choice, check_level, claim
 from calviz.core.events import BinaryEvents
@@ -246,6 +246,13 @@ class RiskCoverage(SampleFigure):
             return (1 - rank) * math.log(max(self.n_classes, 2))
         return rank
 
+    def keeps(self, rank: FloatArray, threshold: float) -> BoolArray:
+        """Whether predictions with these ranking values are kept at a threshold in its usual unit; none if that is nan."""
+        value = self.threshold_of(rank)
+        return (
+            value <= threshold + 1e-12 if self.ranking == "entropy" else value >= threshold - 1e-12
+        )
+
     def at_coverage(self, coverage: float) -> ReferralChoice:
         """Keep this share of the predictions.
 
@@ -263,12 +270,7 @@ class RiskCoverage(SampleFigure):
 
     def at_threshold(self, threshold: float) -> ReferralChoice:
         """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, a threshold."""
-        value = self.threshold_of(self.steps.score)
-        if self.ranking == "entropy":
-            inside = value <= threshold + 1e-12
-        else:
-            inside = value >= threshold - 1e-12
-        kept = float(self.steps.count[inside].sum())
+        kept = float(self.steps.count[self.keeps(self.steps.score, threshold)].sum())
         if kept <= 0:
             return self._nothing(
                 f"No prediction has {self._condition(threshold)}: every row goes to an expert."

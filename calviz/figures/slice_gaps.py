@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class SliceGaps(Figure):
             kind = f"probabilities {size} points too {'high' if one.gap > 0 else 'low'}"
         else:
             kind = f"{'over' if one.gap > 0 else 'under'}confident by {size} points"
-        return f"{kind} on {counted(one.rows, 'row')}"
+        return f"{kind} on these {counted(one.rows, 'row')}"
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
@@ -346,10 +346,6 @@ class FeatureGap(Figure):
 # ---- Levels of a group
 
 
-#: Levels with fewer rows are listed but not judged.
-LEAST_ROWS = 20
-
-
 @dataclass(frozen=True, eq=False)
 class Levels:
     """The levels of a group column, most significantly off first.
@@ -362,9 +358,10 @@ class Levels:
         For each slice of `slices`, the largest share of its rows that can be kept at the given risk: with a confidence of
         `CONFIDENCE` for all of them together (Bonferroni).
     few : tuple of str
-        Levels with fewer than `LEAST_ROWS` rows.
+        Levels with fewer than `least_rows` rows, which are not judged.
     """
 
+    least_rows: ClassVar = 20
     slices: Slices
     choices: tuple[ReferralChoice, ...]
     few: tuple[str, ...]
@@ -409,7 +406,7 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     check_column(sample.data, column)
     counts = sample.data.groups[column].counts()
     try:
-        judged = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS, rate=USUAL_RATE)
+        judged = slices(sample, [column], pairs=False, min_rows=Levels.least_rows, rate=USUAL_RATE)
     except NotAvailable as error:
         raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
     confidence = 1 - (1 - CONFIDENCE) / max(len(judged.slices), 1)
@@ -421,5 +418,5 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     return Levels(
         judged,
         tuple(choice(Sample.of(sample, where=s.where)) for s in judged.slices),
-        tuple(name for name, rows in counts.items() if rows < LEAST_ROWS),
+        tuple(name for name, rows in counts.items() if rows < Levels.least_rows),
     )

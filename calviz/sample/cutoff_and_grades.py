@@ -124,7 +124,7 @@ class CutoffCounts:
         ]
         own, everybody, nobody = (f"{c:,.0f}" if c >= 10 else f"{c:,.1f}" for c in costs)
         return (
-            f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} false negatives; acting on "
+            f"If the scores are calibrated, a cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} false negatives; acting on "
             f"everybody would cost {everybody}, on nobody {nobody}."
         )
 

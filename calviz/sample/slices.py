@@ -17,12 +17,12 @@ from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
-from calviz.core.p_values import benjamini_hochberg, left_of_selected
+from calviz.core.p_values import benjamini_hochberg, clopper_pearson, left_of_selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
 from calviz.sample import slice_tests
-from calviz.sample.error_bars import SEGMENTS, SLICES
+from calviz.sample.error_bars import LEVEL, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, rows_where
 
@@ -593,3 +593,57 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
 
     ordered = groupby(sorted(with_adjusted, key=first), key=first)
     return tuple(s for _, equal in ordered for s in sorted(equal, key=lambda s: s.name))
+
+
+# ---- Rows that are kept
+
+#: Slices with fewer kept rows are not looked at.
+LEAST_KEPT = 50
+
+
+@claim(
+    "wrong-where-kept",
+    says="Where region = West, 11.2 % of 412 kept are wrong; of all kept, at most 5.0 %",
+    chosen="the slice whose kept rows are most surely wrong too often, of all with 50 kept rows or more, of numbers too",
+    adjusted="exact 95 % intervals of all these slices together (Bonferroni), of the effective number of rows",
+)
+def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str) -> str:
+    """Say in which slice more than `most` of the kept rows are wrong beyond chance; "" if in none.
+
+    Parameters
+    ----------
+    sample : Sample
+    kept : ndarray of bool, shape (n,)
+        The rows whose predictions are kept.
+    most : float
+        The share that was allowed or, if none was, the upper end of the interval of all kept rows.
+    overall : str
+        How many of all kept rows are wrong, for the sentence.
+    """
+    data, events = sample.data, sample.top_scored
+    events = replace(events, score=np.full(events.n, most), hit=~events.hit)
+    terms = slice_tests.row_terms(events, sample.weights)
+    columns = () if data.cells is not None else predictions.usual_columns(data)
+    found: list[tuple[str, float, float, float]] = []
+    for name, factor in predictions.sliced_columns(data, columns, LEAST_KEPT)[0].items():
+        size = len(factor.levels)
+        codes = np.where(kept, factor.codes, size)
+        sums = slice_tests.sums_of_terms(terms, codes, size + 1, sample.row_draws.cluster)
+        alike = slice_tests.counts_as(sums)
+        measured = (sums.rows >= LEAST_KEPT) & (alike > 0)
+        for i in np.flatnonzero(measured[:size]).tolist():
+            where = shorten(condition(name, factor.levels[i], 40), 60)
+            found.append((where, sums.rows[i], sums.hits[i] / sums.mass[i], alike[i]))
+    if not found:
+        return ""
+    wheres, rows, shares, worth = zip(*found, strict=True)
+    level = 1 - (1 - LEVEL) / len(found)
+    low, high = clopper_pearson(np.multiply(shares, worth), worth, level=level)
+    at = int(low.argmax())
+    if low[at] <= most:
+        return ""
+    together = f"95 % CI of all {counted(len(found), 'slice')} together"
+    return (
+        f"Where {wheres[at]}, {percent(shares[at])} of {rows[at]:,.0f} kept are wrong "
+        f"({together} {percent(low[at])} to {percent(high[at])}); of all kept, {overall}."
+    )

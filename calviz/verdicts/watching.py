@@ -27,6 +27,7 @@ from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, decimal, points, score_and_hit, too_high
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
 from calviz.sample.sample import Sample
+from calviz.sample.slices import usual_slices
 from calviz.verdicts.joint_tests import collect_evidence
 
 #: Chance of any false alarm, over all looks.
@@ -160,6 +161,8 @@ class WatchState(Displayed):
         Looks of the last call that had been counted before.
     change : Change or None
         Of all rows together, if `watched` finds one.
+    only : str
+        Without a change: the slices that are off, if nothing is found on the other rows.
     """
 
     alarm: bool
@@ -175,6 +178,7 @@ class WatchState(Displayed):
     path: tuple[tuple[str, float], ...]
     skipped: int = 0
     change: Change | None = None
+    only: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz watch --json``."""
@@ -199,6 +203,8 @@ class WatchState(Displayed):
     @property
     @claim("watch")
     def _remedy(self) -> str:
+        if self.only:
+            return f"off where {self.only}; nothing is found elsewhere"
         if self.remedy == "offset":
             return f"an offset of {decimal(self.offset, 2, plus=True)} to the logits explains it"
         return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
@@ -212,7 +218,7 @@ class WatchState(Displayed):
         if self.change is not None:
             return self.change.headline
         remedy = "an offset explains it" if self.remedy == "offset" else "recalibrate it"
-        return f"{self._alarm}: {remedy}"
+        return f"{self._alarm}: {self._remedy if self.only else remedy}"
 
     @property
     @claim("watch")
@@ -517,7 +523,16 @@ def watched(sample: Sample) -> WatchState | None:
     if sample.data.times is None:
         return None
     state = Watch(reduction=sample.reduction).add(sample)
-    return replace(state, change=_change(sample)) if state.alarm else state
+    if not state.alarm:
+        return state
+    state = replace(state, change=_change(sample))
+    off = usual_slices(sample) if state.changed is None else None
+    if off is None or not off.apart:
+        return state
+    others = len(off.named) - 1
+    return replace(
+        state, only=off.furthest[0] + f" and in {counted(others, 'other slice')}" * (others > 0)
+    )
 
 
 @check("CAL028", "Changes over time", clusters=True, weights=True, about="times", before="CAL002")

@@ -43,9 +43,46 @@ def test_where_the_predicted_class_is_another_than_the_decision_at_one_half_it_i
 
 
 @pytest.mark.slow
+def test_costs_say_where_scores_are_not_calibrated_or_have_changed():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0, 1, 2_000)
+    for power, said in ((1, False), (3, True)):
+        hit = rng.random(2_000) < score**power
+        rows = "\n".join(f"{y:d},{p:.6f}" for y, p in zip(hit, score, strict=True))
+        app = upload(open_page(), "mine.csv", f"label,score\n{rows}".encode()).open("decisions")
+        words = "A cutoff by costs is right for calibrated scores only."
+        assert (words in text_of(quiet(app))) == said
+        assert "If the scores are calibrated, a cutoff of 0.5 is right where" in text_of(app)
+    app = quiet(upload(open_page(), "days.csv", _changed_file()).open("decisions"))
+    assert "What these rows show may not hold on new ones." in text_of(app)
+
+
+@pytest.mark.slow
+def test_a_title_says_what_sets_and_grades_lack():
+    sure = b"confidence,correct,site\n" + b"0.9,1,a\n0.6,0,b\n" * 30
+    titles = {
+        "prediction_sets": "A set needs the probabilities of all classes",
+        "grades": "Decisions for or against a class need its probability",
+    }
+    one = b"label,score,site\n" + b"1,0.9,a\n1,0.6,b\n" * 30
+    few = b"label,score,site\n" + b"1,0.9,a\n0,0.6,b\n1,0.7,c\n" * 3
+    for content, expected in (
+        (sure, titles),
+        (one, {"grades": "Every one of the 60 rows has the class '1'"}),
+        (few, {"prediction_sets": "There are 4 calibration rows, at least 10 are needed"}),
+        (few, {"grades": "Choose the column of grades"}),
+    ):
+        app = upload(open_page(), "mine.csv", content)
+        for page, title in expected.items():
+            app = quiet(app.open(page))
+            assert plain(app.title[0].value).replace("\xa0", " ") == title
+
+
+@pytest.mark.slow
 def test_more_than_two_classes_are_told_what_to_choose():
     app = quiet(unfold(open_page("data=digits", "decisions"), "Act or not, for one class"))
-    assert "A decision is for or against one class" in "".join(i.value for i in app.info)
+    assert app.title[0].value == "Choose the class that is decided on"
+    assert "a decision is for or against one class" in "".join(i.value for i in app.info)
     app.selectbox(key="calviz.one_class").set_value(3).run()
     assert "AUROC" in text_of(quiet(unfold(app, "What validations report")))
     assert "View class 3" in text_of(app)
@@ -147,6 +184,24 @@ def test_a_slider_says_what_a_threshold_does(by, ranking):
     app.segmented_control(key="by").set_value(by).run()
     expected = "are wrong, with 95" if by == "error" else "the accuracy is"
     assert expected in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_slice_whose_kept_rows_are_wrong_more_often_than_allowed_is_named():
+    rng = np.random.default_rng(0)
+    topic, score = rng.integers(0, 10, 4_000), rng.uniform(0.6, 1, 4_000)
+    correct = rng.random(4_000) < score - 0.3 * (topic == 2)
+    lines = [f"{p:.6f},{y:d},t{t}" for p, y, t in zip(score, correct, topic, strict=True)]
+    app = upload(open_page(), "judge.csv", "\n".join(["confidence,correct,topic", *lines]).encode())
+    app = app.open("risk_coverage")
+    assert "Where topic" not in text_of(quiet(app))  # nothing is kept at 5 %
+    app = quiet(app.slider(key="allowed").set_value(25.0).run())
+    said = re.compile(
+        r"Where topic = t2, \d\d\.\d % of [\d,]+ kept are wrong \(95 % CI of all 10 slices together .*\); of all kept, (.*)\."
+    )
+    assert said.search(text_of(app).replace("\xa0", " "))[1] == "at most 25.0 %"
+    app = quiet(app.segmented_control(key="by").set_value("share").run())
+    assert re.fullmatch(r"\d+\.\d %", said.search(text_of(app).replace("\xa0", " "))[1])
 
 
 @pytest.mark.slow

@@ -158,7 +158,11 @@ def test_costs_of_decisions(answers):
     app = open_page(query, "decisions")
     assert flat(costs.reading()) in shown(unfold(app, "Keep or refer"))
     if name == "breast_cancer":
-        (meaning,) = set(re.findall(r"A cutoff of 0\.3 is right[^.]*\.\d+[^.]*\.", report))
+        (meaning,) = set(
+            re.findall(
+                r"If the scores are calibrated, a cutoff of 0\.3 is right[^.]*\.\d+[^.]*\.", report
+            )
+        )
         assert meaning in printed
         assert meaning in shown(unfold(app, "Act or not, for one class"))
 

@@ -24,7 +24,7 @@ from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.sample.slice_tests import p_against_calibrated, slice_sums
-from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices
+from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices, wrong_where_kept
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
 
@@ -61,6 +61,29 @@ def test_the_numbers_of_a_slice_are_those_of_its_rows():
     # 0.9 is in (0.8, 1], 0.8 in (0.6, 0.8].
     assert x.ece == pytest.approx((0.1 + 0.8) / 2)
     assert x.ece_noise == pytest.approx(np.sqrt(2 / np.pi) * (0.3 + 0.4) / 2)
+
+
+def test_the_kept_rows_of_a_slice_are_wrong_more_often_than_allowed():
+    site = np.repeat(["a", "b", "c"], [200, 400, 49])
+    wrong = np.concatenate([np.arange(200) < 60, np.arange(400) < 10, np.ones(49, bool)])
+    kept = np.arange(649) >= 100  # of the wrong rows of site a, none is among these
+    data = calviz.ConfidencePredictions(
+        confidence=np.full(649, 0.9), correct=~wrong, groups={"site": site}
+    )
+    sample = Sample(data)
+    # Site c has too few rows. Two intervals share 5 %.
+    assert wrong_where_kept(sample, kept, 0.05, "at most 5.0 %") == ""
+    low, high = stats.binomtest(60, 200).proportion_ci(0.975)
+    said = wrong_where_kept(sample, np.ones(649, bool), 0.05, "at most 5.0 %")
+    assert said == (
+        "Where site = a, 30.0 % of 200 kept are wrong (95 % CI of all 2 slices together "
+        f"{100 * low:.1f} % to {100 * high:.1f} %); of all kept, at most 5.0 %."
+    )
+    assert wrong_where_kept(sample, np.ones(649, bool), low + 1e-6, "") == ""
+    assert wrong_where_kept(sample, np.ones(649, bool), low - 1e-6, "")
+    clustered = replace(data, clusters=np.arange(649) // 10)
+    assert wrong_where_kept(Sample(clustered), np.ones(649, bool), low - 1e-6, "") == ""
+    assert wrong_where_kept(sample, np.zeros(649, bool), 0.05, "") == ""
 
 
 def test_a_slice_is_measured_as_its_rows_alone():

@@ -341,7 +341,9 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     # The slice itself is off through these rows alone, and drawn so.
     tested = usual_slices(sample)
     assert (("region", "0"),) in tested.explained
-    traces = SliceGaps.compute(tested).plot().data
+    drawn = SliceGaps.compute(tested)
+    assert f" points too low on these {tested.off[0].rows:,} rows." in drawn.worst()
+    traces = drawn.plot().data
     filled = [t for t in traces if t.name in ("Too high", "Too low")]
     assert sum(len(t.x) for t in filled) == len(tested.off) == 1
     assert any(t.name == "Too low, by rows of the first" for t in traces)

@@ -569,6 +569,21 @@ def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_watch_without_a_change_names_the_slice_that_alone_is_off():
+    rng = np.random.default_rng(0)
+    score, hit, day = year(rng, 8_000)
+    site = rng.integers(0, 5, 8_000)
+    hit = np.where(site == 3, rng.random(8_000) < expit(logit(score) - 1.2), hit)
+    for off, only in ((site, "site = 3"), (rng.permutation(site), "")):
+        state = looked_at(score, hit, day, groups={"site": off})
+        assert state.alarm
+        assert state.change is None
+        assert state.only == only
+        said = "Not calibrated from the start, 2024-01-01: off where site = 3; nothing is found elsewhere"
+        assert (state.headline == said) == (said in state.sentence()) == bool(only)
+
+
+@pytest.mark.slow
 def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since(tmp_path):
     rng = np.random.default_rng(1)
     score, hit, day = year(rng, 8_000, slopes=(1.4, 1 / 1.4))
