@@ -17,7 +17,7 @@ from calviz.comparison.advice import moved_words
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult, cheap_method
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult, cheap_method
 from calviz.core.errors import CalvizError, NotAvailable, shown_first, worst_first
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import NOT_SINCE, counted, percent, points_cell, range_end, shorten, whole
@@ -98,8 +98,8 @@ def make_where_to_look(subject: Subject) -> Iterator[Block]:
 # ---- What recalibration would bring
 
 
-def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
-    """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
+def fix_words(method: str, before: MetricResult, after: MetricResult, rows: int) -> str:
+    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before."""
     written = Written(before)
     label, then = RECALIBRATORS[method].label, written.of(after.value)
     floor = before.noise_floor
@@ -109,17 +109,19 @@ def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
     noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
-    return f"{label} would {change} {then} points on the rows judged{noise}."
+    return f"{label} would {change} {then} points on the {counted(rows, 'row')} judged{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
-    """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion; "" if there is none."""
+    """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion, and its cautions; "" if there is none."""
     chosen = comparison[advice.method]
+    if chosen.key == UNCALIBRATED:
+        return ""
+    brought = advice.reasons[2 if advice.caveat else 1]
     if (change := chosen.differences.get(key)) and change.verdict == "better":
-        before = comparison["identity"]
-        words = fix_words(chosen.key, before.metrics[key], chosen.metrics[key])
-        return f"{words} {moved_words(chosen.key, before.calibrated, chosen.calibrated)}".rstrip()
-    return advice.reasons[2 if advice.caveat else 1] if chosen.key != "identity" else ""
+        before, after = comparison[UNCALIBRATED].metrics[key], chosen.metrics[key]
+        brought = fix_words(chosen.key, before, after, comparison.evaluation.rows)
+    return " ".join([brought, *advice.cautions])
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
@@ -191,7 +193,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    fix = f"{why}{fix_words(method, before, after)}"
+    fix = f"{why}{fix_words(method, before, after, done.evaluation.rows)}"
     yield content.Lead(fix, below=fixed_rows_words(method, done))
 
 
