@@ -78,8 +78,7 @@ def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
     data = whole.sample.data
     possible = {"split": len(data.split_names) > 1, "share": True, "folds": folds}
     ways = {way: ROW_WAYS[way] for way, is_possible in possible.items() if is_possible}
-    usual = Division.with_other_split(data, settings.split).fit_split
-    way = "share" if usual is None else "split"
+    way = "split" if Division.with_other_split(data, settings.split).fit_split else "share"
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
@@ -106,7 +105,7 @@ def _judging_words(settings: Settings) -> str:
 
 def _division(settings: Settings, data: Dataset, way: str) -> Division:
     if way == "split":
-        return Division(fit_split=choose_split(settings, "Split to fit on", "fit", data=data))
+        return Division(fit_split=choose_split(settings, data, "Split to fit on", "fit"))
     if way == "folds":
         own = fold_columns(data)
         # Rows of several repeats are in several folds.
@@ -131,16 +130,9 @@ def _division(settings: Settings, data: Dataset, way: str) -> Division:
 
 
 def choose_split(
-    settings: Settings,
-    label: str,
-    key: str,
-    *,
-    own: bool = False,
-    help: str | None = None,
-    data: Dataset | None = None,
+    settings: Settings, data: Dataset, label: str, key: str, *, own: bool = False, help: str = ""
 ) -> str:
     """Draw the choice of another split of the rows than the one that judges, with `own` of that one too; return its name."""
-    data = settings.whole if data is None else data
     names = [name for name in data.split_names if own or name != settings.split]
     usual = Division.with_other_split(data, settings.split).fit_split
     usual = usual or (settings.split if own else names[0])

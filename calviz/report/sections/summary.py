@@ -104,12 +104,13 @@ def fix_words(method: str, before: MetricResult, after: MetricResult, rows: int)
     label, then = RECALIBRATORS[method].label, written.of(after.value)
     floor = before.noise_floor
     now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
+    on = f"on the {counted(rows, 'row')} judged"
     if then != written.value and after.value > before.value:
-        return f"{label} alone would not lower the ECE: {now} points before, {then} after."
+        return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
     change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
     noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
-    return f"{label} would {change} {then} points on the {counted(rows, 'row')} judged{noise}."
+    return f"{label} would {change} {then} points {on}{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
@@ -162,12 +163,10 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         comparison, advice = subject.comparison, subject.comparison.advice
         change = advice_words(comparison, advice, sample.ece_key)
         rows = f"Maps are {comparison.rows_words()}."
-        if caveat := NOT_SINCE if subject.verdict.changed else advice.caveat:
-            yield content.Lead(
-                caveat, below=f"All rows together: {change} {rows}" if change else rows
-            )
-            return
-        yield content.Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
+        caveat = NOT_SINCE if subject.verdict.changed else advice.caveat
+        if caveat and change:
+            change = f"All rows together: {change}"
+        yield content.Lead(caveat or f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
     if why := no_fix_words(subject.verdict):
         yield Text(why)

@@ -267,6 +267,8 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
     )
     words = fix_words("temperature", ece, replace(ece, value=ece.value / 2), 1_000)
     assert words.startswith("Temperature scaling would take the ECE from ")
+    worse = fix_words("temperature", ece, replace(ece, value=2 * ece.value), 1_000)
+    assert worse.endswith(" after, on the 1,000 rows judged.")
     for value, within in ((ece.noise_floor.q95, True), (1.01 * ece.noise_floor.q95, False)):
         before = replace(ece, value=value)
         words = fix_words("temperature", before, replace(ece, value=value / 2), 1_000)
