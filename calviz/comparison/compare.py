@@ -387,9 +387,8 @@ class _Judging:
         if judged_rows.rows < joint_tests.MIN_ROWS:
             return None, False
         used = self.rows.used
-        how = self.settings | {"resamples": self.plan.resamples, "seed": self.plan.division.seed}
         for data in (judged_rows, self.data.take(used).that_count()):
-            verdict = judged(Sample.of(data, **how))
+            verdict = judged(Sample.of(data, seed=self.plan.division.seed, **self.settings))
             # A change alone is mended by no map of all these rows.
             parts_off = verdict.classes_off or verdict.slices_off or verdict.in_reverse
             if verdict.beyond_noise or parts_off:
