@@ -164,7 +164,7 @@ def _draw_cheap_fix(chosen: Settings) -> None:
         return
     key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
-    words = md(f"{why}{fix_words(method, before, after)}")
+    words = md(f"{why}{fix_words(method, before, after, result.values[0].rows)}")
     more = "This is one simple method; a comparison of all, by a proper score of all rows, may advise another."
     help = md(f"{result.words} {more}", 600)
     st.markdown(f"**{words}**" if after.value < before.value else words, help=help)

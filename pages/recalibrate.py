@@ -81,7 +81,8 @@ def _draw_advice(
                 "No predicted class may change", key="keep-classes", bind="query-params"
             )
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
-            decided, *others = (md(keep_units_together(r), 1_000) for r in advice.reasons)
+            reasons = (r for r in advice.reasons if r not in advice.cautions)
+            decided, *others = (md(keep_units_together(r), 1_000) for r in reasons)
             with st.popover("Details", type="tertiary"):
                 st.markdown("\n".join(f"- {reason}" for reason in others))
         headline = advice.headline.rstrip(".")

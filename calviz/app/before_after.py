@@ -130,6 +130,5 @@ def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sa
 
 def recalibrate(settings: Settings, method: str) -> BeforeAfter:
     """Fit a method and judge the split and slice of the bar; raise a CalvizError if that is not possible."""
-    data = settings.whole
-    within = rows_where(data, settings.where)
-    return before_and_after(data, method, eval_split=settings.split, within=within)
+    within = rows_where(settings.whole, settings.where)
+    return before_and_after(settings.whole, method, eval_split=settings.split, within=within)

@@ -147,7 +147,7 @@ def _slider(
         promised: ThresholdChoice | None = None
         if judged and plain and len(settings.whole.split_names) > 1:
             note = "Where it is not the split in the bar, the other rows check the promise."
-            choose_split(settings, "Set on", _SET_ON, own=True, help=note)
+            choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
             promised = _promised(settings, allowed / 100)
     if promised is None or promised.threshold is None:
         return lambda curve: curve.at_risk(allowed / 100)

@@ -73,19 +73,19 @@ def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
     folds : bool
         Whether cross-fitting is among the choices.
     """
-    several = len(settings.whole.split_names) > 1
-    possible = {"split": several, "share": True, "folds": folds}
+    whole = replace(settings, split=None)
+    # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
+    data = whole.sample.data
+    possible = {"split": len(data.split_names) > 1, "share": True, "folds": folds}
     ways = {way: ROW_WAYS[way] for way, is_possible in possible.items() if is_possible}
-    way = "split" if settings.fit_split is not None else "share"
+    way = "split" if Division.with_other_split(data, settings.split).fit_split else "share"
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
         note = _HELP.format(_judging_words(settings)) + (_FOLDS if folds else "")
         way = session.choose_one("Fit on", ways, default=way, key="division", help=note)
-    division = replace(_division(settings, way), eval_split=settings.split)
-    whole = replace(settings, split=None)
-    # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
-    return FitRows(whole, whole.sample.data, division)
+    division = replace(_division(settings, data, way), eval_split=settings.split)
+    return FitRows(whole, data, division)
 
 
 _HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
@@ -103,11 +103,11 @@ def _judging_words(settings: Settings) -> str:
     return "The rows of the chosen split judge"
 
 
-def _division(settings: Settings, way: str) -> Division:
+def _division(settings: Settings, data: Dataset, way: str) -> Division:
     if way == "split":
-        return Division(fit_split=choose_split(settings, "Split to fit on", "fit"))
+        return Division(fit_split=choose_split(settings, data, "Split to fit on", "fit"))
     if way == "folds":
-        own = fold_columns(settings.whole)
+        own = fold_columns(data)
         # Rows of several repeats are in several folds.
         if len(own) == 1 and st.toggle(
             f"Those of {shorten(own[0], 30)}", value=True, key="own-folds", bind="query-params"
@@ -130,11 +130,12 @@ def _division(settings: Settings, way: str) -> Division:
 
 
 def choose_split(
-    settings: Settings, label: str, key: str, *, own: bool = False, help: str | None = None
+    settings: Settings, data: Dataset, label: str, key: str, *, own: bool = False, help: str = ""
 ) -> str:
-    """Draw the choice of another split than the one that judges, with `own` of that one too; return its name."""
-    names = [name for name in settings.whole.split_names if own or name != settings.split]
-    usual = settings.fit_split or (settings.split if own else names[0])
+    """Draw the choice of another split of the rows than the one that judges, with `own` of that one too; return its name."""
+    names = [name for name in data.split_names if own or name != settings.split]
+    usual = Division.with_other_split(data, settings.split).fit_split
+    usual = usual or (settings.split if own else names[0])
     shown = distinct(tuple(names))
     if st.session_state.get(key) not in (None, *names):
         _forget(key)

@@ -176,6 +176,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
             among += ", with an ECE that is not told apart from the best"
     elif len(candidates) == 1:
         among = f"is the only method with a better {name}"
+    cautions = _cautions(comparison, comparison[chosen])
     return Advice(
         chosen,
         (
@@ -183,8 +184,10 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
             f"{why}, and {_label(chosen)} {among}.{_by_columns(comparison[chosen])}",
             _measured(comparison, name, chosen, near),
             *rest,
-            *_keep_in_mind(comparison, comparison[chosen]),
+            *cautions,
+            "The choice was made on the evaluation rows: fresh rows would confirm it.",
         ),
+        cautions=cautions,
     )
 
 
@@ -365,20 +368,15 @@ def _by_columns(result: MethodResult) -> str:
     return f" It corrects by {listed(columns)}: new rows need that too." if columns else ""
 
 
-def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
-    sentences = []
-    if result.predictions_changed:
-        sentences.append(
-            f"It changes the predicted class of {result.predictions_changed:,} of "
-            f"{comparison.evaluation.rows:,} rows."
-        )
-    before = comparison[UNCALIBRATED].calibrated
-    after = result.calibrated
-    sentences += filter(
-        None, [still_off_words(before, after), moved_words(result.key, before, after)]
+def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
+    changed, before = result.predictions_changed, comparison[UNCALIBRATED].calibrated
+    of = f"{changed:,} of {comparison.evaluation.rows:,} rows"
+    sentences = (
+        f"It changes the predicted class of {of}." if changed else "",
+        still_off_words(before, result.calibrated),
+        moved_words(result.key, before, result.calibrated),
     )
-    sentences.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
-    return sentences
+    return tuple(filter(None, sentences))
 
 
 # ---- Evidence

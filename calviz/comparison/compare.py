@@ -34,9 +34,6 @@ from calviz.sample.sample import Sample, dataset_of, predicted_classes
 from calviz.verdicts import analysis, joint_tests
 from calviz.verdicts.sentence import judged
 
-#: Resamples of the verdict before recalibration: p-values of 3 % need no more.
-VERDICT_RESAMPLES = 299
-
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -196,10 +193,12 @@ def carry_out(
                 found=found,
                 in_places=in_places,
             )
+    # A change in time is looked for where the verdict of all rows that are divided looks for it.
+    about = judging.before if rows.fit.split is not None else data.take(rows.used)
     return replace(
         comparison,
-        advice=advice.advise(comparison, data),
-        advice_keeping_classes=advice.advise(comparison, data, keep_classes=True),
+        advice=advice.advise(comparison, about),
+        advice_keeping_classes=advice.advise(comparison, about, keep_classes=True),
     )
 
 
@@ -387,11 +386,9 @@ class _Judging:
         judged_rows = self.before.that_count()
         if judged_rows.rows < joint_tests.MIN_ROWS:
             return None, False
-        used = np.unique(np.concatenate([rows for pair in self.rows.pairs for rows in pair]))
-        seed = self.plan.division.seed
+        used = self.rows.used
         for data in (judged_rows, self.data.take(used).that_count()):
-            sample = Sample(data, self.reduction, resamples=VERDICT_RESAMPLES, seed=seed)
-            verdict = judged(sample)
+            verdict = judged(Sample.of(data, seed=self.plan.division.seed, **self.settings))
             # A change alone is mended by no map of all these rows.
             parts_off = verdict.classes_off or verdict.slices_off or verdict.in_reverse
             if verdict.beyond_noise or parts_off:
@@ -479,7 +476,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 2
+_FORMAT = 3
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

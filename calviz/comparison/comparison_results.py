@@ -466,11 +466,14 @@ class Advice:
         Sentences: a change in time, what decided, what the method gains, the verdict, the rule, the guideline, what to keep in mind.
     given : bool
         Whether there is an advice.
+    cautions : tuple of str
+        Those of the reasons that say what the method changes besides, and what stays off.
     """
 
     method: str
     reasons: tuple[str, ...]
     given: bool = True
+    cautions: tuple[str, ...] = ()
 
     @property
     def caveat(self) -> str:

@@ -50,6 +50,11 @@ class Rows:
             return self.pairs[0][1]
         return np.sort(np.concatenate([judged for _, judged in self.pairs]))
 
+    @property
+    def used(self) -> IntArray:
+        """Indices of all rows that fit or judge, in ascending order."""
+        return np.unique(np.concatenate([rows for pair in self.pairs for rows in pair]))
+
     def judged_of(self, data: Dataset) -> Dataset:
         """The evaluation rows of the data that were divided."""
         rows = self.judged
@@ -265,18 +270,6 @@ def _trained_remark(data: Dataset, rows: Rows) -> str:
         f"The model was trained on {rows.fit.how}: its Brier score is {there} there and {here} on "
         f"{rows.evaluation.how}, so that what is fitted there need not hold on new rows."
     )
-
-
-def judged_within(judged: IntArray, within: BoolArray | None, reason: str) -> IntArray:
-    """Return the evaluation rows that are in a subset, shape (n,); raise InputError with the reason if none is left."""
-    if within is not None:
-        judged = judged[within[judged]]
-    if judged.size == 0:
-        raise InputError(
-            f"none of the selected rows are left to judge: {reason}",
-            remedy="choose another evaluation split or slice",
-        )
-    return judged
 
 
 def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
@@ -824,7 +817,7 @@ def before_and_after(
         The split to judge. The map is fitted on the split that `fit_split_for` names; without one, on a stratified
         half of the rows, and the other half is judged.
     within : ndarray of bool, shape (n,), optional
-        Judge only these rows (a slice).
+        Fit and judge on these rows only (a slice), as a comparison of it does.
     seed : int
         Of the random half.
 
@@ -835,19 +828,20 @@ def before_and_after(
     NotAvailable
         If the method is not defined for these data.
     """
+    among = np.arange(data.n) if within is None else np.flatnonzero(within)
+    data = data if within is None else data.take(among)
     rows = Division.with_other_split(data, eval_split, seed=seed).rows(data)
     fit, judged = rows.pairs[0]
-    judged = judged_within(judged, within, "the map was fitted on them")
     spec = RECALIBRATORS[method]
     both = np.concatenate([fit, judged])
     fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, both),)), {})
     return BeforeAfter(
-        rows=judged,
+        rows=among[judged],
         before=data.take(judged),
         after=fitted.calibrated.take(np.arange(fit.size, both.size)),
         fit_before=data.take(fit),
         fit_after=fitted.calibrated.take(np.arange(fit.size)),
         fit=rows.fit,
-        evaluation=replace(rows.evaluation, rows=judged.size),
+        evaluation=rows.evaluation,
         warnings=fitted.warnings,
     )

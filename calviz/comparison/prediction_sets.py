@@ -12,11 +12,11 @@ from numpy.random import Generator
 from scipy.special import betainc, ndtri
 
 from calviz.comparison.comparison_results import RowsUsed
-from calviz.comparison.fitting import Division, judged_within
+from calviz.comparison.fitting import Division
 from calviz.core import errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
 from calviz.core.entry_specs import Interval
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
@@ -272,7 +272,12 @@ def prediction_sets(
     fit, judged = divided.pairs[0]
     # Sums of weights of any size are finite.
     weights = None if data.weights is None else near_one(data.weights)
-    judged = judged_within(judged, within, "the threshold was chosen on them")
+    judged = judged if within is None else judged[within[judged]]
+    if judged.size == 0:
+        raise InputError(
+            "none of the selected rows are left to judge: the threshold was chosen on them",
+            remedy="choose another evaluation split or slice",
+        )
     rng = np.random.default_rng(seed)
     conformity = _conformity(data, fit, method, rng)
     fit_weights = None if weights is None else weights[fit]

@@ -13,6 +13,8 @@ from calviz.core.entry_specs import METRICS
 from calviz.data import read
 from calviz.figures.decision_cost import Decision
 from calviz.metrics import other_libraries as _measure
+from calviz.report.content import Subject
+from calviz.report.document import bind, make_part
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
@@ -27,6 +29,13 @@ from tests.inputs.simulated import draw_labels
 MODELS = {"digits": "MLP", "breast_cancer": "naive Bayes"}
 #: What the report holds.
 SECTIONS = "verdict,findings,fix,prediction-sets,risk-coverage,decisions,metrics"
+
+
+#: What a recalibrator with few parameters would bring.
+FIX = re.compile(
+    r"\w+ scaling would take the ECE from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points "
+    r"on the (?P<rows>[\d,]+) rows judged \(noise there: [\d.]+\)\."
+)
 
 
 def flat(text):
@@ -76,14 +85,39 @@ def test_verdict_findings_and_fix(answers):
         elsewhere |= code == "CAL002"
         # One short sentence on the page, the whole one behind its question mark.
         assert (message in app or message in full) is not elsewhere, code
-    (fix,) = re.findall(
-        r"\w+ scaling would take the ECE from [\d.]+(?: \(within noise\))? to [\d.]+ points "
-        r"on the rows judged \(noise there: [\d.]+\)\.",
-        app,
-    )
-    assert fix in report
-    # The room Recalibrate may advise another method.
+    (fix,) = FIX.finditer(app)
+    assert fix[0] in report
+    # A comparison has the same numbers for this method. It may advise another.
+    method = "temperature" if name == "digits" else "platt"
+    file = str(ROOT / "sample_data" / f"{name}.parquet")
+    asked = ["compare", file, "--model", MODELS[name], "--methods", method, "--json", "-"]
+    compared = json.loads(run_successfully(*asked))
+    for text, key in ((fix["before"], "identity"), (fix["after"], method)):
+        exact = 100 * compared["methods"][key]["metrics"]["ece"]["value"]
+        half = 0.5 * 10 ** -len(text.partition(".")[2])
+        assert float(text) == pytest.approx(exact, abs=half + 1e-9)
+    assert fix["rows"] == f"{compared['eval']['rows']:,}"
+    # The verdict before it is that of the same rows, to the last digit.
+    assert record["verdict"] in " ".join(compared["advice"]["reasons"])
     assert "a comparison of all, by a proper score of all rows, may advise another." in full
+
+
+@pytest.mark.slow
+def test_what_a_fix_brings_in_a_slice():
+    # The map is fitted on rows of the slice: those since a change are not mended by the rows before it.
+    opened = open_page("data=digits&slice=condition&level=rotated")
+    (fix,) = FIX.finditer(shown(opened))
+    whole = read(ROOT / "sample_data" / "digits.parquet").models["MLP"]
+    sample = Sample.of(whole, split="test", where=(("condition", "rotated"),))
+    part = make_part(Subject(sample, whole=whole), sections=["fix"])
+    assert fix[0] in flat(bind([part], title="t", date="").markdown())
+    opened.open("recalibrate")
+    opened.multiselect(key="methods").set_value(["temperature"]).run()
+    page = wait(opened.button(key="calviz.compare").click().run())
+    ece = [float(plain(text).rstrip("\xa0≈")) for text in page.table[0].value["ECE (points)"]]
+    assert ece == pytest.approx([float(fix["before"]), float(fix["after"])], abs=0.051)
+    brought = f"to {fix['after']} points on the {fix['rows']} rows judged"
+    assert brought in shown(page)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from calviz.comparison.advice import moved_words
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult, cheap_method
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult, cheap_method
 from calviz.core.errors import CalvizError, NotAvailable, shown_first, worst_first
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import NOT_SINCE, counted, percent, points_cell, range_end, shorten, whole
@@ -98,28 +98,31 @@ def make_where_to_look(subject: Subject) -> Iterator[Block]:
 # ---- What recalibration would bring
 
 
-def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
-    """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
+def fix_words(method: str, before: MetricResult, after: MetricResult, rows: int) -> str:
+    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before."""
     written = Written(before)
     label, then = RECALIBRATORS[method].label, written.of(after.value)
     floor = before.noise_floor
     now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
+    on = f"on the {counted(rows, 'row')} judged"
     if then != written.value and after.value > before.value:
-        return f"{label} alone would not lower the ECE: {now} points before, {then} after."
+        return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
     change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
     noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
-    return f"{label} would {change} {then} points on the rows judged{noise}."
+    return f"{label} would {change} {then} points {on}{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
-    """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion; "" if there is none."""
+    """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion, and its cautions; "" if there is none."""
     chosen = comparison[advice.method]
+    if chosen.key == UNCALIBRATED:
+        return ""
+    brought = advice.reasons[2 if advice.caveat else 1]
     if (change := chosen.differences.get(key)) and change.verdict == "better":
-        before = comparison["identity"]
-        words = fix_words(chosen.key, before.metrics[key], chosen.metrics[key])
-        return f"{words} {moved_words(chosen.key, before.calibrated, chosen.calibrated)}".rstrip()
-    return advice.reasons[2 if advice.caveat else 1] if chosen.key != "identity" else ""
+        before, after = comparison[UNCALIBRATED].metrics[key], chosen.metrics[key]
+        brought = fix_words(chosen.key, before, after, comparison.evaluation.rows)
+    return " ".join([brought, *advice.cautions])
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
@@ -160,12 +163,10 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         comparison, advice = subject.comparison, subject.comparison.advice
         change = advice_words(comparison, advice, sample.ece_key)
         rows = f"Maps are {comparison.rows_words()}."
-        if caveat := NOT_SINCE if subject.verdict.changed else advice.caveat:
-            yield content.Lead(
-                caveat, below=f"All rows together: {change} {rows}" if change else rows
-            )
-            return
-        yield content.Lead(f"{advice.headline}.", below=f"{change} {rows}".lstrip())
+        caveat = NOT_SINCE if subject.verdict.changed else advice.caveat
+        if caveat and change:
+            change = f"All rows together: {change}"
+        yield content.Lead(caveat or f"{advice.headline}.", below=f"{change} {rows}".lstrip())
         return
     if why := no_fix_words(subject.verdict):
         yield Text(why)
@@ -191,7 +192,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    fix = f"{why}{fix_words(method, before, after)}"
+    fix = f"{why}{fix_words(method, before, after, done.evaluation.rows)}"
     yield content.Lead(fix, below=fixed_rows_words(method, done))
 
 

@@ -20,6 +20,7 @@ from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
 from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.report.sections.summary import advice_words
 from tests.inputs.simulated import draw_labels, softmax
 
 
@@ -255,7 +256,10 @@ def test_where_classes_must_stay_the_others_are_not_advised():
     result = comparison(VALUES, changed=("isotonic", "vector"))
     advice = advise(result, data(10))
     assert advice.method == "isotonic"
-    assert any("changes the predicted class of 7 of 5,000 rows" in r for r in advice.reasons)
+    # What a method changes besides stands beside what it brings.
+    assert advice.cautions == ("It changes the predicted class of 7 of 5,000 rows.",)
+    assert set(advice.cautions) < set(advice.reasons)
+    assert advice_words(result, advice, "ece") == f"{advice.reasons[1]} {advice.cautions[0]}"
     assert advise(result, data(10), keep_classes=True).method == "temperature"
     none = comparison({"identity": 0.5, "isotonic": 0.4}, changed=("isotonic",))
     advice = advise(none, data(10), keep_classes=True)

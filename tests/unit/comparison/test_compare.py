@@ -28,6 +28,7 @@ from calviz.core.entry_specs import RECALIBRATORS, MetricResult
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data.joining import named_models
+from calviz.sample.sample import Sample
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 # ---- Recalibrators compared: values, differences, failures, stops, and the map that is taken home
@@ -632,3 +633,15 @@ def test_the_oldest_make_room_and_a_folder_that_cannot_be_written_is_no_error(tm
     blocked = tmp_path / "file"
     blocked.write_text("")
     KeptComparisons(blocked / "folder").keep(KEY, made)
+
+
+def test_the_verdict_before_is_that_of_the_same_rows_and_bins():
+    rng = np.random.default_rng(0)
+    score = rng.random(600)
+    hit = rng.random(600) < np.sqrt(score)
+    data = calviz.Predictions(
+        probs=score, labels=hit.astype(int), splits=np.repeat(["val", "test"], 300)
+    )
+    result = calviz.compare(data, ["temperature"], bins=6, scheme="equal-mass")
+    verdict = calviz.verdict(Sample.of(data, split="test", bins=6, scheme="equal-mass"))
+    assert result.found == verdict.sentence

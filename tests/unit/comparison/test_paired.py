@@ -12,6 +12,7 @@ from scipy import stats
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.comparison import paired_differences
+from calviz.comparison.compare import compare
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import Division, before_and_after, calibrate, trade_off
 from calviz.comparison.paired_differences import Paired, PairedMetric, RareLosses, pair
@@ -514,15 +515,19 @@ def test_the_map_is_that_of_calibrate():
     np.testing.assert_allclose(done.fit_after.probs, whole.probs[SPLITS == "val"], rtol=1e-12)
 
 
-def test_a_slice_is_judged_and_the_map_is_fitted_on_all():
-    within = np.arange(300) % 3 == 0
-    done = before_and_after(
-        simulated(splits=SPLITS), "temperature", eval_split="test", within=within
-    )
+def test_a_map_for_a_slice_is_that_of_a_comparison_of_its_rows():
+    within, data = np.arange(300) % 3 == 0, simulated(splits=SPLITS)
+    done = before_and_after(data, "temperature", eval_split="test", within=within)
     np.testing.assert_array_equal(done.rows, np.flatnonzero((SPLITS == "test") & within))
-    assert done.fit.rows == 100
-    with pytest.raises(InputError, match="left to judge"):
-        before_and_after(simulated(splits=SPLITS), "temperature", within=SPLITS == "val")
+    assert done.fit.rows == 33
+    alone = compare(data.take(within), ["temperature"], metrics=["nll"], ci=False)
+    np.testing.assert_array_equal(done.after.probs, alone["temperature"].calibrated.probs)
+    # A slice of one split, such as the rows since a change, is halved.
+    done = before_and_after(data, "temperature", eval_split="test", within=SPLITS == "test")
+    assert (done.fit.rows, done.evaluation.rows) == (50, 50)
+    assert set(SPLITS[done.rows]) == {"test"}
+    with pytest.raises(InputError, match="at least 10 are needed"):
+        before_and_after(data, "temperature", within=np.arange(300) < 15)
 
 
 def test_confidence_only():

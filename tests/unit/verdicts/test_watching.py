@@ -646,6 +646,10 @@ def test_title_sentence_and_finding_name_a_change_and_which_side_is_off():
     assert no_fix_words(verdict) == NOT_SINCE
     result = calviz.compare(data, ["temperature"], metrics=["brier"], resamples=100)
     assert result.advice.caveat == result.advice.reasons[0] == f"{verdict.headline}. {NOT_SINCE}"
+    # A change is looked for in the rows whose verdict is shown, of which maps are fitted on others.
+    splits = np.where(times < np.datetime64(day), "calibration", "test")
+    late = calviz.compare(replace(data, splits=splits), ["temperature"], resamples=100)
+    assert (late.advice.caveat, calviz.verdict(data.take(splits == "test")).changed) == ("", "")
     # One half by itself has not changed, and what is calibrated is said to be.
     early = calviz.verdict(data.take(np.flatnonzero(times < np.datetime64(day))))
     assert (early.changed, early.direction) == ("", "calibrated")
