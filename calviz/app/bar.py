@@ -573,7 +573,10 @@ _SHORTCUTS_HTML = """
 """
 _OTHERS = (
     ("c", "copy the figure that is pointed at"),
-    ("Tab", "to the next control; in a table, Shift + Space ticks a row, as a click on the figure"),
+    (
+        "Tab",
+        "to the next control; in a table, arrows move and Shift + Space ticks a row, as a click on the figure",
+    ),
     ("?", "this list"),
 )
 

@@ -514,6 +514,30 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     tab.expect("Recognised:")
 
 
+def test_few_keys_lead_past_the_bar_a_table_and_a_preview(view):
+    focus = """() => { const at = document.activeElement;
+        return at.tagName === "A" ? at.innerText.split("\\n").pop() : at.tagName; }"""
+    for path, first, tall in (
+        ("/", "Use your file", None),
+        ("/classwise", "Reliability", "CANVAS"),
+        ("/report", "Report", "IFRAME"),
+    ):
+        page = view().open(path).settle().page
+        page.get_by_role("button", name="Keyboard", exact=True).wait_for()
+        if tall:
+            page.locator(tall.lower()).first.wait_for()
+        page.keyboard.press("Tab")  # to "Skip to main content"
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"({focus})() === '{first}'")
+        stops = []
+        while stops[-1:] != ["BODY"]:
+            page.keyboard.press("Tab")
+            stops.append(page.evaluate(focus))
+        at = [number for number, stop in enumerate(stops) if stop == tall]
+        assert bool(at) == (tall is not None), stops
+        assert all(stops[number + 1] != tall for number in at), stops
+
+
 def test_the_rows_of_the_worst_bin_are_one_click_away_and_the_bar_stays_one_line(view):
     tab = view().open("/")
     tab.page.get_by_role("button", name="See the rows").click()
