@@ -85,8 +85,7 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
             "calviz.report.make",
             stopped=lambda _: "Stopped before the report was made.",
         )
-        data = settings.sample.data
-        small = data.n * max(1, data.n_classes) <= recalibrate_comparison.AT_ONCE
+        small = session.cells(settings.sample.data) <= recalibrate_comparison.AT_ONCE
         part: Part | None = work.draw(at_once=small, patience=2.0).result
         if part is None:
             return

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calviz.app import recalibrate_comparison
+from calviz.app import recalibrate_comparison, session
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.data import read
 from calviz.figures.reliability import Reliability
@@ -50,6 +50,15 @@ def compared(app):
     job.wait(PATIENCE)
     quiet(app.run())
     return job.result
+
+
+def test_a_small_file_is_compared_without_a_click(monkeypatch):
+    started = opened(overconfident()).session_state["calviz.jobs"]["recalibrate"]
+    next(iter(started.values())).stop()
+    monkeypatch.setattr(session, "AT_ONCE", 100)
+    app = opened(overconfident())
+    assert "recalibrate" not in app.session_state["calviz.jobs"]
+    assert not app.button(key="calviz.compare").disabled
 
 
 @pytest.mark.slow
