@@ -137,11 +137,12 @@ def ask_for_file() -> None:
     view = link.view
     noun = "view" if view else "link"
     st.title(f"This {noun} needs its file", anchor=False)
-    file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
+    named = f"It was made with **{md(view.title, 80)}** ({counted(view.rows, 'row')}). " if view else ""
+    asked = "" if view else ", nor the name of a file: ask who sent it for the file that was open"
     st.markdown(
-        f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
-        f"here, nor in another tab of this browser: {noun}s carry settings, never data, and files are kept for ten minutes after their tab was "
-        "closed. Open it and you see the same view."
+        f"{named}A {noun} carries settings, never data{asked}. Open that file here and you see the same view. "
+        "A file of your own has to be opened again ten minutes after its tab was closed.",
+        help=f"The digest of the file begins with {md(link.key, 32)}.",
     )
     draw_uploader(f"The file of this {noun}")
     reading_panel.draw_failure()

@@ -528,9 +528,10 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         data = fitting.apply_to_all(outcome.data, recalibrator, rows)
     table = _written(data, outcome.in_file, suffix, settings)
     record = recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
+    named = settings.entry.loaded.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        return MethodFiles(table, content, recalibrator.snippet())
+        return MethodFiles(table, content, recalibrator.snippet(named))
     except NotAvailable as reason:
         return MethodFiles(table, content, None, str(reason))
 

@@ -57,7 +57,7 @@ def test_a_small_file_is_compared_without_a_click(monkeypatch):
     next(iter(started.values())).stop()
     monkeypatch.setattr(session, "AT_ONCE", 100)
     app = opened(overconfident())
-    assert "recalibrate" not in app.session_state["calviz.jobs"]
+    assert not app.session_state["calviz.jobs"]["recalibrate"]
     assert not app.button(key="calviz.compare").disabled
 
 
