@@ -62,12 +62,12 @@ def draw_bar(page: str) -> None:
             with st.popover("Style", icon=":material/palette:"):
                 screen.draw_picture_choices()
         screen.draw_link_buttons()
-        # Where no rows are left, the page says so.
-        with suppress(CalvizError):
-            if phone:
-                usual = chosen.reduction == Reduction.default(chosen.whole)
-                words = chosen.rows_words if usual else chosen.words
-                st.caption(f"{words} · {chosen.bins_words}")
+    # Where no rows are left, the page says so.
+    with suppress(CalvizError):
+        if phone:
+            usual = chosen.reduction == Reduction.default(chosen.whole)
+            words = chosen.rows_words if usual else chosen.words
+            st.caption(f"{words} · {chosen.bins_words}")
 
 
 def draw_foot() -> None:

@@ -465,7 +465,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
         columns = session.choose_one(
             "Width",
             {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
-            default=2,
+            default=2 if screen.page_width() is None else 1,
             key="sheet",
             help="Text is 7 to 8 points high.",
         )

@@ -108,6 +108,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     np.testing.assert_allclose(written.probs, mapped.transform(before.probs), atol=1e-9)
     program = {}
     exec(files.snippet, program)
+    assert files.snippet.split("\n")[0].endswith(f"in this order: {[*before.class_names]!r}")
     np.testing.assert_allclose(program["recalibrate"](before.probs), written.probs, atol=1e-6)
 
 
