@@ -135,12 +135,13 @@ def ask_for_file() -> None:
     link = open_files.waiting_link()
     assert link is not None
     view = link.view
-    noun = "view" if view else "link"
+    noun, made_with = "link", "It does not name its file: ask whoever sent it which one was open."
+    if view:
+        noun = "view"
+        made_with = f"It was made with **{md(view.title, 80)}** ({counted(view.rows, 'row')})."
     st.title(f"This {noun} needs its file", anchor=False)
-    named = f"It was made with **{md(view.title, 80)}** ({counted(view.rows, 'row')}). " if view else ""
-    asked = "" if view else ", nor the name of a file: ask who sent it for the file that was open"
     st.markdown(
-        f"{named}A {noun} carries settings, never data{asked}. Open that file here and you see the same view. "
+        f"{made_with} {noun.capitalize()}s carry settings, never data: open that file here and you see the same view. "
         "A file of your own has to be opened again ten minutes after its tab was closed.",
         help=f"The digest of the file begins with {md(link.key, 32)}.",
     )
@@ -574,10 +575,7 @@ _SHORTCUTS_HTML = """
 """
 _OTHERS = (
     ("c", "copy the figure that is pointed at"),
-    (
-        "Tab",
-        "to the next control; in a table, arrows move and Shift + Space ticks a row, as a click on the figure",
-    ),
+    ("Tab", "to the next control; in a table, arrows move and Shift + Space ticks a row"),
     ("?", "this list"),
 )
 

@@ -402,11 +402,6 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
 
 # ---- Figures
 
-#: The panels that are chosen at first.
-_FIRST = ("reliability", "risk-coverage")
-#: Height of the preview in pixels until it is drawn.
-_SHEET_HEIGHT = 620
-
 
 def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choices, the preview and the downloads; `say` replaces the title."""
@@ -433,9 +428,7 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
         )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
-    st.iframe(
-        html, height=_SHEET_HEIGHT, alt="Preview of the figure, with buttons that save and copy it"
-    )
+    st.iframe(html, height=620, alt="Preview of the figure, with buttons that save and copy it")
     draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
@@ -455,7 +448,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
     keys = first.multiselect(
         "Panels, in their order",
         list(labels),
-        default=[key for key in _FIRST if key in labels],
+        default=["reliability", "risk-coverage"],
         format_func=label,
         max_selections=len(LETTERS),
         key="panels",

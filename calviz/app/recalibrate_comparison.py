@@ -212,9 +212,9 @@ def mark_link() -> None:
 def starts_at_once(choice: PlanChoice) -> bool:
     """Whether a comparison starts by itself: it is quick, or the link asks for it and it is kept or takes a little longer."""
     is_asked, cells = session.COMPARED in st.query_params, session.cells(choice.fit_rows.data)
-    if not choice.plan.methods or cells <= session.AT_ONCE:
-        return bool(choice.plan.methods)
-    return is_asked and (cells <= AT_ONCE or choice.key in (kept_comparisons() or ()))
+    is_quick = cells <= (AT_ONCE if is_asked else session.AT_ONCE)
+    is_kept = is_asked and choice.key in (kept_comparisons() or ())
+    return bool(choice.plan.methods) and (is_quick or is_kept)
 
 
 def _without_rows(comparison: Comparison) -> Comparison:

@@ -76,8 +76,8 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
         idle=f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.",
         stopped=stopped_words,
     )
-    is_small = session.cells(data) * len(names) <= session.AT_ONCE
-    status = work.draw(at_once=is_small and work.is_first)
+    cells = session.cells(data) * len(names)
+    status = work.draw(at_once=cells <= session.AT_ONCE and work.is_first)
     curve: LearningCurve | None = status.result
     if curve is not None and curve.methods:
         _show(curve, settings, say)

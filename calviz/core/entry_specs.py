@@ -953,12 +953,11 @@ def check(key: str, title: str, **facts: Any) -> Callable[[F], F]:
 AT_ONCE = 3
 
 
-def shown_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def shown_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the first few findings of checks, worst first, without what needs no action, or is about values of the file, beside others."""
-    ranked = worst_first(findings)
-    asking = [f for f in ranked if f.severity != "info"]
+    asking = [f for f in worst_first(findings) if f.severity != "info"]
     others = [f for f in asking if CHECKS[f.code].about != "values"]
-    return tuple((others or asking)[:AT_ONCE]) or ranked[:1]
+    return tuple((others or asking)[:AT_ONCE]) or worst_first(findings)[:1]
 
 
 # ---- Conventions of other libraries

@@ -84,8 +84,7 @@ def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
 
 
 def _are_numbers(names: tuple[str, ...]) -> bool:
-    counted = (tuple(str(j + base) for j in range(len(names))) for base in (0, 1))
-    return names in (("-1", "1"), *counted)
+    return names in (("-1", "1"), *(tuple(map(str, range(b, b + len(names)))) for b in (0, 1)))
 
 
 #: Common names of splits for fitting and for evaluation, in order of preference.

@@ -543,9 +543,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         or logits; and ``inverse(p)``, if the map has one (see `inverse`). A comment says the order of named classes.
         """
         check_is_fitted(self, "classes_")
-        text = self._program("mapped").text(self.key, self.input)
-        if class_names:
-            text = f"# The columns of the scores are these classes, in this order: {[*class_names]!r}\n{text}"
+        order = (
+            f"# The columns of the scores are these classes, in this order: {[*class_names]!r}\n"
+        )
+        text = order * bool(class_names) + self._program("mapped").text(self.key, self.input)
         return text if self._why_no_inverse() else text + maps.inverse_source(self.input)
 
     def _program(self, name: str) -> Program:

@@ -262,7 +262,10 @@ def test_a_view_is_opened_where_files_are_and_names_the_data_that_are_missing():
     content = _view(data=missing["data"])
     drop(app, "v.json", content, "application/json")
     text = text_of(quiet(app)).replace("**", "")
-    assert "It was made with mine.csv (77 rows). A view carries settings, never data. Open" in text
+    assert (
+        "It was made with mine.csv (77 rows). Views carry settings, never data: open that file"
+        in text
+    )
 
 
 # ---- One selection of rows, whatever it was picked in: in the link, on every page, ended in one place
