@@ -547,9 +547,24 @@ def test_the_rows_of_the_worst_bin_are_one_click_away_and_the_bar_stays_one_line
     assert waiting.at_rest(tab.page, rows.bounding_box)["y"] < 900
     tab.page.get_by_role("button", name="Pin").first.click()
     tab.settle().expect("Pinned")
-    middles = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
-        const box = e.getBoundingClientRect(); return Math.round(box.y + box.height / 2) })"""
-    assert len(set(waiting.at_rest(tab.page, lambda: tab.page.evaluate(middles)))) == 1
+    assert len(set(waiting.at_rest(tab.page, lambda: tab.page.evaluate(MIDDLES)))) == 1
+
+
+#: Middles of what stands in the bar, in pixels from the top.
+MIDDLES = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
+    const box = e.getBoundingClientRect(); return Math.round(box.y + box.height / 2) })"""
+
+
+def test_on_a_phone_the_bar_is_one_line_and_a_table_shows_that_it_goes_on(view):
+    page = view(width=390).open("/metrics?error-bars=false").settle().page
+    assert len(set(waiting.at_rest(page, lambda: page.evaluate(MIDDLES)))) == 1
+    table = page.locator(".dvn-scroller").first
+    shadow = "table => getComputedStyle(table).boxShadow"
+    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "inset" in found)
+    assert "inset" in table.evaluate(shadow)
+    table.evaluate("table => { table.scrollLeft = table.scrollWidth; }")
+    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "inset" not in found)
+    assert "inset" not in table.evaluate(shadow)
 
 
 def test_settings_survive_a_page_switch_and_a_step_back(view):
