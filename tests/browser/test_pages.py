@@ -560,11 +560,11 @@ def test_on_a_phone_the_bar_is_one_line_and_a_table_shows_that_it_goes_on(view):
     assert len(set(waiting.at_rest(page, lambda: page.evaluate(MIDDLES)))) == 1
     table = page.locator(".dvn-scroller").first
     shadow = "table => getComputedStyle(table).boxShadow"
-    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "inset" in found)
-    assert "inset" in table.evaluate(shadow)
+    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "-20px" in found)
+    assert "-20px" in table.evaluate(shadow)
     table.evaluate("table => { table.scrollLeft = table.scrollWidth; }")
-    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "inset" not in found)
-    assert "inset" not in table.evaluate(shadow)
+    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "-20px" not in found)
+    assert "-20px" not in table.evaluate(shadow)
 
 
 def test_settings_survive_a_page_switch_and_a_step_back(view):
