@@ -389,7 +389,7 @@ def metrics(chosen: Settings) -> None:
         rows_shown.draw_selection(chosen, rows=False)
 
     with navigation.boundary():
-        small = diagnose_metrics.is_small(chosen)
+        small = session.cells(chosen.sample.data) <= session.AT_ONCE
         with st.container(horizontal=True, vertical_alignment="bottom"):
             family = st.selectbox(
                 "Family",

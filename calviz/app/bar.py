@@ -62,12 +62,12 @@ def draw_bar(page: str) -> None:
             with st.popover("Style", icon=":material/palette:"):
                 screen.draw_picture_choices()
         screen.draw_link_buttons()
-        # Where no rows are left, the page says so.
-        with suppress(CalvizError):
-            if phone:
-                usual = chosen.reduction == Reduction.default(chosen.whole)
-                words = chosen.rows_words if usual else chosen.words
-                st.caption(f"{words} · {chosen.bins_words}")
+    # Where no rows are left, the page says so.
+    with suppress(CalvizError):
+        if phone:
+            usual = chosen.reduction == Reduction.default(chosen.whole)
+            words = chosen.rows_words if usual else chosen.words
+            st.caption(f"{words} · {chosen.bins_words}")
 
 
 def draw_foot() -> None:
@@ -135,13 +135,15 @@ def ask_for_file() -> None:
     link = open_files.waiting_link()
     assert link is not None
     view = link.view
-    noun = "view" if view else "link"
+    noun, made_with = "link", "It does not name its file: ask whoever sent it which one was open."
+    if view:
+        noun = "view"
+        made_with = f"It was made with **{md(view.title, 80)}** ({counted(view.rows, 'row')})."
     st.title(f"This {noun} needs its file", anchor=False)
-    file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
     st.markdown(
-        f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
-        f"here, nor in another tab of this browser: {noun}s carry settings, never data, and files are kept for ten minutes after their tab was "
-        "closed. Open it and you see the same view."
+        f"{made_with} {noun.capitalize()}s carry settings, never data: open that file here and you see the same view. "
+        "A file of your own has to be opened again ten minutes after its tab was closed.",
+        help=f"The digest of the file begins with {md(link.key, 32)}.",
     )
     draw_uploader(f"The file of this {noun}")
     reading_panel.draw_failure()
@@ -573,7 +575,7 @@ _SHORTCUTS_HTML = """
 """
 _OTHERS = (
     ("c", "copy the figure that is pointed at"),
-    ("Tab", "to the next control; in a table, Shift + Space ticks a row, as a click on the figure"),
+    ("Tab", "to the next control; in a table, arrows move and Shift + Space ticks a row"),
     ("?", "this list"),
 )
 

@@ -88,8 +88,6 @@ def _kept_levels(
 PLACE = "over_time"
 #: The options for automatic periods and for no recalibration.
 _AUTOMATIC, _NONE = "as suits the data", "none"
-#: Rows times classes up to which the job starts by itself.
-AT_ONCE = 500_000
 
 
 def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
@@ -145,8 +143,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         about=settings.rows_key,
         idle="Each period, changes, and what recalibration on the past would have given.",
     )
-    cells = sample.data.n * max(1, sample.data.n_classes)
-    status = work.draw(at_once=cells <= AT_ONCE, patience=2.0)
+    status = work.draw(at_once=session.cells(sample.data) <= session.AT_ONCE, patience=2.0)
     with st.spinner("Watching …"):
         state = sample.once(watched)
     if status.result is not None:

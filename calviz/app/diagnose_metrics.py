@@ -34,8 +34,6 @@ from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 
 ALL_FAMILIES = "All families"
-#: Rows times classes up to which error bars are computed by default.
-AT_ONCE = 500_000
 #: Width of a picture in the table, in pixels.
 _PICTURE = 66
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
@@ -92,12 +90,6 @@ def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
     """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
     same = "" if settings.scheme in (None, "equal-width") else "ece"
     return tuple(m.key for m in METRICS if family in (ALL_FAMILIES, m.family) and m.key != same)
-
-
-def is_small(settings: Settings) -> bool:
-    """Whether the data are so small that error bars are computed by default."""
-    data = settings.sample.data
-    return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
 def _other_values(

@@ -85,8 +85,7 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
             "calviz.report.make",
             stopped=lambda _: "Stopped before the report was made.",
         )
-        data = settings.sample.data
-        small = data.n * max(1, data.n_classes) <= recalibrate_comparison.AT_ONCE
+        small = session.cells(settings.sample.data) <= recalibrate_comparison.AT_ONCE
         part: Part | None = work.draw(at_once=small, patience=2.0).result
         if part is None:
             return
@@ -403,11 +402,6 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
 
 # ---- Figures
 
-#: The panels that are chosen at first.
-_FIRST = ("reliability", "risk-coverage")
-#: Height of the preview in pixels until it is drawn.
-_SHEET_HEIGHT = 620
-
 
 def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choices, the preview and the downloads; `say` replaces the title."""
@@ -434,9 +428,7 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
         )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
-    st.iframe(
-        html, height=_SHEET_HEIGHT, alt="Preview of the figure, with buttons that save and copy it"
-    )
+    st.iframe(html, height=620, alt="Preview of the figure, with buttons that save and copy it")
     draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
@@ -456,7 +448,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
     keys = first.multiselect(
         "Panels, in their order",
         list(labels),
-        default=[key for key in _FIRST if key in labels],
+        default=["reliability", "risk-coverage"],
         format_func=label,
         max_selections=len(LETTERS),
         key="panels",
@@ -466,7 +458,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
         columns = session.choose_one(
             "Width",
             {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
-            default=2,
+            default=2 if screen.page_width() is None else 1,
             key="sheet",
             help="Text is 7 to 8 points high.",
         )

@@ -470,7 +470,7 @@ def _apply_waiting_link(key: str) -> None:
         _request_step(link.view)
     if key != link.key:
         queue_note(
-            f"The {'view' if link.view else 'link'} was made for the file with digest {link.key}; this one has {key}. "
+            f"The {'view' if link.view else 'link'} was made with another file (digest {link.key}; this one has {key}). "
             "Its settings were applied where they fit."
         )
 

@@ -140,7 +140,7 @@ PLACE = "recalibrate"
 #: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
 #: maps again.
 KEPT_BYTES = 400_000_000
-#: Rows times classes up to which a link, or *Recalibrate* on Overview, starts a comparison.
+#: Rows times classes up to which a link that asks for it, or *Recalibrate* on Overview, starts a comparison.
 AT_ONCE = 5_000_000
 #: The folder of ``calviz app --cache``.
 CACHE_VARIABLE = "CALVIZ_CACHE"
@@ -210,12 +210,11 @@ def mark_link() -> None:
 
 
 def starts_at_once(choice: PlanChoice) -> bool:
-    """Whether a comparison starts by itself: the link asks for it, and it is quick or kept."""
-    if session.COMPARED not in st.query_params or not choice.plan.methods:
-        return False
-    data = choice.fit_rows.data
-    cells = data.n * max(1, data.n_classes)
-    return cells <= AT_ONCE or choice.key in (kept_comparisons() or ())
+    """Whether a comparison starts by itself: it is quick, or the link asks for it and it is kept or takes a little longer."""
+    is_asked, cells = session.COMPARED in st.query_params, session.cells(choice.fit_rows.data)
+    is_quick = cells <= (AT_ONCE if is_asked else session.AT_ONCE)
+    is_kept = is_asked and choice.key in (kept_comparisons() or ())
+    return bool(choice.plan.methods) and (is_quick or is_kept)
 
 
 def _without_rows(comparison: Comparison) -> Comparison:
@@ -440,7 +439,7 @@ def draw_downloads(
         is_built = st.session_state.get(_BUILT_FILES, ("",))[0] == file_key
         whole = outcome.in_file
         is_requested = not is_built and (
-            whole.n * max(1, whole.n_classes) <= FILES_AT_ONCE
+            session.cells(whole) <= FILES_AT_ONCE
             or st.button(
                 "Prepare the files",
                 icon=":material/build:",
@@ -529,9 +528,10 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         data = fitting.apply_to_all(outcome.data, recalibrator, rows)
     table = _written(data, outcome.in_file, suffix, settings)
     record = recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
+    named = settings.entry.loaded.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        return MethodFiles(table, content, recalibrator.snippet())
+        return MethodFiles(table, content, recalibrator.snippet(named))
     except NotAvailable as reason:
         return MethodFiles(table, content, None, str(reason))
 

@@ -18,8 +18,6 @@ from calviz.figures.learning_curve import LearningCurves
 PLACE = "learning_curve"
 #: Largest number of curves that can be told apart.
 MOST = 8
-#: Rows times classes times methods up to which the job starts by itself.
-AT_ONCE = 500_000
 #: Width of a chart in pixels; two fit beside each other on a large screen.
 WIDTH = 474
 
@@ -78,8 +76,8 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
         idle=f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.",
         stopped=stopped_words,
     )
-    cells = data.n * max(1, data.n_classes) * len(names)
-    status = work.draw(at_once=cells <= AT_ONCE and work.is_first)
+    cells = session.cells(data) * len(names)
+    status = work.draw(at_once=cells <= session.AT_ONCE and work.is_first)
     curve: LearningCurve | None = status.result
     if curve is not None and curve.methods:
         _show(curve, settings, say)

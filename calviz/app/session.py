@@ -76,6 +76,8 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 ALL_ROWS = "all rows"
 #: In a link to Recalibrate: methods are compared without a click, where it is quick.
 COMPARED = "compared"
+#: Rows times classes up to which work on a page starts by itself.
+AT_ONCE = 500_000
 MAX_BINS = 1_000
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
@@ -268,6 +270,11 @@ def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
     if (counting := data.rows_that_count) is not None:
         numbers = counting if numbers is None else numbers[counting]
     return _JudgedRows(sample, numbers, RLock())
+
+
+def cells(data: Dataset) -> int:
+    """Return rows times classes."""
+    return data.n * max(1, data.n_classes)
 
 
 def current() -> Settings:

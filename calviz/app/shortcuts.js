@@ -97,14 +97,24 @@ export default function ({ parentElement, data }) {
       if (chart) copyFigure(chart);
     }
   };
+  // One Tab leaves a table, in whose cells arrows move, and a preview, which is there to be looked at.
+  const leave = (event) => {
+    if (event.key !== "Tab") return;
+    if (event.target.closest("[data-testid=stDataFrame]")) event.stopPropagation();
+    const preview = document.querySelector("iframe[title='Preview of the report']")?.contentDocument;
+    // Browsers stop at what scrolls, too.
+    const passed = preview?.querySelectorAll("a, button, input, summary, [tabindex], .wide, .chart-frame, math") ?? [];
+    for (const one of [...passed, ...document.querySelectorAll(".dvn-scroller")]) one.tabIndex = -1;
+  };
   // What a chip opens stands at the end of the page, and the drawer at its beginning: a key that opens one (a click without a pointer) also
-  // leads into it.
+  // leads into it. To skip leads past the bar.
   const inside = {
     stPopoverButton: "[data-testid=stPopoverBody] :is(input, button:not([aria-label^=Help]), [tabindex='0'])",
     stExpandSidebarButton: "[data-testid=stSidebar] a",
+    stSkipToContent: ":has(> .st-key-calviz-bar) ~ * :is(a, button, input)",
   };
   const opened = (event) => {
-    const content = !event.detail && event.target instanceof Element && inside[event.target.closest("button")?.dataset.testid];
+    const content = !event.detail && event.target instanceof Element && inside[event.target.closest("a, button")?.dataset.testid];
     if (!content) return;
     let looks = 10;
     const enter = () => {
@@ -130,9 +140,11 @@ export default function ({ parentElement, data }) {
   document.addEventListener("change", chosen);
   document.addEventListener("click", opened);
   document.addEventListener("keydown", pressed);
+  document.addEventListener("keydown", leave, true);
   document.addEventListener("click", saved, true);
   kept.stop = () => {
     document.removeEventListener("keydown", pressed);
+    document.removeEventListener("keydown", leave, true);
     document.removeEventListener("click", saved, true);
     document.removeEventListener("click", opened);
     document.removeEventListener("change", chosen);

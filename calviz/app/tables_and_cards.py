@@ -14,8 +14,8 @@ from calviz.app import navigation
 from calviz.app.session import choose_one, current, md, offer_file
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
-from calviz.core.entry_specs import CHECKS, METRICS, MetricResult
-from calviz.core.errors import Finding, shown_first, worst_first
+from calviz.core.entry_specs import CHECKS, METRICS, MetricResult, shown_first
+from calviz.core.errors import Finding, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import (
@@ -75,13 +75,13 @@ def draw_notices(notices: Iterable[Finding]) -> None:
 def draw_findings(reported: Sequence[Finding]) -> None:
     """Draw the findings in few words, the rest as help, each with a link to its tab; worst first.
 
-    Those after the first few, and what needs no action beside others, are folded away.
+    Those after the first few, and those that `shown_first` leaves out, are folded away.
     """
     if not reported:
         st.caption("Nothing to report.")
     first = shown_first(reported)
     _listed(first)
-    if rest := worst_first(reported)[len(first) :]:
+    if rest := [f for f in worst_first(reported) if f not in first]:
         with st.expander(counted(len(rest), "more finding")):
             _listed(rest)
 

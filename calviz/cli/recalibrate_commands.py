@@ -157,7 +157,7 @@ def _saving(
     if save_map is not None:
         texts[save_map] = json.dumps(record, allow_nan=False) + "\n"
     if save_snippet is not None:
-        texts[save_snippet] = recalibrator.snippet()
+        texts[save_snippet] = recalibrator.snippet(record.get("class_names", ()))
     with contextlib.ExitStack() as stack:
         for path, text in texts.items():
             stack.enter_context(replacing(path)).write_bytes(text.encode())

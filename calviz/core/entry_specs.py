@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, S
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.errors import Finding, OptionError, Severity, data_frame, known_names
+from calviz.core.errors import Finding, OptionError, Severity, data_frame, known_names, worst_first
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import EPSILON
 from calviz.core.registry import Registry
@@ -889,7 +889,9 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
 
 # ---- Checks
 
-About = Literal["scores", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"]
+About = Literal[
+    "scores", "values", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"
+]
 #: What a check finds: severity, message and short form, which with its key make a `Finding`.
 Told = tuple[Severity, str] | tuple[Severity, str, str] | tuple[Severity, str, str, str]
 
@@ -908,8 +910,8 @@ class Check:
         ``run(sample)`` yields what it finds.
     reference : str
         The publication that it comes from, if any.
-    about : {"scores", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"}
-        What its findings are about, which determines where more about them is shown.
+    about : {"scores", "values", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"}
+        What its findings are about, which determines where more about them is shown; values of the file stand behind the rest.
     clusters, weights : bool
         Whether it is valid for clustered rows, and for weighted rows: a test for independent rows is not, and is
         then skipped.
@@ -945,6 +947,17 @@ CHECKS: Registry[Check] = Registry("check")
 def check(key: str, title: str, **facts: Any) -> Callable[[F], F]:
     """Register a function of a sample as a check; arguments as in `Check`."""
     return CHECKS.adding(lambda run: Check(key, title, run, **facts))
+
+
+#: Number of findings that are shown at once.
+AT_ONCE = 3
+
+
+def shown_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the first few findings of checks, worst first, without what needs no action, or is about values of the file, beside others."""
+    asking = [f for f in worst_first(findings) if f.severity != "info"]
+    others = [f for f in asking if CHECKS[f.code].about != "values"]
+    return tuple((others or asking)[:AT_ONCE]) or worst_first(findings)[:1]
 
 
 # ---- Conventions of other libraries

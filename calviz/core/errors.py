@@ -705,16 +705,6 @@ def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda f: -get_args(Severity).index(f.severity)))
 
 
-#: Number of findings that are shown at once.
-AT_ONCE = 3
-
-
-def shown_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the first few findings, worst first, without what needs no action beside others."""
-    ranked = worst_first(findings)
-    return tuple(f for f in ranked[:AT_ONCE] if f.severity != "info") or ranked[:1]
-
-
 # ---- Kinds of sentences that draw a conclusion: over what each selects, how it is adjusted, and the simulation that holds it
 
 # A function that makes such a sentence, or decides whether it is made, is decorated with `claim`. `benchmarks/sentences.py` simulates

@@ -234,7 +234,8 @@ class _Decoder:
 
     def _by_index(self, values: list[int], names: tuple[str, ...]) -> Labels:
         if self.k == 2 and -1 in values and set(values) <= {-1, 1} and self.base is None:
-            notice = "labels -1 and +1 were read as class 0 and class 1"
+            notice = "labels -1 and +1 were read as the first and the second class"
+            names = self.class_names or ("-1", "1")
             return self._labels([(v + 1) // 2 for v in values], "-1 and +1", names, notice)
         base = self.base or 0
         out_of_range = [

@@ -78,7 +78,7 @@ def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
 
     A map without class names is for any classes.
 
-    >>> classes_agree(("1", "2"), ("cat", "dog")), classes_agree(("1", "2"), ("0", "1"))
+    >>> classes_agree(("1", "2"), ("cat", "dog")), classes_agree(("-1", "1"), ("0", "1"))
     (True, True)
     >>> classes_agree(("1", "0"), ("0", "1")), classes_agree(("cat", "dog"), ("0", "1"))
     (False, False)
@@ -93,7 +93,7 @@ def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
 
 
 def _are_numbers(names: tuple[str, ...]) -> bool:
-    return any(names == tuple(str(j + base) for j in range(len(names))) for base in (0, 1))
+    return names in (("-1", "1"), *(tuple(map(str, range(b, b + len(names)))) for b in (0, 1)))
 
 
 #: Common names of splits for fitting and for evaluation, in order of preference.

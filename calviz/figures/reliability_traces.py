@@ -37,8 +37,8 @@ _LEGEND, _TITLED = 0.12, 56
 _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
-#: Width of a character of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
-_LABEL = 6.6, 48
+#: Width of a character (in Arial, wider than on the page) of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
+_LABEL = 5.8, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}

@@ -536,14 +536,17 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         k = int(self.classes_.size)
         return {"K": k, "C": 1 if k == 2 else k}
 
-    def snippet(self) -> str:
+    def snippet(self, class_names: Sequence[str] = ()) -> str:
         """Return Python source that reproduces `transform` (to 1e-6) and needs only NumPy.
 
         It defines ``recalibrate(scores)``, where the scores are of the kind that the map was fitted on, probabilities
-        or logits; and ``inverse(p)``, if the map has one (see `inverse`).
+        or logits; and ``inverse(p)``, if the map has one (see `inverse`). A comment says the order of named classes.
         """
         check_is_fitted(self, "classes_")
-        text = self._program("mapped").text(self.key, self.input)
+        order = (
+            f"# The columns of the scores are these classes, in this order: {[*class_names]!r}\n"
+        )
+        text = order * bool(class_names) + self._program("mapped").text(self.key, self.input)
         return text if self._why_no_inverse() else text + maps.inverse_source(self.input)
 
     def _program(self, name: str) -> Program:

@@ -70,7 +70,7 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Told]:
 ROWS_PER_SCORE = 10
 
 
-@check("CAL009", "Heavily tied scores", clusters=True)
+@check("CAL009", "Heavily tied scores", clusters=True, about="values")
 def ties(sample: Sample) -> Iterator[Told]:
     """Count distinct scores."""
     score = sample.events.ordered.score
@@ -170,7 +170,7 @@ def rows_not_alike(sample: Sample) -> Iterator[Told]:
 SHARE = 0.01
 
 
-@check("CAL007", "Saturated scores", clusters=True)
+@check("CAL007", "Saturated scores", clusters=True, about="values")
 def saturated(sample: Sample) -> Iterator[Told]:
     """Count scores of exactly 0 and 1, and how many of them are contradicted by their label."""
     score, hit = sample.events.score, sample.events.hit
@@ -191,7 +191,7 @@ def saturated(sample: Sample) -> Iterator[Told]:
         )
 
 
-@check("CAL008", "Probability zero on the true class", clusters=True, weights=True)
+@check("CAL008", "Probability zero on the true class", clusters=True, weights=True, about="values")
 def zero_probability(sample: Sample) -> Iterator[Told]:
     """Count the rows whose NLL was clipped."""
     try:

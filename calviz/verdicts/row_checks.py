@@ -256,7 +256,7 @@ def shared_rows(sample: Sample) -> Iterator[Told]:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 
-@check("CAL029", "Rows that repeat another one", clusters=True, weights=True)
+@check("CAL029", "Rows that repeat another one", clusters=True, weights=True, about="values")
 def rows_again(sample: Sample) -> Iterator[Told]:
     """Count the rows that are equal to an earlier one with the same id, as far as their columns are known."""
     data, codes = sample.data, sample.once(_repeated_ids)

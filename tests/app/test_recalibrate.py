@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calviz.app import recalibrate_comparison
+from calviz.app import recalibrate_comparison, session
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.data import read
 from calviz.figures.reliability import Reliability
@@ -50,6 +50,15 @@ def compared(app):
     job.wait(PATIENCE)
     quiet(app.run())
     return job.result
+
+
+def test_a_small_file_is_compared_without_a_click(monkeypatch):
+    started = opened(overconfident()).session_state["calviz.jobs"]["recalibrate"]
+    next(iter(started.values())).stop()
+    monkeypatch.setattr(session, "AT_ONCE", 100)
+    app = opened(overconfident())
+    assert not app.session_state["calviz.jobs"]["recalibrate"]
+    assert not app.button(key="calviz.compare").disabled
 
 
 @pytest.mark.slow
@@ -99,6 +108,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     np.testing.assert_allclose(written.probs, mapped.transform(before.probs), atol=1e-9)
     program = {}
     exec(files.snippet, program)
+    assert files.snippet.split("\n")[0].endswith(f"in this order: {[*before.class_names]!r}")
     np.testing.assert_allclose(program["recalibrate"](before.probs), written.probs, atol=1e-6)
 
 

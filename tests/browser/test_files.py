@@ -152,7 +152,7 @@ def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
     assert "/cumulative" in tab.page.url
 
     other = view(stranger=True).open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}")
-    other.expect("This link needs its file").expect(digest)
+    other.expect("This link needs its file").expect("ask whoever sent it which one was open")
     _choose(other.page, good)
     other.at("Diagnose", "Reliability").expect("Bins 4").expect("View class")
 

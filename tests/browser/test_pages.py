@@ -514,6 +514,30 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     tab.expect("Recognised:")
 
 
+def test_few_keys_lead_past_the_bar_a_table_and_a_preview(view):
+    focus = """() => { const at = document.activeElement;
+        return at.tagName === "A" ? at.innerText.split("\\n").pop() : at.tagName; }"""
+    for path, first, tall in (
+        ("/", "Use your file", None),
+        ("/classwise", "Reliability", "CANVAS"),
+        ("/report", "Report", "IFRAME"),
+    ):
+        page = view().open(path).settle().page
+        page.get_by_role("button", name="Keyboard", exact=True).wait_for()
+        if tall:
+            page.locator(tall.lower()).first.wait_for()
+        page.keyboard.press("Tab")  # to "Skip to main content"
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"({focus})() === '{first}'")
+        stops = []
+        while stops[-1:] != ["BODY"]:
+            page.keyboard.press("Tab")
+            stops.append(page.evaluate(focus))
+        at = [number for number, stop in enumerate(stops) if stop == tall]
+        assert bool(at) == (tall is not None), stops
+        assert all(stops[number + 1] != tall for number in at), stops
+
+
 def test_the_rows_of_the_worst_bin_are_one_click_away_and_the_bar_stays_one_line(view):
     tab = view().open("/")
     tab.page.get_by_role("button", name="See the rows").click()
@@ -523,9 +547,24 @@ def test_the_rows_of_the_worst_bin_are_one_click_away_and_the_bar_stays_one_line
     assert waiting.at_rest(tab.page, rows.bounding_box)["y"] < 900
     tab.page.get_by_role("button", name="Pin").first.click()
     tab.settle().expect("Pinned")
-    middles = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
-        const box = e.getBoundingClientRect(); return Math.round(box.y + box.height / 2) })"""
-    assert len(set(waiting.at_rest(tab.page, lambda: tab.page.evaluate(middles)))) == 1
+    assert len(set(waiting.at_rest(tab.page, lambda: tab.page.evaluate(MIDDLES)))) == 1
+
+
+#: Middles of what stands in the bar, in pixels from the top.
+MIDDLES = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
+    const box = e.getBoundingClientRect(); return Math.round(box.y + box.height / 2) })"""
+
+
+def test_on_a_phone_the_bar_is_one_line_and_a_table_shows_that_it_goes_on(view):
+    page = view(width=390).open("/metrics?error-bars=false").settle().page
+    assert len(set(waiting.at_rest(page, lambda: page.evaluate(MIDDLES)))) == 1
+    table = page.locator(".dvn-scroller").first
+    shadow = "table => getComputedStyle(table).boxShadow"
+    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "-20px" in found)
+    assert "-20px" in table.evaluate(shadow)
+    table.evaluate("table => { table.scrollLeft = table.scrollWidth; }")
+    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "-20px" not in found)
+    assert "-20px" not in table.evaluate(shadow)
 
 
 def test_settings_survive_a_page_switch_and_a_step_back(view):
@@ -652,11 +691,13 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
 def test_from_a_link_to_a_calibrated_file(view):
     tab = view(height=1600).open("/recalibrate?data=digits&model=MLP&methods=Temperature+scaling")
     page = tab.page
-    page.get_by_role("button", name="Compare 1 method").press("Enter")
+    # So small a file is compared at once; then the button compares again.
     page.get_by_role("heading", name="What to take").wait_for()
+    page.get_by_role("button", name="Compare 1 method").press("Enter")
     # The button was disabled meanwhile; the keyboard goes on from the title, not from the top of the page.
     at_title = "document.activeElement.tagName === 'H1'"
     assert waiting.in_the_end(page, lambda: page.evaluate(at_title), bool)
+    page.get_by_role("heading", name="What to take").wait_for()
     table = page.locator("[data-testid=stTable]").first
     table.locator("tbody tr").nth(1).wait_for()
     assert table.locator("tbody tr").count() == 2

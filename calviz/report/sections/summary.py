@@ -17,8 +17,15 @@ from calviz.comparison.advice import moved_words
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult, cheap_method
-from calviz.core.errors import CalvizError, NotAvailable, shown_first, worst_first
+from calviz.core.entry_specs import (
+    METRICS,
+    RECALIBRATORS,
+    UNCALIBRATED,
+    MetricResult,
+    cheap_method,
+    shown_first,
+)
+from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import NOT_SINCE, counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary

@@ -36,7 +36,7 @@ LABELS = {
     "indices": ("label,p_a,p_b\n1,.5,.5\n0,.4,.6\n", [1, 0], "a b"),
     "one-based by name": ("y,p_1,p_2,p_3\n3,.2,.3,.5\n1,.1,.1,.8\n", [2, 0], "1 2 3"),
     "indices although names are numbers": ("y,p_1,p_2,p_3\n0,.2,.3,.5\n1,.1,.1,.8\n", [0, 1], "1 2 3"),
-    "minus one and one": ("y,prob\n-1,.5\n1,.4\n", [0, 1], "0 1"),
+    "minus one and one": ("y,prob\n-1,.5\n1,.4\n", [0, 1], "-1 1"),
     "yes and no": ("outcome,risk\nyes,.5\nno,.4\n", [1, 0], "no yes"),
     "true and false": ("y,prob\nTrue,.5\nFalse,.4\n", [1, 0], "False True"),
     "column names the event": ("d,p_malignant\nmalignant,.5\nbenign,.4\n", [1, 0], "benign malignant"),

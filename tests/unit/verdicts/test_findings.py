@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import calviz
-from calviz.core.entry_specs import CHECKS
+from calviz.core.entry_specs import CHECKS, shown_first
 from calviz.core.errors import Finding
 from calviz.core.words import percent
 from calviz.figures.hundred_squares import HundredSquares
@@ -471,6 +471,18 @@ def test_cal013_needs_probabilities_and_classes():
     data = calviz.ConfidencePredictions(confidence=np.full(100, 0.9), correct=np.arange(100) < 10)
     assert not messages(data, "CAL013")
     assert not messages(classes_of_disagreement(8, sharpen=3), "CAL013")
+
+
+# ---- What is shown first
+
+
+def test_what_to_act_on_stands_before_what_the_values_are_like():
+    codes = ["CAL007", "CAL007", "CAL008", "CAL009", "CAL020"]
+    found = [Finding(code, "info" if code == "CAL009" else "warning", code) for code in codes]
+    assert [f.code for f in shown_first(found)] == ["CAL020"]
+    # Alone, values have the places; what needs no action has one if it is all there is.
+    assert [f.code for f in shown_first(found[:-1])] == codes[:3]
+    assert [f.code for f in shown_first(found[3:4])] == ["CAL009"]
 
 
 # ---- Findings about splits: CAL010 and CAL011
