@@ -20,9 +20,8 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.core.errors import CalvizError
-from calviz.core.words import keep_units_together
+from calviz.core.words import capitalised, keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
-from calviz.sample.slices import usual_slices
 from calviz.verdicts import analysis
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -48,7 +47,11 @@ def overview(chosen: Settings) -> None:
     evaluation = session.evaluation(chosen)
     judged = evaluation.verdict
     assert judged is not None  # findings come with it
-    navigation.draw_head(judged.headline, sign=tables_and_cards.sign_of(judged))
+    says = judged.headline
+    if chosen.where:
+        where = selection.SliceRule(chosen.where).words(chosen.sample)
+        says = f"{capitalised(where)}, {says[0].lower()}{says[1:]}"
+    navigation.draw_head(says, sign=tables_and_cards.sign_of(judged))
     if not plain:
         st.markdown(md(keep_units_together(judged.sentence), 1_000))
     if navigation.has_judge(chosen.entry):
@@ -113,10 +116,8 @@ def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
     verdict, diagram = session.evaluation(chosen).verdict, session.reliability(chosen)
     if verdict is None or verdict.worst is None or selection.current(chosen) is not None:
         return None
-    if verdict.off_alone:
-        return selection.SliceRule(verdict.off_alone)
-    if verdict.elsewhere and (found := usual_slices(chosen.sample)) is not None:
-        return selection.SliceRule(found.off[0].where)
+    if verdict.off_alone or verdict.elsewhere:
+        return selection.SliceRule(verdict.off_where)
     if diagram.worst is None or verdict.reduction != chosen.sample.reduction.key:
         return None
     number = int(diagram.bin[diagram.worst])

@@ -378,13 +378,15 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
             width="content",
         )
         return
-    st.button(
+    if st.button(
         f"Look at {md(shorten(one.name, 70))} alone",
         help="All pages, their verdicts and tests are then of these rows.",
         type="primary",
-        on_click=look_at_slice,
-        args=(settings.whole, one.where),
-    )
+    ):
+        # The rows of the slice are then all rows, and no selection among them.
+        selection.choose(None, answers_first=True)
+        look_at_slice(settings.whole, one.where)
+        st.switch_page(navigation.link("overview"))
 
 
 def draw_slice_of_other_pages(chosen: Settings) -> None:

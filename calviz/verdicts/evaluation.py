@@ -166,8 +166,10 @@ class Verdict(JudgedNumbers):
         Number of tested slices of the usual group columns, and of those that are off beyond chance.
     off_in : (str, str) or None
         The slice that is most surely off, and in which way, in words.
+    off_where : tuple of (str, str)
+        The columns and values of that slice.
     off_alone : tuple of (str, str)
-        The columns and values of that slice, if it differs from the other rows, on which nothing is found; or empty.
+        The same, if it differs from the other rows, on which nothing is found; or empty.
     elsewhere : str
         How the other rows are off, if that slice differs from them and holds most of the error; or "".
     changed : str
@@ -189,6 +191,7 @@ class Verdict(JudgedNumbers):
     slices: int = 0
     slices_off: int = 0
     off_in: tuple[str, str] | None = None
+    off_where: tuple[tuple[str, str], ...] = ()
     off_alone: tuple[tuple[str, str], ...] = ()
     elsewhere: str = ""
     changed: str = ""

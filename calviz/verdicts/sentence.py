@@ -63,6 +63,7 @@ def judged(sample: Sample) -> Verdict:
         sentence = f"{first} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
         sentence = f"{reverse} {sentence}"
+    off_where = by_group.off[0].where if by_group and by_group.off else ()
     if reverse or change:
         direction = "off" if direction in ("calibrated", "undecided") else direction
     return Verdict(
@@ -74,8 +75,9 @@ def judged(sample: Sample) -> Verdict:
         classes_off=classes,
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
-        off_in=by_group.furthest if by_group and by_group.off else None,
-        off_alone=by_group.off[0].where if one and by_group and not elsewhere else (),
+        off_in=by_group.furthest if by_group and off_where else None,
+        off_where=off_where,
+        off_alone=off_where if one and not elsewhere else (),
         elsewhere=elsewhere,
         changed="" if change is None else change.headline,
         tells_apart=tells_apart,

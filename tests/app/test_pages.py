@@ -191,6 +191,11 @@ def test_one_slice_that_alone_is_off_is_the_title_and_a_button_leads_to_its_rows
     # Title and chip name what is selected, not the worst bin of all rows.
     assert app.title[0].value.startswith("Where region ")
     assert f"{rows:,} selected" in [b.label for b in app.button]
+    # Looked at alone, they are all rows, and nothing is selected among them.
+    app = quiet(app.open("slices"))
+    app = quiet(press(app, app.button[-1].label))
+    assert "Where region = r0, forecasts " in text_of(app)
+    assert "selected" not in " ".join(b.label for b in app.button)
 
 
 # ---- The verdict in plain words
