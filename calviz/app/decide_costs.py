@@ -93,8 +93,8 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "from": st.column_config.TextColumn("confidence from"),
         },
     )
-    few = len(levels.few)
-    left_out = f" {few:,} with fewer than {levels.least_rows} rows left out." if few else ""
+    few = counted(len(levels.few), "value")
+    left_out = f" Left out: {few} with fewer than {levels.least_rows} rows." if levels.few else ""
     st.caption(
         f"Too high, too low: beyond chance, with all values tested together.{left_out}",
         help=capitalised(levels.guarantee(risk / 100)),

@@ -208,7 +208,7 @@ def draw_answer(
         if size < len(tested.slices):
             order_words = f"The {size} slices that are most surely off, of {len(tested.slices):,}."
         st.caption(
-            f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together. Dashed: all rows "
+            f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together (adjusted p ≤ {tested.rate:g}). Dashed: all rows "
             f"({points(tested.gap)} points).",
             help="Each interval is for itself, and says how precisely these rows measure the gap; the test, whether a calibrated model "
             "would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",

@@ -191,6 +191,11 @@ def test_one_slice_that_alone_is_off_is_the_title_and_a_button_leads_to_its_rows
     # Title and chip name what is selected, not the worst bin of all rows.
     assert app.title[0].value.startswith("Where region ")
     assert f"{rows:,} selected" in [b.label for b in app.button]
+    # What the model was most sure of, and did not happen, or the reverse, comes first.
+    table = next(f.value for f in app.dataframe if "event" in f.value.columns)
+    off = (table["score"] - (table["event"] == "yes")).abs()
+    assert off.is_monotonic_decreasing
+    assert off.iloc[0] > 0.8
     # Looked at alone, they are all rows, and nothing is selected among them.
     app = quiet(app.open("slices"))
     app = quiet(press(app, app.button[-1].label))
