@@ -355,7 +355,7 @@ class _Builder:
             line=line,
             class_labels=first.labels,
             only=named or "drop-labels" in repair,
-            asks=len(first.columns) == first.width <= 2,
+            asks=first.width > 2 or len(first.columns) == first.width,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, IntArray
 from calviz.core.errors import Finding, InputError, Reading
+from calviz.core.words import counted
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
 from calviz.data.format import Notice, join_places, short
@@ -95,7 +96,7 @@ def decode(
     only : bool
         Whether labels that are none of the classes are left out.
     asks : bool
-        Whether leaving them out is offered, as for columns of one score or of two classes.
+        Whether leaving them out is offered.
 
     Raises
     ------
@@ -295,12 +296,13 @@ class _Decoder:
                 column=self.name,
                 remedy=f"give the class names in the order of the scores{event}",
             )
-        others = [j for j in self.known if self.levels[j] not in names]
-        first = min(self._others(names) or others, key=self._first_row)
+        others = self._others(names) or [j for j in self.known if self.levels[j] not in names]
+        first = min(others, key=self._first_row)
         row = self._first_row(first)
         shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
+        found = self._shown(others) if len(others) > 1 else counted(self.rows[first], "row")
         return InputError(
-            f"label '{short(self.levels[first])}' has no probability column (known: {shown})",
+            f"label '{short(self.levels[first])}' has no probability column ({found}; known: {shown})",
             row=row + 1,
             line=self.line(row),
             column=self.name,
@@ -333,8 +335,8 @@ class _Decoder:
         """The reading without the rows of labels that are none of the classes, unless there are none, or too many to be mistakes."""
         others = self._others(names)
         few = sum(self.rows[j] for j in others) <= FEW * sum(self.rows[j] for j in self.known)
-        few = few or bool(self.class_names and len(self.columns) == 1)
-        if not (self.asks and others and few):
+        few = few or bool(self.class_names and (len(self.columns) == 1 or self.k > 2))
+        if not (self.asks and few and 0 < len(others) < len(self.known)):
             return []
         text = f"leave out the rows with {self._shown(others)}"
         return [Reading(text, {"repair": ("drop-labels",)})]

@@ -251,6 +251,32 @@ def test_rows_without_a_score_are_asked_about_beside_a_label_that_is_none() -> N
         loaded({"label": said, "p": p}, class_names=("no", "yes"), repair=("drop-labels",))
 
 
+@pytest.mark.parametrize("rare", [{"spam": 2}, {"spam": 2, "ham": 60}])
+def test_labels_without_a_column_among_several_classes_are_counted_and_may_be_left_out(
+    rare: dict[str, int],
+) -> None:
+    p = np.random.default_rng(1).dirichlet((1, 1, 1), 200).round(6)
+    left = sum(rare.values())
+    said = np.array([*"abc"], dtype=object)[p.argmax(axis=1)]
+    said[-left:] = [word for word, rows in rare.items() for _ in range(rows)]
+    said[0], p[1] = None, (0.9, 0.9, -0.8)
+    columns = {"label": said} | {f"p_{c}": p[:, j] for j, c in enumerate("abc")}
+    error = asked(columns)
+    found = [f"'{word}' ({rows} rows)" for word, rows in rare.items()]
+    shown = ", ".join(sorted(found, key=lambda text: "ham" not in text))
+    assert f"label 'spam' has no probability column ({shown if len(found) > 1 else '2 rows'}; known" in str(error)  # fmt: skip
+    (way,) = error.readings
+    assert way.label == f"leave out the rows with {shown}"
+    # The other repairs are asked for together with it.
+    assert [[a.options for a in one.answers] for one in error.further] == [
+        [{"repair": ("drop-missing",)}],
+        [{"repair": ("drop-outside",)}],
+    ]
+    read_with = loaded(columns, repair=("drop-labels", "drop-missing", "drop-outside"))
+    assert f"drop-labels: {left} of 200 rows with labels that are none of the classes were left out" in read_with.repairs_made[0]  # fmt: skip
+    np.testing.assert_allclose(read_with.first.probs, p[2:-left], atol=1e-6)
+
+
 @pytest.mark.parametrize("names", ["{m}_p_{c}", "{m}:{c}", "p_{c}_{m}", "{c}.{m}"])
 @pytest.mark.parametrize("words", [("BEZAHLT", "AUSFALL"), ("no", "yes")])
 @pytest.mark.parametrize("turned", [1, -1])
