@@ -29,7 +29,7 @@ from calviz.data.format import (
 )
 from calviz.data.judge_columns import yes_or_score
 from calviz.data.roles import PERCENT_WORDS, are_percentages
-from calviz.data.rows_in_memory import arrow_rows
+from calviz.data.rows_in_memory import arrow_of, arrow_rows
 
 #: Names of the columns that logs of language models are read into.
 ANSWER, CORRECT, QUESTION, STATED, LOG_PROBABILITY = "answer", "correct", "question", "stated", "log-probability"  # fmt: skip
@@ -724,17 +724,3 @@ def _stating(table: Table, pattern: re.Pattern[str] | None) -> Column:
         raise OptionError(f"several columns state a confidence: {names}; name one as the scores.")
     where = f" ({names})" if texts else ""
     raise OptionError(f"no text column{where} states a confidence in the way of the pattern.")
-
-
-def arrow_of(columns: dict[str, Any]) -> Any:
-    """Return columns as an Arrow table; factors as dictionaries."""
-    import pyarrow as pa
-
-    return pa.table(
-        {
-            name: pa.DictionaryArray.from_arrays(values.codes, list(values.levels))
-            if isinstance(values, Factor)
-            else pa.array(values)
-            for name, values in columns.items()
-        }
-    )

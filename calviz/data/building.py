@@ -593,22 +593,31 @@ class _Builder:
         made = (Notice.REPAIRED.finding("warning", f"{AS_ASKED}{what}") for what in self.repairs)
         notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
         asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
+        roles = replace(
+            self.layout,
+            groups=tuple(n for n in self.layout.groups if n in first.groups),
+            long=self.layout.long if self.parts else None,
+            time=None if first.times is None else self.layout.time,
+        )
         types = dict(self.table.types)
         if self.layout.split in types:
             types["split"] = types[self.layout.split]
         return Loaded(
             file=self.name,
             models=models,
-            recognition=self._recognition(first, tuple(models), form),
+            recognition=self._recognition(first, roles, tuple(models), form),
             notices=notices,
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
+            roles=roles,
         )
 
-    def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
-        table, layout = self.table, self.layout
+    def _recognition(
+        self, data: Dataset, layout: ColumnRoles, models: tuple[str, ...], form: str
+    ) -> Recognition:
+        table = self.table
         scores = layout.scores[0].columns if layout.scores else ()
         if layout.confidence is not None:
             scores = (layout.confidence.score,)
@@ -627,8 +636,8 @@ class _Builder:
             rows=data.n,
             cluster_column=layout.cluster,
             weight_column=layout.weight,
-            time_column=layout.time if data.times is not None else None,
-            model_column=layout.long[1] if layout.long and self.parts else None,
+            time_column=layout.time,
+            model_column=layout.long[1] if layout.long else None,
             numbers=tuple(name for name in layout.features if name in data.numbers),
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,

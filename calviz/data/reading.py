@@ -45,7 +45,7 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import loaded_judge
+from calviz.data.judge_columns import judged_rows
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
@@ -460,12 +460,14 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return build(table, _recognised(table, options), options, name)
     except InputError:
         # Verdicts are no probabilities, and most of their rows have no label.
-        names = named.class_names or ()
-        of_judge = replace(named, class_names=_EMPTY.class_names) == _EMPTY
-        judged = loaded_judge(table, name, names) if of_judge else None
+        judged = judged_rows(table, named)
         if judged is None:
             raise
-        return judged
+        rows = judged.table
+        read = build(rows, recognise(rows, judged.options), judged.options, name)
+        found = replace(read.recognition, columns=table.names)
+        notices = (*read.notices, *judged.notices)
+        return replace(read, recognition=found, notices=notices, ways=judged.ways)
 
 
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
