@@ -231,9 +231,13 @@ def open_file(
 
 
 def first_rows_of(
-    name: str | None, source: FileSource | None, options: ReadingOptions, also: Iterable[int] = ()
+    name: str | None,
+    source: FileSource | None,
+    options: ReadingOptions,
+    loaded: Loaded | None = None,
+    also: Iterable[int] = (),
 ) -> FirstRows:
-    """Return the first rows of a file, `also` the rows with these numbers, and what its columns are taken for.
+    """Return the first rows of a file, `also` the rows with these numbers, and what its columns are taken for, or were if it is `loaded`.
 
     Raises
     ------
@@ -242,7 +246,7 @@ def first_rows_of(
     """
     if source is None or isinstance(source, tuple):
         raise InputError("these are several logs, whose rows are made from all of them")
-    return first_rows(source, name=name, options=options, also=also)
+    return first_rows(source, name=name, options=options, loaded=loaded, also=also)
 
 
 def close(key: str) -> None:

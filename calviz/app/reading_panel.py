@@ -175,12 +175,8 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
 
 
 def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
-    """Name the class of a single score, which only the labels say; only all rows say whether a column names models, or is the time."""
+    """Name the class of a single score, which only the labels say."""
     found = entry.loaded.recognition
-    not_read: dict[str, ColumnRole] = {} if found.model_column else {"named model": "group"}
-    if found.time_column is None:
-        not_read["time"] = "ignored"
-    shown = replace(shown, roles={n: not_read.get(r, r) for n, r in shown.roles.items()})
     if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
         return shown
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
@@ -219,7 +215,7 @@ def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _first_rows(content_key: str, _entry: OpenFile) -> FirstRows:
-    return open_files.first_rows_of(_entry.title, _entry.source, _entry.options)
+    return open_files.first_rows_of(_entry.title, _entry.source, _entry.options, _entry.loaded)
 
 
 def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
@@ -229,13 +225,13 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
     st.rerun()
 
 
-def draw_repairs(file: OpenFile) -> None:
-    """Offer the repairs of a file that was read; a click reads it again with one more."""
-    for repair in (r for r in file.loaded.repairs_offered if r.key not in file.options.repair):
-        clicked = st.button(md(capitalised(repair.label), 80), key=f"calviz.offer.{repair.key}")
-        if clicked and file.source is not None:
-            repaired = replace(file.options, repair=(*file.options.repair, repair.key))
-            read_again(file.title, file.source, repaired)
+def draw_offers(file: OpenFile) -> None:
+    """Offer the repairs of a file that was read, and other ways to read it; a click reads it again with one more."""
+    for way in file.loaded.offered:
+        options = file.options.answered(way)
+        made = options == file.options or file.source is None
+        if not made and st.button(md(capitalised(way.label), 80), key=f"calviz.offer.{way.label}"):
+            read_again(file.title, file.source, options)
 
 
 # ---- Rows and roles
@@ -297,8 +293,10 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
         words, colour = f"{words}?", "orange"
     chip = f":{colour}-badge[{words}]"
     choices = shown.choices[name]
-    if not choices:
-        st.markdown(chip)
+    if len(choices) < 2:
+        st.markdown(
+            chip, help="Give this role to another column to change it." if choices else None
+        )
         return None
     # Another reading has other widgets, so that they are closed and show its roles.
     key = f"calviz.role.{key}.{abs(hash((name, shown.options)))}"

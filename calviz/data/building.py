@@ -560,8 +560,26 @@ class _Builder:
         else:
             assert truth is not None
             assert predicted is not None
+            self._check_shared(truth, predicted, names, layout.predicted or "")
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
         return roles.Right(correct, missing, form, truth, predicted, names)
+
+    def _check_shared(
+        self, truth: IntArray, predicted: IntArray, names: tuple[str, ...], column: str
+    ) -> None:
+        """Refuse predictions of which none could be right, as they share no class with the labels, unless the user named the classes or rows are few."""
+        of_each = [{*np.unique(each[each >= 0]).tolist()} for each in (truth, predicted)]
+        few = len(truth) < roles.FEWEST_ROWS or not all(of_each)
+        if self.options.class_names or self.table.class_names or few or of_each[0] & of_each[1]:
+            return
+        said = [short(", ".join(names[j] for j in sorted(each)), 60) for each in of_each]
+        raise InputError(
+            f"its values ({said[1]}) are none of those of the label '{short(self.layout.label or '')}' ({said[0]}), so that no prediction "
+            "could be right",
+            column=column,
+            remedy="say which column is the label and which the prediction, or give the class names",
+            asks=True,
+        )
 
     def _right_if_any(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         """No prediction is right, in no form, unless the file says so for all rows; what it says otherwise is kept as it is."""

@@ -13,7 +13,9 @@ import numpy as np
 from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.data import recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
+from calviz.data.judge_columns import usual_columns_of_judges
 from calviz.data.label_columns import label_by_word, named_label
+from calviz.data.loaded import Loaded
 from calviz.data.questions import by_choices
 from calviz.data.reading import MOST_READ_ON, cells_of, facts_in
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
@@ -82,6 +84,8 @@ class FirstRows:
         A role that only one column may have is taken from the other one. Roles that were recognised and are not touched stay
         to be recognised.
         """
+        if self.recognised and role == self.roles[column]:
+            return self.options
         roles = dict(self.roles)
         for name, was in self.roles.items():
             if was == role and role not in _SHARED:
@@ -153,6 +157,7 @@ def first_rows(
     *,
     name: str | None = None,
     options: ReadingOptions | None = None,
+    loaded: Loaded | None = None,
     rows: int = ROWS,
     also: Iterable[int] = (),
 ) -> FirstRows:
@@ -165,6 +170,8 @@ def first_rows(
         Name in messages; the file's own name if left out.
     options : ReadingOptions, optional
         How the file is read; everything left empty is recognised or guessed.
+    loaded : Loaded, optional
+        What was read with these options: the roles are those of this reading.
     rows : int
         Number of rows.
     also : iterable of int
@@ -194,7 +201,11 @@ def first_rows(
             used = recognition.with_array_names(table, used)
             lost = recognition.options_without_column(table, used)
             options = replace(options, **lost)
-            roles, classes, asked, read_with = _roles(table, replace(used, **lost))
+            if loaded is None:
+                roles, classes, asked, read_with = _roles(table, replace(used, **lost))
+            else:
+                roles, classes = _named(table, loaded.roles, used, as_read=True)
+                asked, read_with = frozenset[str](), _kept(loaded.roles, table)
         except InputError as error:
             raise error.in_file(opened.name) from None
         columns, known = table.columns, max(len(c.head) for c in table.columns)
@@ -210,7 +221,7 @@ def first_rows(
             cells={c.name: _cells(c, shown) for c in columns},
             roles={c.name: roles.get(c.name, "ignored") for c in table.columns},
             classes=classes,
-            choices={c.name: _choices(c) for c in table.columns},
+            choices={c.name: _choices(c, {} if loaded is None else roles) for c in table.columns},
             asked=asked,
             recognised=read_with is not None and not lost,
             options=options if read_with is None else replace(options, **read_with),
@@ -242,16 +253,28 @@ def _cell(value: Any, whole: bool = False) -> str:
     return str(value)
 
 
-def _choices(column: Column) -> tuple[ColumnRole, ...]:
-    """The roles that the values of a column allow."""
+def _choices(column: Column, read: Mapping[str, ColumnRole]) -> tuple[ColumnRole, ...]:
+    """The roles that the values of a column allow; the only label that was `read` goes only to another column, which gets its role."""
     if column.type == "other":
         return ()
+    role = read.get(column.name, "ignored")
+    if role in ("label", *_SCORES) and [*read.values()].count(role) == 1:
+        may_be: tuple[ColumnRole, ...] = ("label",) if role == "label" else (*_SCORES, "prediction")
+        return tuple(r for r in may_be if r == role or column.numeric or r not in _OF_NUMBERS)
     if column.width is not None:
         return ("label", "score", "ignored")
     return tuple(role for role in ROLES if column.numeric or role not in _OF_NUMBERS)
 
 
 # ---- Roles
+
+
+def _kept(layout: ColumnRoles, table: Table) -> dict[str, Any]:
+    """The options that keep what was read as the label, and as the verdict of a judge, where another column gets another role."""
+    both = [(score, layout.label) for s in layout.scores for score in s.columns]
+    judged = usual_columns_of_judges(table.names) in both
+    kept = {"label": layout.label, "scores": (both[0][0],) if judged else None}
+    return {key: value for key, value in kept.items() if value}
 
 
 def _roles(
@@ -299,16 +322,19 @@ def _by_first_answers(
 
 
 def _named(
-    table: Table, layout: ColumnRoles, options: ReadingOptions
+    table: Table, layout: ColumnRoles, options: ReadingOptions, *, as_read: bool = False
 ) -> tuple[dict[str, ColumnRole], dict[str, str]]:
-    """Return the role of each column that has one in a layout, and the class of each score column that names it."""
+    """Return the role of each column that has one in a layout, and the class of each score column that names it.
+
+    Only a layout that was read says which columns are groups, models and times, whatever the first rows hold.
+    """
     roles: dict[str, ColumnRole] = {}
     classes: dict[str, str] = {}
     predicted = TableView(table, options).predicted(set())
     if predicted is not None:
         roles[predicted] = "prediction"
     named = options.named_groups
-    roles |= {n: "group" for n in layout.groups if n in named or _repeats(table[n])}
+    roles |= {n: "group" for n in layout.groups if as_read or n in named or _repeats(table[n])}
     confidence = layout.confidence or Confidence("")
     identifier, model = layout.long or (layout.id, None)
     single: dict[ColumnRole, str | None] = {

@@ -261,10 +261,6 @@ class JudgedRows:
     ways: tuple[Reading, ...]
 
 
-#: How the offer to read a judge's confidence begins.
-ITS_CONFIDENCE = "is its confidence right?"
-
-
 def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     """Make the labelled rows of a file with a judge and people predictions: the judge's score is the probability.
 
@@ -304,8 +300,8 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
             way |= {"label": human} | (
                 {} if at.size == score.size else {"repair": ("drop-missing",)}
             )
-            ways = (Reading(ITS_CONFIDENCE, way),)
-            notes[f"'{short(sure)}' is not used here: calviz audit FILE {ways[0].in_shell()} measures it"] = Notice.SCORE_COLUMNS  # fmt: skip
+            ways = (Reading("is its confidence right?", way),)
+            notes[f"'{short(sure)}' is not used here: another way to read the file asks whether it is right"] = Notice.SCORE_COLUMNS  # fmt: skip
     return JudgedRows(
         arrow_rows(
             arrow_of(columns).take(at), "the file has", format=table.format, notices=table.notices

@@ -332,6 +332,12 @@ class Loaded:
     ways: tuple[Reading, ...] = ()
     waiting: Mapping[str, Dataset] = field(default_factory=dict)
 
+    @property
+    def offered(self) -> tuple[Reading, ...]:
+        """The other ways to read the file, and each repair on offer as one."""
+        repairs = (Reading(each.label, {"repair": (each.key,)}) for each in self.repairs_offered)
+        return (*self.ways, *repairs)
+
     @cached_property
     def digest(self) -> str:
         """BLAKE2b hash of the bytes of the file in hexadecimal; waits until it is computed."""

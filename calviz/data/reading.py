@@ -452,15 +452,15 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return _of_answers(table, options, name)
     if table.questions is not None or table.cluster is not None or options.choices is not None:
         table, options = by_choices(table, options)
-    named = options
-    if options.scores is not None or options.confidence_pattern is not None:
-        table, options = with_stated_confidence(table, options)
-    options = with_array_names(table, options)
+    rows, used = table, options
     try:
-        return build(table, _recognised(table, options), options, name)
+        if options.scores is not None or options.confidence_pattern is not None:
+            rows, used = with_stated_confidence(table, options)
+        used = with_array_names(rows, used)
+        return build(rows, _recognised(rows, used), used, name)
     except InputError:
         # Verdicts are no probabilities, and most of their rows have no label.
-        judged = judged_rows(table, named)
+        judged = judged_rows(table, options)
         if judged is None:
             raise
         rows = judged.table
