@@ -227,11 +227,13 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
 
 def draw_offers(file: OpenFile) -> None:
     """Offer the repairs of a file that was read, and other ways to read it; a click reads it again with one more."""
+    if (source := file.source) is None:
+        return
     for way in file.loaded.offered:
         options = file.options.answered(way)
-        made = options == file.options or file.source is None
-        if not made and st.button(md(capitalised(way.label), 80), key=f"calviz.offer.{way.label}"):
-            read_again(file.title, file.source, options)
+        words = md(capitalised(way.label), 80)
+        if options != file.options and st.button(words, key=f"calviz.offer.{way.label}"):
+            read_again(file.title, source, options)
 
 
 # ---- Rows and roles

@@ -616,6 +616,7 @@ class _Builder:
             groups=tuple(n for n in self.layout.groups if n in first.groups),
             long=self.layout.long if self.parts else None,
             time=None if first.times is None else self.layout.time,
+            notices=(),
         )
         types = dict(self.table.types)
         if self.layout.split in types:

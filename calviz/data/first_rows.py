@@ -29,7 +29,7 @@ ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
 #: Roles that any number of columns may have.
 _SHARED = ("score", "model", "group", "ignored")
 _OF_NUMBERS = ("score", "model", "confidence", "weight")
-_SCORES = ("score", "model", "confidence")
+_SCORES: tuple[ColumnRole, ...] = ("score", "model", "confidence")
 #: Rows that are shown, the characters of a cell, and the numbers shown of a list.
 ROWS, _CELL, _LIST = 8, 80, 4
 
@@ -259,7 +259,7 @@ def _choices(column: Column, read: Mapping[str, ColumnRole]) -> tuple[ColumnRole
         return ()
     role = read.get(column.name, "ignored")
     if role in ("label", *_SCORES) and [*read.values()].count(role) == 1:
-        may_be: tuple[ColumnRole, ...] = ("label",) if role == "label" else (*_SCORES, "prediction")
+        may_be = (role,) if role == "label" else (*_SCORES, "prediction")
         return tuple(r for r in may_be if r == role or column.numeric or r not in _OF_NUMBERS)
     if column.width is not None:
         return ("label", "score", "ignored")
