@@ -177,7 +177,8 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
 def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
     """Name the class of a single score, which only the labels say."""
     found = entry.loaded.recognition
-    if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
+    of_event = found.kind != "confidence" and len(found.class_names) == 2
+    if len(found.scores) != 1 or not of_event or len(found.models) > 1:
         return shown
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
 
@@ -295,10 +296,8 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
         words, colour = f"{words}?", "orange"
     chip = f":{colour}-badge[{words}]"
     choices = shown.choices[name]
-    if len(choices) < 2:
-        st.markdown(
-            chip, help="Give this role to another column to change it." if choices else None
-        )
+    if not choices:
+        st.markdown(chip)
         return None
     # Another reading has other widgets, so that they are closed and show its roles.
     key = f"calviz.role.{key}.{abs(hash((name, shown.options)))}"
@@ -310,6 +309,8 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
             format_func=lambda each: f"{_ROLES[each][0]} :gray[{_ROLES[each][2]}]",
             key=f"{key}.radio",
         )
+        if len(choices) == 1:
+            st.caption("Give this role to another column to change it.")
     return chosen if chosen is not None and chosen != role else None
 
 

@@ -301,7 +301,7 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
                 {} if at.size == score.size else {"repair": ("drop-missing",)}
             )
             ways = (Reading("is its confidence right?", way),)
-            notes[f"'{short(sure)}' is not used here: another way to read the file asks whether it is right"] = Notice.SCORE_COLUMNS  # fmt: skip
+            notes[f"'{short(sure)}' is not judged here: another way to read the file asks whether it is right"] = Notice.SCORE_COLUMNS  # fmt: skip
     return JudgedRows(
         arrow_rows(
             arrow_of(columns).take(at), "the file has", format=table.format, notices=table.notices

@@ -1455,8 +1455,8 @@ def test_the_confidence_of_a_judge_is_said_not_to_be_used_and_how_it_is_measured
     columns = {"judge": verdicts, "human": human, "judge confidence": p.clip(0.001)}
     pd.DataFrame(columns).to_csv(file, index=False)
     found = read(file)
-    (said,) = (n.message for n in found.notices if "is not used here" in n.message)
-    assert said.startswith("'judge confidence' is not used here: another way to read the file")
+    (said,) = (n.message for n in found.notices if "is not judged here" in n.message)
+    assert said.startswith("'judge confidence' is not judged here: another way to read the file")
     (way,) = found.offered
     assert way.label == "is its confidence right?"
     assert f"offered: {way.in_shell()} ({way.label})" in run("audit", file).stdout
