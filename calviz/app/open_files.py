@@ -246,7 +246,8 @@ def first_rows_of(
     """
     if source is None or isinstance(source, tuple):
         raise InputError("these are several logs, whose rows are made from all of them")
-    return first_rows(source, name=name, options=options, loaded=loaded, also=also)
+    roles = None if loaded is None else loaded.roles
+    return first_rows(source, name=name, options=options, read=roles, also=also)
 
 
 def close(key: str) -> None:

@@ -30,7 +30,7 @@ from calviz.data.format import (
     span,
 )
 from calviz.data.label_columns import are_several
-from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
+from calviz.data.labels import NO_CLASS, as_numbers, check_shared, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
@@ -535,13 +535,14 @@ class _Builder:
 
     def _right(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         truth = predicted = None
+        given = self.options.class_names or self.table.class_names
         names: tuple[str, ...] = ()
         missing = np.zeros(len(fetched.scores[0]), dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
             truth, predicted, names, told = joint_classes(
                 fetched.columns[self.layout.label],
                 fetched.columns[layout.predicted],
-                self.options.class_names or self.table.class_names,
+                given,
                 joins := "join-spellings" in self.options.repair,
             )
             missing |= (truth < 0) | (predicted < 0)
@@ -560,26 +561,11 @@ class _Builder:
         else:
             assert truth is not None
             assert predicted is not None
-            self._check_shared(truth, predicted, names, layout.predicted or "")
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
+            if not given:
+                columns = (self.layout.label or "", layout.predicted or "")
+                check_shared(truth, predicted, names, columns)
         return roles.Right(correct, missing, form, truth, predicted, names)
-
-    def _check_shared(
-        self, truth: IntArray, predicted: IntArray, names: tuple[str, ...], column: str
-    ) -> None:
-        """Refuse predictions of which none could be right, as they share no class with the labels, unless the user named the classes or rows are few."""
-        of_each = [{*np.unique(each[each >= 0]).tolist()} for each in (truth, predicted)]
-        few = len(truth) < roles.FEWEST_ROWS or not all(of_each)
-        if self.options.class_names or self.table.class_names or few or of_each[0] & of_each[1]:
-            return
-        said = [short(", ".join(names[j] for j in sorted(each)), 60) for each in of_each]
-        raise InputError(
-            f"its values ({said[1]}) are none of those of the label '{short(self.layout.label or '')}' ({said[0]}), so that no prediction "
-            "could be right",
-            column=column,
-            remedy="say which column is the label and which the prediction, or give the class names",
-            asks=True,
-        )
 
     def _right_if_any(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         """No prediction is right, in no form, unless the file says so for all rows; what it says otherwise is kept as it is."""
@@ -611,32 +597,29 @@ class _Builder:
         made = (Notice.REPAIRED.finding("warning", f"{AS_ASKED}{what}") for what in self.repairs)
         notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
         asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
-        roles = replace(
+        self.layout = layout = replace(
             self.layout,
             groups=tuple(n for n in self.layout.groups if n in first.groups),
-            long=self.layout.long if self.parts else None,
             time=None if first.times is None else self.layout.time,
             notices=(),
         )
         types = dict(self.table.types)
-        if self.layout.split in types:
-            types["split"] = types[self.layout.split]
+        if layout.split in types:
+            types["split"] = types[layout.split]
         return Loaded(
             file=self.name,
             models=models,
-            recognition=self._recognition(first, roles, tuple(models), form),
+            recognition=self._recognition(first, tuple(models), form),
             notices=notices,
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
-            roles=roles,
+            roles=layout,
         )
 
-    def _recognition(
-        self, data: Dataset, layout: ColumnRoles, models: tuple[str, ...], form: str
-    ) -> Recognition:
-        table = self.table
+    def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
+        table, layout = self.table, self.layout
         scores = layout.scores[0].columns if layout.scores else ()
         if layout.confidence is not None:
             scores = (layout.confidence.score,)

@@ -13,11 +13,9 @@ import numpy as np
 from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.data import recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
-from calviz.data.judge_columns import usual_columns_of_judges
 from calviz.data.label_columns import label_by_word, named_label
-from calviz.data.loaded import Loaded
 from calviz.data.questions import by_choices
-from calviz.data.reading import MOST_READ_ON, cells_of, facts_in
+from calviz.data.reading import MOST_READ_ON, cells_of, facts_in, options_that_keep
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.score_columns import find_scores
 
@@ -157,7 +155,7 @@ def first_rows(
     *,
     name: str | None = None,
     options: ReadingOptions | None = None,
-    loaded: Loaded | None = None,
+    read: ColumnRoles | None = None,
     rows: int = ROWS,
     also: Iterable[int] = (),
 ) -> FirstRows:
@@ -170,8 +168,8 @@ def first_rows(
         Name in messages; the file's own name if left out.
     options : ReadingOptions, optional
         How the file is read; everything left empty is recognised or guessed.
-    loaded : Loaded, optional
-        What was read with these options: the roles are those of this reading.
+    read : ColumnRoles, optional
+        The roles with which it was read with these options.
     rows : int
         Number of rows.
     also : iterable of int
@@ -201,11 +199,11 @@ def first_rows(
             used = recognition.with_array_names(table, used)
             lost = recognition.options_without_column(table, used)
             options = replace(options, **lost)
-            if loaded is None:
+            if read is None:
                 roles, classes, asked, read_with = _roles(table, replace(used, **lost))
             else:
-                roles, classes = _named(table, loaded.roles, used, as_read=True)
-                asked, read_with = frozenset[str](), _kept(loaded.roles, table)
+                roles, classes = _named(table, read, used, as_read=True)
+                asked, read_with = frozenset[str](), options_that_keep(read, table)
         except InputError as error:
             raise error.in_file(opened.name) from None
         columns, known = table.columns, max(len(c.head) for c in table.columns)
@@ -221,7 +219,7 @@ def first_rows(
             cells={c.name: _cells(c, shown) for c in columns},
             roles={c.name: roles.get(c.name, "ignored") for c in table.columns},
             classes=classes,
-            choices={c.name: _choices(c, {} if loaded is None else roles) for c in table.columns},
+            choices={c.name: _choices(c, roles if read else {}) for c in table.columns},
             asked=asked,
             recognised=read_with is not None and not lost,
             options=options if read_with is None else replace(options, **read_with),
@@ -267,14 +265,6 @@ def _choices(column: Column, read: Mapping[str, ColumnRole]) -> tuple[ColumnRole
 
 
 # ---- Roles
-
-
-def _kept(layout: ColumnRoles, table: Table) -> dict[str, Any]:
-    """The options that keep what was read as the label, and as the verdict of a judge, where another column gets another role."""
-    both = [(score, layout.label) for s in layout.scores for score in s.columns]
-    judged = usual_columns_of_judges(table.names) in both
-    kept = {"label": layout.label, "scores": (both[0][0],) if judged else None}
-    return {key: value for key, value in kept.items() if value}
 
 
 def _roles(

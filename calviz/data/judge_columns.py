@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
 from calviz.data.format import (
-    Column,
     Notice,
     ReadingOptions,
     Source,
@@ -36,8 +35,6 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
-#: At most so many columns of numbers are read to slice by.
-MOST_FEATURES = 50
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
 #: Words for how sure a judge is of its verdict.
@@ -251,9 +248,8 @@ def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | Non
     return judge, human
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedRows:
-    """The rows that a judge and people have judged, as a table of probabilities and labels; how to read them; what to say, and to offer."""
+class JudgedRows(NamedTuple):
+    """The rows that a judge and people have judged, as probabilities and labels: how to read them, what to say, and what else can be asked."""
 
     table: Table
     options: ReadingOptions
@@ -274,19 +270,18 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         return None
     if (options.label or human, options.scores or (judge,)) != (human, (judge,)):
         return None
-    rest = [c for c in table.columns if c.width is None and c.name not in (judge, human)]
-    named = {c.name for c in rest if column_names.is_identifier(c.name)}
-    others = [c.name for c in rest if c.type == "text" or c.name in named]
-    numeric = [c.name for c in rest if c.numeric and c.name not in named][:MOST_FEATURES]
-    fetched = table.fetch([(name,) for name in numeric], [judge, human, *others])
-    both = _said(fetched.columns, judge, human, options.class_names or ())
+    both = _said(table.fetch((), [judge, human]).columns, judge, human, options.class_names or ())
     score, people, yes = both.aligned()
     at = np.flatnonzero(~np.isnan(score) & ~np.isnan(people))
     if not at.size:
         return None
     names = (both.human.no, yes) if both.human.no else ("0", "1")
-    columns: dict[str, Any] = {n: Factor.of(fetched.columns[n]) for n in others}
-    columns |= {n: _as_in(table[n], a[:, 0]) for n, a in zip(numeric, fetched.scores, strict=True)}
+    columns = table.singles(judge, human)
+    for c in table.columns:
+        values = columns.get(c.name)
+        if c.type == "integer" and values is not None and not np.isnan(values).any():
+            whole = values.astype(np.int64)
+            columns[c.name] = Factor.of(whole) if column_names.is_identifier(c.name) else whole
     columns |= {judge: score, human: Factor((people == 1).astype(np.int32), names)}
     text = f"{at.size:,} of {score.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
     notes = {both.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
@@ -294,7 +289,9 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     if np.isin(score[at], (0, 1)).all():
         answers = f"'{short(judge)}' answers yes or no: as probabilities these are 0 and 1; the tab Judge, and calviz judge, say what they are worth"
         notes[answers] = Notice.SCORE_COLUMNS
-        sure = next((n for n in numeric if {*column_names.words(n)} & _SURE), None)
+        sure = next(
+            (n for n in columns if table[n].numeric and {*column_names.words(n)} & _SURE), None
+        )
         if sure is not None:
             way = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
             way |= {"label": human} | (
@@ -310,12 +307,6 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         tuple(kind.finding("info", t) for t, kind in notes.items() if t),
         ways,
     )
-
-
-def _as_in(column: Column, values: FloatArray) -> npt.NDArray[Any]:
-    """Numbers of a column as whole ones if it holds such."""
-    whole = column.type == "integer" and not np.isnan(values).any()
-    return values.astype(np.int64) if whole else values
 
 
 def _said(

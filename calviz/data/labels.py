@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, IntArray
 from calviz.core.errors import Finding, InputError, Reading
-from calviz.core.words import counted
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
 from calviz.data.format import Notice, join_places, short
@@ -300,9 +299,8 @@ class _Decoder:
         first = min(others, key=self._first_row)
         row = self._first_row(first)
         shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
-        found = self._shown(others) if len(others) > 1 else counted(self.rows[first], "row")
         return InputError(
-            f"label '{short(self.levels[first])}' has no probability column ({found}; known: {shown})",
+            f"label '{short(self.levels[first])}' has no probability column (found: {self._shown(others)}; known: {shown})",
             row=row + 1,
             line=self.line(row),
             column=self.name,
@@ -476,3 +474,22 @@ def joint_classes(
         text = f"spellings that are read as one class: {', '.join(sorted(joined))}"
         told.append(Notice.LABEL_VALUES.finding("info", text))
     return codes[0], codes[1], names, told
+
+
+#: Of fewer rows, all predictions may be wrong.
+_FEWEST_WRONG = 20
+
+
+def check_shared(
+    truth: IntArray, predicted: IntArray, names: tuple[str, ...], columns: tuple[str, str]
+) -> None:
+    """Refuse predictions of which none is a class of the labels, both as indices into `names`, -1 where one is missing; shape (n,) each."""
+    label, said = (each[(truth >= 0) & (predicted >= 0)] for each in (truth, predicted))
+    if len(label) < _FEWEST_WRONG or np.intersect1d(label, said).size:
+        return
+    raise InputError(
+        f"no value of '{short(columns[1])}', such as '{short(names[said[0]])}', is in the label '{short(columns[0])}', which holds "
+        f"'{short(names[label[0]])}': no prediction could be right",
+        remedy="say which column is the label and which the prediction, or give the class names",
+        asks=True,
+    )

@@ -144,7 +144,7 @@ class OtherColumns:
                 what = "it does not name models: not each row identifier has one row for each value, with the same label"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
-            return layout, {}
+            return replace(layout, long=None), {}
         identifier, model = layout.long
         text = (
             f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows; "
