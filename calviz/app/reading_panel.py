@@ -15,7 +15,7 @@ from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md
 from calviz.core.errors import CalvizError, Reading
 from calviz.core.words import capitalised, counted, shorten
-from calviz.data import FirstRows, ReadingOptions
+from calviz.data import FirstRows, ReadingOptions, first_rows
 from calviz.data.first_rows import ColumnRole
 
 #: Columns shown at once, pixels per character of a cell, and the least and largest width of a column.
@@ -216,7 +216,8 @@ def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _first_rows(content_key: str, _entry: OpenFile) -> FirstRows:
-    return open_files.first_rows_of(_entry.title, _entry.source, _entry.options, _entry.loaded)
+    source, roles = _entry.source or b"", _entry.loaded.roles
+    return first_rows(source, name=_entry.title, options=_entry.options, read=roles)
 
 
 def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:

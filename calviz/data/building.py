@@ -30,7 +30,7 @@ from calviz.data.format import (
     span,
 )
 from calviz.data.label_columns import are_several
-from calviz.data.labels import NO_CLASS, as_numbers, check_shared, joint_classes, one_dimensional
+from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
@@ -73,8 +73,7 @@ class _Builder:
         layout, confidence = self.layout, self.layout.confidence
         roles = ("label", "correct", "split", "id", "cluster", "weight", "time")
         singles = {getattr(layout, role) for role in roles} | {*(layout.long or ())}
-        singles |= {*layout.groups, *layout.numbers, *layout.kept}
-        singles |= {*layout.one_hot, *layout.features}
+        singles.update(layout.groups, layout.numbers, layout.kept, layout.one_hot, layout.features)
         blocks = [s.columns for s in layout.scores]
         blocks += [s.logits for s in layout.scores if s.logits]
         if confidence is not None:
@@ -476,6 +475,7 @@ class _Builder:
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
         columns = others.build(self._choose_rows(fetched, no_label, labels))
+        self.layout = others.layout
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns
@@ -535,15 +535,15 @@ class _Builder:
 
     def _right(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         truth = predicted = None
-        given = self.options.class_names or self.table.class_names
         names: tuple[str, ...] = ()
         missing = np.zeros(len(fetched.scores[0]), dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
             truth, predicted, names, told = joint_classes(
                 fetched.columns[self.layout.label],
                 fetched.columns[layout.predicted],
-                given,
+                self.options.class_names or self.table.class_names,
                 joins := "join-spellings" in self.options.repair,
+                () if layout.correct else (self.layout.label, layout.predicted),
             )
             missing |= (truth < 0) | (predicted < 0)
             for finding in told:
@@ -562,9 +562,6 @@ class _Builder:
             assert truth is not None
             assert predicted is not None
             correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
-            if not given:
-                columns = (self.layout.label or "", layout.predicted or "")
-                check_shared(truth, predicted, names, columns)
         return roles.Right(correct, missing, form, truth, predicted, names)
 
     def _right_if_any(self, fetched: Fetched, layout: Confidence) -> roles.Right:
@@ -597,15 +594,9 @@ class _Builder:
         made = (Notice.REPAIRED.finding("warning", f"{AS_ASKED}{what}") for what in self.repairs)
         notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
         asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
-        self.layout = layout = replace(
-            self.layout,
-            groups=tuple(n for n in self.layout.groups if n in first.groups),
-            time=None if first.times is None else self.layout.time,
-            notices=(),
-        )
         types = dict(self.table.types)
-        if layout.split in types:
-            types["split"] = types[layout.split]
+        if self.layout.split in types:
+            types["split"] = types[self.layout.split]
         return Loaded(
             file=self.name,
             models=models,
@@ -615,7 +606,7 @@ class _Builder:
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
-            roles=layout,
+            roles=replace(self.layout, notices=()),
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:

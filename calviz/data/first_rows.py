@@ -15,7 +15,7 @@ from calviz.data import recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
-from calviz.data.reading import MOST_READ_ON, cells_of, facts_in, options_that_keep
+from calviz.data.reading import MOST_READ_ON, Together, cells_of, facts_in, options_that_keep
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.score_columns import find_scores
 
@@ -151,7 +151,7 @@ def _options_of(
 
 
 def first_rows(
-    source: str | os.PathLike[str] | bytes | BinaryIO,
+    source: str | os.PathLike[str] | bytes | BinaryIO | Together,
     *,
     name: str | None = None,
     options: ReadingOptions | None = None,
@@ -163,7 +163,7 @@ def first_rows(
 
     Parameters
     ----------
-    source : str, PathLike, bytes or binary file object
+    source : str, PathLike, bytes, binary file object, or tuple of (str, bytes)
     name : str, optional
         Name in messages; the file's own name if left out.
     options : ReadingOptions, optional
@@ -178,7 +178,7 @@ def first_rows(
     Raises
     ------
     InputError
-        If the file cannot be opened as a table of columns.
+        If the file cannot be opened as a table of columns; several logs that were opened together are none.
 
     Examples
     --------
@@ -186,6 +186,8 @@ def first_rows(
     >>> dict(shown.roles), shown.cells["x1"]
     ({'truth': 'label', 'x1': 'score', 'x2': 'score'}, ('0.3', '0.6'))
     """
+    if isinstance(source, tuple):
+        raise InputError("these are several logs, whose rows are made from all of them")
     options = options or ReadingOptions()
     with np.errstate(all="ignore"), Source(source, name, options) as opened:
         try:

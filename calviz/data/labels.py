@@ -426,17 +426,24 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
     return numbers
 
 
+#: Of fewer rows, all predictions may be wrong.
+_FEWEST_WRONG = 20
+
+
 def joint_classes(
     truth: npt.NDArray[Any] | Factor,
     predicted: npt.NDArray[Any] | Factor,
     names: tuple[str, ...],
     joins: bool,
+    columns: tuple[str, ...] = (),
 ) -> tuple[IntArray, IntArray, tuple[str, ...], list[Finding]]:
     """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either.
 
     True labels that differ from what is predicted by case and spaces only are that class, unless the predictions have several such
-    spellings, of which the most frequent one is the class if it `joins` them; a notice names these.
+    spellings, of which the most frequent one is the class if it `joins` them; a notice names these. Of the `columns`, the second cannot hold
+    predictions if it shares no class with the first, unless there are few rows, or the names are given.
     """
+    asks = bool(columns) and not names
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
     joined: list[str] = []
@@ -470,26 +477,15 @@ def joint_classes(
             raise InputError(f"label '{short(level)}' is none of the class names")
         index[level] = place
     codes = [np.array([index[v] for v in f.levels], dtype=np.int32)[f.codes] for f in (one, two)]
+    label, said = (each[(codes[0] >= 0) & (codes[1] >= 0)] for each in codes)
+    if asks and len(label) >= _FEWEST_WRONG and not np.intersect1d(label, said).size:
+        raise InputError(
+            f"no value of '{short(columns[1])}', such as '{short(names[said[0]])}', is in the label '{short(columns[0])}', which holds "
+            f"'{short(names[label[0]])}': no prediction could be right",
+            remedy="say which column is the label and which the prediction, or give the class names",
+            asks=True,
+        )
     if joined:
         text = f"spellings that are read as one class: {', '.join(sorted(joined))}"
         told.append(Notice.LABEL_VALUES.finding("info", text))
     return codes[0], codes[1], names, told
-
-
-#: Of fewer rows, all predictions may be wrong.
-_FEWEST_WRONG = 20
-
-
-def check_shared(
-    truth: IntArray, predicted: IntArray, names: tuple[str, ...], columns: tuple[str, str]
-) -> None:
-    """Refuse predictions of which none is a class of the labels, both as indices into `names`, -1 where one is missing; shape (n,) each."""
-    label, said = (each[(truth >= 0) & (predicted >= 0)] for each in (truth, predicted))
-    if len(label) < _FEWEST_WRONG or np.intersect1d(label, said).size:
-        return
-    raise InputError(
-        f"no value of '{short(columns[1])}', such as '{short(names[said[0]])}', is in the label '{short(columns[0])}', which holds "
-        f"'{short(names[label[0]])}': no prediction could be right",
-        remedy="say which column is the label and which the prediction, or give the class names",
-        asks=True,
-    )
