@@ -375,10 +375,9 @@ class _Builder:
             raise InputError(what, remedy="give one name per class, in the order of the scores")
 
     def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
-        names = decoded.class_names or self.options.class_names or self.table.class_names
-        if len(names) != k:
-            names = first.class_names
-        return names if len(names) == k else tuple(str(j) for j in range(k))
+        given = decoded.class_names or self.options.class_names or self.table.class_names
+        fit = (names for names in (given, first.class_names) if len(names) == k)
+        return next(fit, tuple(str(j) for j in range(k)))
 
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
@@ -610,10 +609,8 @@ class _Builder:
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
-        table, layout = self.table, self.layout
-        scores = layout.scores[0].columns if layout.scores else ()
-        if layout.confidence is not None:
-            scores = (layout.confidence.score,)
+        table, layout, confidence = self.table, self.layout, self.layout.confidence
+        scores = layout.scores[0].columns if confidence is None else (confidence.score,)
         return Recognition(
             format=table.format,
             kind=data.kind,
