@@ -55,7 +55,10 @@ def overview(chosen: Settings) -> None:
     if not plain:
         st.markdown(md(keep_units_together(judged.sentence), 1_000))
     if navigation.has_judge(chosen.entry):
-        navigation.draw_link("judge", navigation.TO_JUDGE)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            navigation.draw_link("judge", navigation.TO_JUDGE, width="content")
+            if chosen.entry.loaded.ways:
+                reading_panel.draw_offers(chosen.entry)
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
     if plain:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -208,7 +208,8 @@ def open_file(
             questions = (error.but(further=()), *(one.but(file=None) for one in error.further))
         rows = None
         with suppress(CalvizError):
-            rows = first_rows_of(name, source, options, also=[q.row for q in questions if q.row])
+            odd = [q.row for q in questions if q.row]
+            rows = first_rows(source, name=name, options=options, also=odd)
         answered = rows is not None and not rows.missing  # by the roles that are guessed
         asks = any(one.readings or (answered and one.asks) for one in questions)
         failure = UnreadableFile(
@@ -228,21 +229,6 @@ def open_file(
         queue_note(closed)
     select(stays if stays and stays in files() else key)
     return entry
-
-
-def first_rows_of(
-    name: str | None, source: FileSource | None, options: ReadingOptions, also: Iterable[int] = ()
-) -> FirstRows:
-    """Return the first rows of a file, `also` the rows with these numbers, and what its columns are taken for.
-
-    Raises
-    ------
-    InputError
-        If it is no table; several logs that were opened together are none.
-    """
-    if source is None or isinstance(source, tuple):
-        raise InputError("these are several logs, whose rows are made from all of them")
-    return first_rows(source, name=name, options=options, also=also)
 
 
 def close(key: str) -> None:

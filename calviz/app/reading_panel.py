@@ -15,7 +15,7 @@ from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md
 from calviz.core.errors import CalvizError, Reading
 from calviz.core.words import capitalised, counted, shorten
-from calviz.data import FirstRows, ReadingOptions
+from calviz.data import FirstRows, ReadingOptions, first_rows
 from calviz.data.first_rows import ColumnRole
 
 #: Columns shown at once, pixels per character of a cell, and the least and largest width of a column.
@@ -175,13 +175,10 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
 
 
 def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
-    """Name the class of a single score, which only the labels say; only all rows say whether a column names models, or is the time."""
+    """Name the class of a single score, which only the labels say."""
     found = entry.loaded.recognition
-    not_read: dict[str, ColumnRole] = {} if found.model_column else {"named model": "group"}
-    if found.time_column is None:
-        not_read["time"] = "ignored"
-    shown = replace(shown, roles={n: not_read.get(r, r) for n, r in shown.roles.items()})
-    if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
+    of_event = found.kind != "confidence" and len(found.class_names) == 2
+    if len(found.scores) != 1 or not of_event or len(found.models) > 1:
         return shown
     return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
 
@@ -219,7 +216,8 @@ def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _first_rows(content_key: str, _entry: OpenFile) -> FirstRows:
-    return open_files.first_rows_of(_entry.title, _entry.source, _entry.options)
+    source, roles = _entry.source or b"", _entry.loaded.roles
+    return first_rows(source, name=_entry.title, options=_entry.options, read=roles)
 
 
 def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
@@ -229,13 +227,15 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
     st.rerun()
 
 
-def draw_repairs(file: OpenFile) -> None:
-    """Offer the repairs of a file that was read; a click reads it again with one more."""
-    for repair in (r for r in file.loaded.repairs_offered if r.key not in file.options.repair):
-        clicked = st.button(md(capitalised(repair.label), 80), key=f"calviz.offer.{repair.key}")
-        if clicked and file.source is not None:
-            repaired = replace(file.options, repair=(*file.options.repair, repair.key))
-            read_again(file.title, file.source, repaired)
+def draw_offers(file: OpenFile) -> None:
+    """Offer the repairs of a file that was read, and other ways to read it; a click reads it again with one more."""
+    if (source := file.source) is None:
+        return
+    for way in file.loaded.offered:
+        options = file.options.answered(way)
+        words = md(capitalised(way.label), 80)
+        if options != file.options and st.button(words, key=f"calviz.offer.{way.label}"):
+            read_again(file.title, source, options)
 
 
 # ---- Rows and roles
@@ -310,6 +310,8 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
             format_func=lambda each: f"{_ROLES[each][0]} :gray[{_ROLES[each][2]}]",
             key=f"{key}.radio",
         )
+        if len(choices) == 1:
+            st.caption("Give this role to another column to change it.")
     return chosen if chosen is not None and chosen != role else None
 
 

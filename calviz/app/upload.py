@@ -90,11 +90,11 @@ def _read(files: Together, *, keep_current: bool) -> None:
 
 
 def draw_repairs(entry: OpenFile) -> None:
-    """Draw buttons for the repairs that are offered, and one that undoes those made, which the notices list."""
+    """Draw buttons for what is offered, and one that undoes the repairs made, which the notices list."""
     if entry.source is None:
         return
     with st.container(horizontal=True):
-        reading_panel.draw_repairs(entry)
+        reading_panel.draw_offers(entry)
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
             reading_panel.read_again(entry.title, entry.source, replace(entry.options, repair=()))
 

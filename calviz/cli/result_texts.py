@@ -39,14 +39,14 @@ _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
-    """Print what was recognised in a file: one line, then the notices, the repairs on offer, and that all splits are used."""
+    """Print what was recognised in a file: one line, then the notices, the repairs and other readings on offer, and that all splits are used."""
     line = Text(terminal_text(as_given(file)), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     console().print(line, soft_wrap=True)
     for notice in loaded.notices:
         _finding(notice.severity, notice.code, notice.message)
-    for repair in loaded.repairs_offered:
-        show(f"  offered: --repair {repair.key} ({repair.label})")
+    for way in loaded.offered:
+        show(f"  offered: {way.in_shell()} ({way.label})")
     splits = next(iter(loaded.models.values())).split_names
     if len(splits) > 1 and click.get_current_context().params.get("split", "") is None:
         names, one = short_name(", ".join(splits)), judged_split(splits) or splits[-1]

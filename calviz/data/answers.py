@@ -29,7 +29,7 @@ from calviz.data.format import (
 )
 from calviz.data.judge_columns import yes_or_score
 from calviz.data.roles import PERCENT_WORDS, are_percentages
-from calviz.data.rows_in_memory import arrow_rows
+from calviz.data.rows_in_memory import arrow_of, arrow_rows
 
 #: Names of the columns that logs of language models are read into.
 ANSWER, CORRECT, QUESTION, STATED, LOG_PROBABILITY = "answer", "correct", "question", "stated", "log-probability"  # fmt: skip
@@ -679,10 +679,8 @@ def with_stated_confidence(table: Table, options: ReadingOptions) -> tuple[Table
         return table, options
     pattern = None if options.confidence_pattern is None else pattern_of(options.confidence_pattern)
     column = table[str(named)] if is_text else _stating(table, pattern)
-    names = [c.name for c in table.columns if c.type != "other" and c.width is None]
-    numbers = [n for n in names if table[n].numeric]
-    read = table.fetch([(n,) for n in numbers], [n for n in names if n not in numbers])
-    text = Factor.of(read.columns[column.name])
+    columns = table.singles()
+    text = Factor.of(columns[column.name])
     found = [stated(level, pattern, whole=True) for level in text.levels]
     values = np.array([np.nan if one is None else one[0] for one in found])[text.codes]
     plain = np.array([one is not None and not one[1] for one in found])[text.codes]
@@ -699,13 +697,12 @@ def with_stated_confidence(table: Table, options: ReadingOptions) -> tuple[Table
         f"{place(int(r), table.line)} {ending(text.levels[text.codes[r]])}" for r in missing[:3]
     ]
     findings += said(values, np.empty(0, dtype=bool), shown, f"'{shortened(column.name)}'")
-    columns: dict[str, Any] = dict(zip(numbers, (a[:, 0] for a in read.scores), strict=True))
-    columns |= {**read.columns, column.name: values}
+    columns[column.name] = values
     lines = None
     if table.line(0) is not None:
         lines = np.array([table.line(int(row)) for row in understood], dtype=np.int64)
     made = arrow_rows(
-        arrow_of({n: columns[n] for n in names}).take(understood),
+        arrow_of(columns).take(understood),
         "the file has",
         format=table.format,
         notices=[*table.notices, *findings],
@@ -724,17 +721,3 @@ def _stating(table: Table, pattern: re.Pattern[str] | None) -> Column:
         raise OptionError(f"several columns state a confidence: {names}; name one as the scores.")
     where = f" ({names})" if texts else ""
     raise OptionError(f"no text column{where} states a confidence in the way of the pattern.")
-
-
-def arrow_of(columns: dict[str, Any]) -> Any:
-    """Return columns as an Arrow table; factors as dictionaries."""
-    import pyarrow as pa
-
-    return pa.table(
-        {
-            name: pa.DictionaryArray.from_arrays(values.codes, list(values.levels))
-            if isinstance(values, Factor)
-            else pa.array(values)
-            for name, values in columns.items()
-        }
-    )

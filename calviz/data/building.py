@@ -73,8 +73,7 @@ class _Builder:
         layout, confidence = self.layout, self.layout.confidence
         roles = ("label", "correct", "split", "id", "cluster", "weight", "time")
         singles = {getattr(layout, role) for role in roles} | {*(layout.long or ())}
-        singles |= {*layout.groups, *layout.numbers, *layout.kept}
-        singles |= {*layout.one_hot, *layout.features}
+        singles.update(layout.groups, layout.numbers, layout.kept, layout.one_hot, layout.features)
         blocks = [s.columns for s in layout.scores]
         blocks += [s.logits for s in layout.scores if s.logits]
         if confidence is not None:
@@ -355,7 +354,7 @@ class _Builder:
             line=line,
             class_labels=first.labels,
             only=named or "drop-labels" in repair,
-            asks=len(first.columns) == first.width <= 2,
+            asks=first.width > 2 or len(first.columns) == first.width,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
@@ -376,10 +375,9 @@ class _Builder:
             raise InputError(what, remedy="give one name per class, in the order of the scores")
 
     def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
-        names = decoded.class_names or self.options.class_names or self.table.class_names
-        if len(names) != k:
-            names = first.class_names
-        return names if len(names) == k else tuple(str(j) for j in range(k))
+        given = decoded.class_names or self.options.class_names or self.table.class_names
+        fit = (names for names in (given, first.class_names) if len(names) == k)
+        return next(fit, tuple(str(j) for j in range(k)))
 
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
@@ -476,6 +474,7 @@ class _Builder:
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
         columns = others.build(self._choose_rows(fetched, no_label, labels))
+        self.layout = others.layout
         columns["texts"] |= self.label_texts
         self.counts = others.counts
         return columns
@@ -543,6 +542,7 @@ class _Builder:
                 fetched.columns[layout.predicted],
                 self.options.class_names or self.table.class_names,
                 joins := "join-spellings" in self.options.repair,
+                () if layout.correct else (self.layout.label, layout.predicted),
             )
             missing |= (truth < 0) | (predicted < 0)
             for finding in told:
@@ -605,13 +605,12 @@ class _Builder:
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
+            roles=replace(self.layout, notices=()),
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
-        table, layout = self.table, self.layout
-        scores = layout.scores[0].columns if layout.scores else ()
-        if layout.confidence is not None:
-            scores = (layout.confidence.score,)
+        table, layout, confidence = self.table, self.layout, self.layout.confidence
+        scores = layout.scores[0].columns if confidence is None else (confidence.score,)
         return Recognition(
             format=table.format,
             kind=data.kind,
@@ -627,8 +626,8 @@ class _Builder:
             rows=data.n,
             cluster_column=layout.cluster,
             weight_column=layout.weight,
-            time_column=layout.time if data.times is not None else None,
-            model_column=layout.long[1] if layout.long and self.parts else None,
+            time_column=layout.time,
+            model_column=layout.long[1] if layout.long else None,
             numbers=tuple(name for name in layout.features if name in data.numbers),
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,

@@ -15,7 +15,7 @@ from calviz.data import recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
-from calviz.data.reading import MOST_READ_ON, cells_of, facts_in
+from calviz.data.reading import MOST_READ_ON, Together, cells_of, facts_in, options_that_keep
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.score_columns import find_scores
 
@@ -27,7 +27,7 @@ ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
 #: Roles that any number of columns may have.
 _SHARED = ("score", "model", "group", "ignored")
 _OF_NUMBERS = ("score", "model", "confidence", "weight")
-_SCORES = ("score", "model", "confidence")
+_SCORES: tuple[ColumnRole, ...] = ("score", "model", "confidence")
 #: Rows that are shown, the characters of a cell, and the numbers shown of a list.
 ROWS, _CELL, _LIST = 8, 80, 4
 
@@ -82,6 +82,8 @@ class FirstRows:
         A role that only one column may have is taken from the other one. Roles that were recognised and are not touched stay
         to be recognised.
         """
+        if self.recognised and role == self.roles[column]:
+            return self.options
         roles = dict(self.roles)
         for name, was in self.roles.items():
             if was == role and role not in _SHARED:
@@ -149,10 +151,11 @@ def _options_of(
 
 
 def first_rows(
-    source: str | os.PathLike[str] | bytes | BinaryIO,
+    source: str | os.PathLike[str] | bytes | BinaryIO | Together,
     *,
     name: str | None = None,
     options: ReadingOptions | None = None,
+    read: ColumnRoles | None = None,
     rows: int = ROWS,
     also: Iterable[int] = (),
 ) -> FirstRows:
@@ -160,11 +163,13 @@ def first_rows(
 
     Parameters
     ----------
-    source : str, PathLike, bytes or binary file object
+    source : str, PathLike, bytes, binary file object, or tuple of (str, bytes)
     name : str, optional
         Name in messages; the file's own name if left out.
     options : ReadingOptions, optional
         How the file is read; everything left empty is recognised or guessed.
+    read : ColumnRoles, optional
+        The roles with which it was read with these options.
     rows : int
         Number of rows.
     also : iterable of int
@@ -173,7 +178,7 @@ def first_rows(
     Raises
     ------
     InputError
-        If the file cannot be opened as a table of columns.
+        If the file cannot be opened as a table of columns; several logs that were opened together are none.
 
     Examples
     --------
@@ -181,6 +186,8 @@ def first_rows(
     >>> dict(shown.roles), shown.cells["x1"]
     ({'truth': 'label', 'x1': 'score', 'x2': 'score'}, ('0.3', '0.6'))
     """
+    if isinstance(source, tuple):
+        raise InputError("these are several logs, whose rows are made from all of them")
     options = options or ReadingOptions()
     with np.errstate(all="ignore"), Source(source, name, options) as opened:
         try:
@@ -194,7 +201,11 @@ def first_rows(
             used = recognition.with_array_names(table, used)
             lost = recognition.options_without_column(table, used)
             options = replace(options, **lost)
-            roles, classes, asked, read_with = _roles(table, replace(used, **lost))
+            if read is None:
+                roles, classes, asked, read_with = _roles(table, replace(used, **lost))
+            else:
+                roles, classes = _named(table, read, used, as_read=True)
+                asked, read_with = frozenset[str](), options_that_keep(read, table)
         except InputError as error:
             raise error.in_file(opened.name) from None
         columns, known = table.columns, max(len(c.head) for c in table.columns)
@@ -210,7 +221,7 @@ def first_rows(
             cells={c.name: _cells(c, shown) for c in columns},
             roles={c.name: roles.get(c.name, "ignored") for c in table.columns},
             classes=classes,
-            choices={c.name: _choices(c) for c in table.columns},
+            choices={c.name: _choices(c, roles if read else {}) for c in table.columns},
             asked=asked,
             recognised=read_with is not None and not lost,
             options=options if read_with is None else replace(options, **read_with),
@@ -242,10 +253,14 @@ def _cell(value: Any, whole: bool = False) -> str:
     return str(value)
 
 
-def _choices(column: Column) -> tuple[ColumnRole, ...]:
-    """The roles that the values of a column allow."""
+def _choices(column: Column, read: Mapping[str, ColumnRole]) -> tuple[ColumnRole, ...]:
+    """The roles that the values of a column allow; the only label that was `read` goes only to another column, which gets its role."""
     if column.type == "other":
         return ()
+    role = read.get(column.name, "ignored")
+    if role in ("label", *_SCORES) and [*read.values()].count(role) == 1:
+        may_be = (role,) if role == "label" else (*_SCORES, "prediction")
+        return tuple(r for r in may_be if r == role or column.numeric or r not in _OF_NUMBERS)
     if column.width is not None:
         return ("label", "score", "ignored")
     return tuple(role for role in ROLES if column.numeric or role not in _OF_NUMBERS)
@@ -299,16 +314,19 @@ def _by_first_answers(
 
 
 def _named(
-    table: Table, layout: ColumnRoles, options: ReadingOptions
+    table: Table, layout: ColumnRoles, options: ReadingOptions, *, as_read: bool = False
 ) -> tuple[dict[str, ColumnRole], dict[str, str]]:
-    """Return the role of each column that has one in a layout, and the class of each score column that names it."""
+    """Return the role of each column that has one in a layout, and the class of each score column that names it.
+
+    Only a layout that was read says which columns are groups, models and times, whatever the first rows hold.
+    """
     roles: dict[str, ColumnRole] = {}
     classes: dict[str, str] = {}
     predicted = TableView(table, options).predicted(set())
     if predicted is not None:
         roles[predicted] = "prediction"
     named = options.named_groups
-    roles |= {n: "group" for n in layout.groups if n in named or _repeats(table[n])}
+    roles |= {n: "group" for n in layout.groups if as_read or n in named or _repeats(table[n])}
     confidence = layout.confidence or Confidence("")
     identifier, model = layout.long or (layout.id, None)
     single: dict[ColumnRole, str | None] = {

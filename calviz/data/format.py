@@ -781,6 +781,16 @@ class Table(ABC):
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read groups of score columns, each into one (n, K) array, and single columns, in one pass."""
 
+    def singles(self, *but: str) -> dict[str, Any]:
+        """All columns with one value per row but some, in the order of the file: numbers as such, other values as factors."""
+        one = [c for c in self.columns if c.width is None and c.type != "other"]
+        single = [c for c in one if c.name not in but]
+        numbers = [c.name for c in single if c.numeric]
+        read = self.fetch([(n,) for n in numbers], [c.name for c in single if not c.numeric])
+        found: dict[str, Any] = dict(read.columns)
+        found |= {n: a[:, 0] for n, a in zip(numbers, read.scores, strict=True)}
+        return {c.name: found[c.name] for c in single}
+
     def line(self, row: int) -> int | None:
         """The 1-based line of 0-based data row `row`, for text files."""
         return None

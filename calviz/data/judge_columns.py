@@ -8,19 +8,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import Factor, FloatArray
-from calviz.core.errors import InputError, Reading
+from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
-from calviz.core.predictions import Predictions
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
-from calviz.data.format import Notice, Source, Table, format_of, known_columns, short
-from calviz.data.loaded import Loaded, Recognition
+from calviz.data.format import (
+    Notice,
+    ReadingOptions,
+    Source,
+    Table,
+    format_of,
+    known_columns,
+    short,
+)
+from calviz.data.rows_in_memory import arrow_of, arrow_rows
 
 JUDGES = (
     "judge", "llm_judge", "judge_score", "judge_label", "judge_verdict", "judged", "autorater",
@@ -28,10 +35,6 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
-#: At most so many columns of numbers are read to slice by.
-MOST_FEATURES = 50
-#: Columns of text with more values than this are no groups.
-MOST_LEVELS = 50
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
 #: Words for how sure a judge is of its verdict.
@@ -245,77 +248,65 @@ def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | Non
     return judge, human
 
 
-def loaded_judge(table: Table, name: str, class_names: Sequence[str] = ()) -> Loaded | None:
-    """Read the labelled rows of a file with a judge and people as predictions: the judge's score is the probability.
+class JudgedRows(NamedTuple):
+    """The rows that a judge and people have judged, as probabilities and labels: how to read them, what to say, and what else can be asked."""
 
-    None if no columns have the names of both, or no row has both.
+    table: Table
+    options: ReadingOptions
+    notices: tuple[Finding, ...]
+    ways: tuple[Reading, ...]
+
+
+def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
+    """Make the labelled rows of a file with a judge and people predictions: the judge's score is the probability.
+
+    None if no columns have the names of both, if the options say that others are the scores and the label, or if no row has both.
     """
     judge, human = usual_columns_of_judges(table.names)
     if judge is None or human is None:
         return None
-    rest = [c for c in table.columns if c.width is None and c.name not in (judge, human)]
-    named = [c.name for c in rest if column_names.is_identifier(c.name)]
-    others = [c.name for c in rest if c.type == "text" or c.name in named]
-    numeric = [c.name for c in rest if c.numeric and c.name not in named][:MOST_FEATURES]
-    fetched = table.fetch([(name,) for name in numeric], [judge, human, *others])
-    read = fetched.columns
-    said = _said(read, judge, human, class_names)
-    score, people, yes = said.aligned()
-    at = ~np.isnan(score) & ~np.isnan(people)
-    if not at.any():
+    said = (options.kind, options.models, options.prediction_column, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
+    if any(said) or {*options.repair} - {"drop-missing"}:
         return None
-    of_all = {name: Factor.of(read[name]) for name in others}
-    own = next((n for n in named if len(of_all[n].levels) == at.size), None)
-    factors = {name: factor.take(at) for name, factor in of_all.items()}
-    groups = {n: f for n, f in factors.items() if 1 < len(f.levels) <= MOST_LEVELS and n != own}
-    columns_of = zip(numeric, fetched.scores, strict=True)
-    numbers = {
-        n: a[at, 0] for n, a in columns_of if np.unique(a[at, 0]).size > 1 and not _counts_rows(a)
-    }
-    data = Predictions(
-        probs=score[at],
-        labels=people[at].astype(np.int64),
-        groups=groups,
-        numbers=numbers,
-        ids=None if own is None else factors[own].values(),
-        column_names={} if own is None else {"ids": own},
-        class_names=(said.human.no, yes) if said.human.no else ("0", "1"),
-        name=name,
-    )
-    text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
-    notes = {said.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
+    if (options.label or human, options.scores or (judge,)) != (human, (judge,)):
+        return None
+    both = _said(table.fetch((), [judge, human]).columns, judge, human, options.class_names or ())
+    score, people, yes = both.aligned()
+    at = np.flatnonzero(~np.isnan(score) & ~np.isnan(people))
+    if not at.size:
+        return None
+    names = (both.human.no, yes) if both.human.no else ("0", "1")
+    columns = table.singles(judge, human)
+    for c in table.columns:
+        values = columns.get(c.name)
+        if c.type == "integer" and values is not None and not np.isnan(values).any():
+            whole = values.astype(np.int64)
+            columns[c.name] = Factor.of(whole) if column_names.is_identifier(c.name) else whole
+    columns |= {judge: score, human: Factor((people == 1).astype(np.int32), names)}
+    text = f"{at.size:,} of {score.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
+    notes = {both.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
+    ways: tuple[Reading, ...] = ()
     if np.isin(score[at], (0, 1)).all():
         answers = f"'{short(judge)}' answers yes or no: as probabilities these are 0 and 1; the tab Judge, and calviz judge, say what they are worth"
         notes[answers] = Notice.SCORE_COLUMNS
-        sure = next((n for n in numbers if {*column_names.words(n)} & _SURE), None)
+        sure = next(
+            (n for n in columns if table[n].numeric and {*column_names.words(n)} & _SURE), None
+        )
         if sure is not None:
-            options = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
-            options |= {"label": human} | ({} if at.all() else {"repair": ("drop-missing",)})
-            way = Reading("", options).in_shell()
-            notes[f"'{short(sure)}' is not used here: calviz audit FILE {way} measures it"] = Notice.SCORE_COLUMNS  # fmt: skip
-    return Loaded(
-        file=name,
-        models={name: data},
-        recognition=Recognition(
-            format=table.format,
-            kind=data.kind,
-            label=human,
-            label_form="class name" if said.human.no else "class index",
-            scores=(judge,),
-            groups=tuple(groups),
-            id_column=own,
-            class_names=data.class_names,
-            models=(name,),
-            columns=table.names,
-            rows=data.n,
+            way = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
+            way |= {"label": human} | (
+                {} if at.size == score.size else {"repair": ("drop-missing",)}
+            )
+            ways = (Reading("is its confidence right?", way),)
+            notes[f"'{short(sure)}' is not judged here: another way to read the file asks whether it is right"] = Notice.SCORE_COLUMNS  # fmt: skip
+    return JudgedRows(
+        arrow_rows(
+            arrow_of(columns).take(at), "the file has", format=table.format, notices=table.notices
         ),
-        notices=(*table.notices, *(kind.finding("info", t) for t, kind in notes.items() if t)),
+        replace(options, label=human, scores=(judge,), class_names=names, kind="probabilities"),
+        tuple(kind.finding("info", t) for t, kind in notes.items() if t),
+        ways,
     )
-
-
-def _counts_rows(column: FloatArray) -> bool:
-    """Whether each row, labelled or not, has a whole number of its own."""
-    return np.unique(column).size == column.size and not np.mod(column, 1).any()
 
 
 def _said(

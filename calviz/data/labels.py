@@ -95,7 +95,7 @@ def decode(
     only : bool
         Whether labels that are none of the classes are left out.
     asks : bool
-        Whether leaving them out is offered, as for columns of one score or of two classes.
+        Whether leaving them out is offered.
 
     Raises
     ------
@@ -296,12 +296,12 @@ class _Decoder:
                 column=self.name,
                 remedy=f"give the class names in the order of the scores{event}",
             )
-        others = [j for j in self.known if self.levels[j] not in names]
-        first = min(self._others(names) or others, key=self._first_row)
+        others = self._others(names) or [j for j in self.known if self.levels[j] not in names]
+        first = min(others, key=self._first_row)
         row = self._first_row(first)
         shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
         return InputError(
-            f"label '{short(self.levels[first])}' has no probability column (known: {shown})",
+            f"label '{short(self.levels[first])}' has no probability column (found: {self._shown(others)}; known: {shown})",
             row=row + 1,
             line=self.line(row),
             column=self.name,
@@ -334,8 +334,8 @@ class _Decoder:
         """The reading without the rows of labels that are none of the classes, unless there are none, or too many to be mistakes."""
         others = self._others(names)
         few = sum(self.rows[j] for j in others) <= FEW * sum(self.rows[j] for j in self.known)
-        few = few or bool(self.class_names and len(self.columns) == 1)
-        if not (self.asks and others and few):
+        few = few or bool(self.class_names and (len(self.columns) == 1 or self.k > 2))
+        if not (self.asks and few and 0 < len(others) < len(self.known)):
             return []
         text = f"leave out the rows with {self._shown(others)}"
         return [Reading(text, {"repair": ("drop-labels",)})]
@@ -427,17 +427,24 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
     return numbers
 
 
+#: Of fewer rows, all predictions may be wrong.
+_FEWEST_WRONG = 20
+
+
 def joint_classes(
     truth: npt.NDArray[Any] | Factor,
     predicted: npt.NDArray[Any] | Factor,
     names: tuple[str, ...],
     joins: bool,
+    columns: tuple[str, ...] = (),
 ) -> tuple[IntArray, IntArray, tuple[str, ...], list[Finding]]:
     """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either.
 
     True labels that differ from what is predicted by case and spaces only are that class, unless the predictions have several such
-    spellings, of which the most frequent one is the class if it `joins` them; a notice names these.
+    spellings, of which the most frequent one is the class if it `joins` them; a notice names these. Of the `columns`, the second cannot hold
+    predictions if it shares no class with the first, unless there are few rows, or the names are given.
     """
+    asks = bool(columns) and not names
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
     joined: list[str] = []
@@ -471,6 +478,14 @@ def joint_classes(
             raise InputError(f"label '{short(level)}' is none of the class names")
         index[level] = place
     codes = [np.array([index[v] for v in f.levels], dtype=np.int32)[f.codes] for f in (one, two)]
+    label, said = (each[(codes[0] >= 0) & (codes[1] >= 0)] for each in codes)
+    if asks and len(label) >= _FEWEST_WRONG and not np.intersect1d(label, said).size:
+        raise InputError(
+            f"no value of '{short(columns[1])}', such as '{short(names[said[0]])}', is in the label '{short(columns[0])}', which holds "
+            f"'{short(names[label[0]])}': no prediction could be right",
+            remedy="say which column is the label and which the prediction, or give the class names",
+            asks=True,
+        )
     if joined:
         text = f"spellings that are read as one class: {', '.join(sorted(joined))}"
         told.append(Notice.LABEL_VALUES.finding("info", text))

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import IntArray
-from calviz.core.errors import Finding, InputError, Repair
+from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
 from calviz.data.column_names import is_of_first_class, plain, without_common_words
 from calviz.data.format import ReadingOptions, Table, short, span
+from calviz.data.roles import ColumnRoles
 
 
 @dataclass(frozen=True)
@@ -310,6 +311,10 @@ class Loaded:
     types : mapping of str to pyarrow.Field
         Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them; nullable are those
         with missing values.
+    roles : ColumnRoles
+        The role of every column, as it was read.
+    ways : tuple of Reading
+        Other ways to read the file, which answer another question.
     waiting : mapping of str to Predictions or ConfidencePredictions
         By model, the rows that were left out, as asked, for want of a label only; their labels mean nothing.
     """
@@ -323,7 +328,15 @@ class Loaded:
     repairs_offered: tuple[Repair, ...] = ()
     repairs_made: tuple[str, ...] = ()
     types: Mapping[str, Any] = field(default_factory=dict)
+    roles: ColumnRoles = field(default_factory=ColumnRoles)
+    ways: tuple[Reading, ...] = ()
     waiting: Mapping[str, Dataset] = field(default_factory=dict)
+
+    @property
+    def offered(self) -> tuple[Reading, ...]:
+        """The other ways to read the file, and each repair on offer as one."""
+        repairs = (Reading(each.label, {"repair": (each.key,)}) for each in self.repairs_offered)
+        return (*self.ways, *repairs)
 
     @cached_property
     def digest(self) -> str:

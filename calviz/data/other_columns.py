@@ -144,7 +144,7 @@ class OtherColumns:
                 what = "it does not name models: not each row identifier has one row for each value, with the same label"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
-            return layout, {}
+            return replace(layout, long=None), {}
         identifier, model = layout.long
         text = (
             f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows; "
@@ -159,7 +159,7 @@ class OtherColumns:
         return layout, dict(zip(names, rows, strict=True))
 
     def build(self, fetched: Fetched) -> dict[str, Any]:
-        """Return the columns as arguments of `Predictions`, by name."""
+        """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
         layout, n = self.layout, fetched.scores[0].shape[0]
         for_map = isinstance(self.options, ReadingForMap)
 
@@ -227,6 +227,8 @@ class OtherColumns:
                 columns["weights"] = weights
         if layout.time is not None:
             self._add_times(layout.time, one(layout.time), columns)
+        used = tuple(n for n in layout.groups if self._shown(n) in groups)
+        self.layout = replace(layout, groups=used, time=layout.time if "times" in columns else None)
         return columns
 
     def _is_left_out(self, name: str, fetched: Fetched, n: int) -> bool:

@@ -45,7 +45,7 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import loaded_judge
+from calviz.data.judge_columns import judged_rows, usual_columns_of_judges
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
@@ -452,20 +452,22 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return _of_answers(table, options, name)
     if table.questions is not None or table.cluster is not None or options.choices is not None:
         table, options = by_choices(table, options)
-    named = options
-    if options.scores is not None or options.confidence_pattern is not None:
-        table, options = with_stated_confidence(table, options)
-    options = with_array_names(table, options)
+    rows, used = table, options
     try:
-        return build(table, _recognised(table, options), options, name)
+        if options.scores is not None or options.confidence_pattern is not None:
+            rows, used = with_stated_confidence(table, options)
+        used = with_array_names(rows, used)
+        return build(rows, _recognised(rows, used), used, name)
     except InputError:
         # Verdicts are no probabilities, and most of their rows have no label.
-        names = named.class_names or ()
-        of_judge = replace(named, class_names=_EMPTY.class_names) == _EMPTY
-        judged = loaded_judge(table, name, names) if of_judge else None
+        judged = None if isinstance(options, ReadingForMap) else judged_rows(table, options)
         if judged is None:
             raise
-        return judged
+        rows = judged.table
+        read = build(rows, recognise(rows, judged.options), judged.options, name)
+        found = replace(read.recognition, columns=table.names)
+        notices = (*read.notices, *judged.notices)
+        return replace(read, recognition=found, notices=notices, ways=judged.ways)
 
 
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
@@ -512,14 +514,12 @@ def _with_rows_of_all(table: Table) -> Table | None:
     single = [c for c in table.columns if c.width is None and c.type != "other"]
     if len(table.columns) > _MOST_READ_AGAIN or not single or len(single[0].head) < SAMPLE_ROWS:
         return None
-    numbers = [c.name for c in single if c.numeric]
     try:
-        read = table.fetch([(name,) for name in numbers], [c.name for c in single if not c.numeric])
+        fetched = table.singles()
     except InputError as error:
         if error.repairs and error.row is None:  # lines that are no rows, whatever the columns are
             raise
         return None
-    fetched = {**read.columns, **{n: a[:, 0] for n, a in zip(numbers, read.scores, strict=True)}}
     lengths = {len(values) for values in fetched.values()}
     if len(lengths) != 1 or (rows := lengths.pop()) <= SAMPLE_ROWS:
         return None
@@ -531,6 +531,13 @@ def _with_rows_of_all(table: Table) -> Table | None:
     )
     other.__post_init__()
     return other
+
+
+def options_that_keep(read: ColumnRoles, table: Table) -> dict[str, Any]:
+    """The options that keep what was read as the label, and as the verdicts of a judge, where another column gets another role."""
+    judged = [s.columns for s in read.scores if (*s.columns, read.label) == usual_columns_of_judges(table.names)]  # fmt: skip
+    kept = {"label": read.label, "scores": judged[0] if judged else None}
+    return {key: value for key, value in kept.items() if value}
 
 
 def cells_of(table: Table, rows: Sequence[int]) -> dict[str, dict[int, str]]:

@@ -90,6 +90,20 @@ class ArrowRows(Table):
         return "empty" if value is None else "NaN"
 
 
+def arrow_of(columns: dict[str, Any]) -> Any:
+    """Return columns as an Arrow table; factors as dictionaries."""
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            name: pa.DictionaryArray.from_arrays(values.codes, list(values.levels))
+            if isinstance(values, Factor)
+            else pa.array(values)
+            for name, values in columns.items()
+        }
+    )
+
+
 def arrow_rows(data: Any, what: str, **more: Any) -> ArrowRows:
     """Return the table of an Arrow table; raise InputError if it has too many columns or no rows.
 

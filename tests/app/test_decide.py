@@ -425,6 +425,21 @@ def test_grades_of_a_judge_have_a_button_for_each_meaning():
     assert app.dataframe[0].value.equals(same.dataframe[0].value)
 
 
+def test_whether_the_confidence_of_a_judge_is_right_is_asked_in_one_click():
+    lines = _judged_file().decode().splitlines()
+    sure = [f"{line},{60 + i % 40}%" for i, line in enumerate(lines[1:])]
+    content = "\n".join([f"{lines[0]},judge_confidence", *sure, ""]).encode()
+    app = upload(open_page(), "sure.csv", content)
+    for page in ("data", "overview"):
+        app = quiet(app.open(page))
+        (ask,) = (b for b in app.button if plain(b.label) == "Is its confidence right?")
+    app = quiet(quiet(ask.click().run()).open("data"))
+    assert "confidence in judge_confidence" in text_of(app)
+    assert "label 'human' (compared with 'judge')" in text_of(app)
+    # The other question stays one click away.
+    assert "See what the judge is worth" in [b.proto.label for b in app.get("page_link")]
+
+
 def test_other_files_have_no_tab_of_a_judge():
     app = quiet(open_page("data=breast_cancer", "decisions"))
     assert not [b for b in app.get("page_link") if b.proto.label == "Judge"]

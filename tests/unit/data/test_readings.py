@@ -15,12 +15,12 @@ import pytest
 
 import calviz
 from calviz.core.entry_specs import CHECKS
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import one_row_each
 from calviz.data import Loaded, ReadingOptions, first_rows, read
 from calviz.data.column_names import blocks_named_by, without_common_words
-from calviz.data.first_rows import ROLES, ROWS
+from calviz.data.first_rows import ROLES, ROWS, FirstRows
 from calviz.sample.sample import Sample
 from tests.inputs.command_line import run
 from tests.inputs.headers import fault
@@ -249,6 +249,32 @@ def test_rows_without_a_score_are_asked_about_beside_a_label_that_is_none() -> N
     said[0] = None
     with pytest.raises(InputError, match="1 of 300 rows have no label"):
         loaded({"label": said, "p": p}, class_names=("no", "yes"), repair=("drop-labels",))
+
+
+@pytest.mark.parametrize("rare", [{"spam": 2}, {"spam": 2, "ham": 60}])
+def test_labels_without_a_column_among_several_classes_are_counted_and_may_be_left_out(
+    rare: dict[str, int],
+) -> None:
+    p = np.random.default_rng(1).dirichlet((1, 1, 1), 200).round(6)
+    left = sum(rare.values())
+    said = np.array([*"abc"], dtype=object)[p.argmax(axis=1)]
+    said[-left:] = [word for word, rows in rare.items() for _ in range(rows)]
+    said[0], p[1] = None, (0.9, 0.9, -0.8)
+    columns = {"label": said} | {f"p_{c}": p[:, j] for j, c in enumerate("abc")}
+    error = asked(columns)
+    found = [f"'{word}' ({rows} rows)" for word, rows in rare.items()]
+    shown = ", ".join(sorted(found, key=lambda text: "ham" not in text))
+    assert f"label 'spam' has no probability column (found: {shown}; known" in str(error)
+    (way,) = error.readings
+    assert way.label == f"leave out the rows with {shown}"
+    # The other repairs are asked for together with it.
+    assert [[a.options for a in one.answers] for one in error.further] == [
+        [{"repair": ("drop-missing",)}],
+        [{"repair": ("drop-outside",)}],
+    ]
+    read_with = loaded(columns, repair=("drop-labels", "drop-missing", "drop-outside"))
+    assert f"drop-labels: {left} of 200 rows with labels that are none of the classes were left out" in read_with.repairs_made[0]  # fmt: skip
+    np.testing.assert_allclose(read_with.first.probs, p[2:-left], atol=1e-6)
 
 
 @pytest.mark.parametrize("names", ["{m}_p_{c}", "{m}:{c}", "p_{c}_{m}", "{c}.{m}"])
@@ -1055,6 +1081,103 @@ def test_a_cell_that_is_no_number_is_shown_as_it_is() -> None:
     assert shown.cells["p_a"] == ("0.2", "oops", "")
 
 
+# ---- The roles of a file that was read are those it was read with, and another role moves no other column
+
+
+def _judged(rows: int = 300) -> bytes:
+    """Verdicts and confidences of a judge, and what people said of every third row."""
+    rng = np.random.default_rng(0)
+    right = rng.random(rows) < 0.8
+    verdict = np.where(rng.random(rows) < 0.6, "pass", "fail")
+    human = np.where(right, verdict, np.where(verdict == "pass", "fail", "pass")).astype(object)
+    human[np.arange(rows) % 3 > 0] = None
+    columns = {
+        "item_id": [f"J{i}" for i in range(rows)],
+        "created_at": [f"2026-09-01T{i // 60:02}:{i % 60:02}:00Z" for i in range(rows)],
+        "language": [*"abc"] * (rows // 3),
+        "system": np.where(rng.random(rows) < 0.5, "bot-a", "bot-b"),
+        "human_verdict": human,
+        "judge_verdict": verdict,
+        "judge_confidence": [f"{v}%" for v in rng.integers(10, 20, rows) * 5],
+    }
+    return pd.DataFrame(columns).to_csv(index=False).encode()
+
+
+_ROOT = Path(__file__).parents[3]
+_FOLDERS = ("tests/inputs/exports", "tests/inputs/predictions", "../shared/cases", "../shared/inputs")  # fmt: skip
+FILES: dict[str, bytes | Path] = {"judge.csv": _judged(), "read.csv": READ}
+FILES |= {p.name: p for folder in _FOLDERS for p in sorted((_ROOT / folder).glob("*.*"))}
+FILES["cancer.parquet"] = _ROOT / "sample_data" / "breast_cancer.parquet"
+
+
+def _read_with_roles(name: str, options: ReadingOptions) -> tuple[Loaded, FirstRows]:
+    found = read(FILES[name], name=name, options=options)
+    return found, first_rows(FILES[name], name=name, options=options, read=found.roles)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_roles_that_are_shown_are_those_that_were_read(name: str) -> None:
+    try:
+        found, shown = _read_with_roles(name, ReadingOptions())
+    except CalvizError:
+        pytest.skip("asks something, or is no table")
+    columns = {role: [n for n, r in shown.roles.items() if r == role] for role in ROLES}
+    read_as = found.recognition
+    if read_as.label in shown.roles:
+        assert columns["label"] == [read_as.label]
+    assert {*read_as.scores} <= {*columns["score"], *columns["model"], *columns["confidence"]}
+    single = {"id": read_as.id_column, "time": read_as.time_column, "split": read_as.split_column}
+    single |= {"cluster": read_as.cluster_column, "named model": read_as.model_column}
+    assert {role: columns[role] for role in single} == {r: [n] * bool(n) for r, n in single.items()}
+    assert {*columns["group"]} == {*read_as.groups}
+    for column, role in shown.roles.items():
+        again, _ = _read_with_roles(name, shown.with_role(column, role))
+        assert again.roles == found.roles
+        if role in ("score", "model") and "ignored" in shown.choices[column]:
+            continue  # of several: the classes are others then
+        _, without = _read_with_roles(name, shown.with_role(column, "ignored"))
+        moved = {n for n, r in shown.roles.items() if without.roles[n] != r} - {column}
+        assert not moved
+
+
+def test_the_verdict_of_a_judge_becomes_a_prediction_of_what_people_say() -> None:
+    found, shown = _read_with_roles("judge.csv", ReadingOptions())
+    assert found.recognition.time_column == "created_at"
+    assert shown.choices["human_verdict"] == ("label",)
+    options = shown.with_role("judge_verdict", "prediction")
+    with pytest.raises(InputError, match="200 of 300 rows have no label") as caught:
+        read(FILES["judge.csv"], options=options)
+    (answer,) = caught.value.answers
+    found, shown = _read_with_roles("judge.csv", options.answered(answer))
+    assert (found.first.kind, found.first.n) == ("confidence", 100)
+    assert shown.roles == {
+        "item_id": "id",
+        "created_at": "time",
+        "language": "group",
+        "system": "group",
+        "human_verdict": "label",
+        "judge_verdict": "prediction",
+        "judge_confidence": "confidence",
+    }
+    # The same in one click.
+    (way,) = read(FILES["judge.csv"]).offered
+    by_way = read(FILES["judge.csv"], options=ReadingOptions(**way.options)).first
+    np.testing.assert_array_equal(by_way.correct, found.first.correct)
+
+
+def test_predictions_that_share_no_value_with_the_labels_are_refused() -> None:
+    options = ReadingOptions(label="system", prediction_column="judge_verdict")
+    with pytest.raises(InputError, match="such as 'fail', is in the label 'system'") as caught:
+        read(FILES["judge.csv"], options=options)
+    assert caught.value.asks
+    # A few rows may all be wrong, and so may all rows of named classes.
+    rows = {"truth": [*"abc"] * 10, "pred": [*"def"] * 10, "confidence": [0.5, 0.6, 0.7] * 10}
+    with pytest.raises(InputError, match="no prediction could be right"):
+        loaded(rows)
+    assert not loaded({n: v[:9] for n, v in rows.items()}).first.correct.any()
+    assert not loaded(rows, class_names=tuple("abcdef")).first.correct.any()
+
+
 # ---- Long form: a column names the model of each row
 
 
@@ -1329,10 +1452,13 @@ def test_the_confidence_of_a_judge_is_said_not_to_be_used_and_how_it_is_measured
     file = tmp_path / "x.csv"
     columns = {"judge": verdicts, "human": human, "judge confidence": p.clip(0.001)}
     pd.DataFrame(columns).to_csv(file, index=False)
-    (said,) = (n.message for n in read(file).notices if "is not used here" in n.message)
-    assert said.startswith("'judge confidence' is not used here: calviz audit FILE --kind")
-    options = shlex.split(said.partition("FILE ")[2].removesuffix(" measures it"))
-    result = run("audit", file, *options)
+    found = read(file)
+    (said,) = (n.message for n in found.notices if "is not judged here" in n.message)
+    assert said.startswith("'judge confidence' is not judged here: another way to read the file")
+    (way,) = found.offered
+    assert way.label == "is its confidence right?"
+    assert f"offered: {way.in_shell()} ({way.label})" in run("audit", file).stdout
+    result = run("audit", file, *shlex.split(way.in_shell()))
     assert result.exit_code == 0
     rows = N if labelled == "all" else N - len(human[::4])
     assert f"{rows:,} rows" in result.stdout

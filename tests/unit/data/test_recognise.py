@@ -1009,10 +1009,11 @@ def test_a_column_that_identifies_the_rows_of_a_judge_is_no_number_to_slice_by()
     assert found.id_name == "answer_id"
     assert found.ids is not None
     assert found.ids.tolist() == [str(i + 1) for i in range(0, 60, 5)]
-    assert list(found.numbers) == ["length"]
-    # A counter is no number to slice by, whatever it is called.
+    assert (list(found.groups), list(found.numbers)) == (["length"], [])
+    # A counter is nothing to slice by, whatever it is called.
     rows[0:0] = ["item,length,judge,human"]
-    assert list(loaded("\n".join(rows)).first.numbers) == ["length"]
+    found = loaded("\n".join(rows)).first
+    assert (list(found.groups), list(found.numbers)) == (["length"], [])
 
 
 def test_percentages_of_an_event_by_two_models_are_asked_about_as_models():
