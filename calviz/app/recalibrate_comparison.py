@@ -528,7 +528,8 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     else:
         data = fitting.apply_to_all(outcome.data, recalibrator, rows)
     table = _written(data, outcome.in_file, suffix, settings)
-    record = recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
+    columns = settings.entry.loaded.recognition.score_columns
+    record = recalibrator.to_apply(outcome.data, columns)
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
         return MethodFiles(table, content, recalibrator.snippet())

@@ -13,8 +13,8 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
-from calviz.data.column_names import is_of_first_class, plain, without_common_words
-from calviz.data.format import ReadingOptions, short, span
+from calviz.data.column_names import alike, is_of_first_class, plain, without_common_words
+from calviz.data.format import ReadingOptions, Table, short, span
 
 
 @dataclass(frozen=True)
@@ -25,26 +25,45 @@ class ReadingForMap(ReadingOptions):
     ----------
     map_classes : tuple of str
         The class names of the map, for a file that does not name its classes; () if the map has none.
+    map_scores : mapping of str to object
+        What the score columns were that it was fitted on: ``kind``, and ``columns``, one per class, or that of class 1; {} if not known.
     model : str, optional
         The model that the map is for, if there are several: the scores of others are copied as they are, and may be missing.
     """
 
     map_classes: tuple[str, ...] = ()
+    map_scores: Mapping[str, Any] = field(default_factory=dict)
     model: str | None = None
 
     @classmethod
     def of(
-        cls, options: ReadingOptions, map_classes: Iterable[str], model: str | None = None
+        cls, options: ReadingOptions, record: Mapping[str, Any], model: str | None = None
     ) -> ReadingForMap:
-        """Return the same settings for rows to which a map with these classes is applied."""
+        """Return the same settings for rows to which a saved map is applied, or one that has these ``class_names``."""
         named = options.models or ()
         columns = dict(zip(without_common_words(named), named, strict=True)) if named else {}
+        scores = {} if model or named or options.scores or options.kind else record.get("scores")
         # Which models are in percent is told by the columns of all.
         if "percent" in options.repair or (named and model not in columns):
             model = None
         elif model in columns:
             options = replace(options, models=(columns[model],))
-        return cls(**vars(options), map_classes=tuple(map_classes), model=model)
+        names = tuple(record.get("class_names", ()))
+        return cls(**vars(options), map_classes=names, map_scores=scores or {}, model=model)
+
+    def of_table(self, table: Table) -> ReadingForMap:
+        """The same settings with the scores of the map, if all of their columns are there, each of numbers."""
+        names = self.map_scores.get("columns", ())
+        there = all(n in table and table[n].numeric and table[n].width is None for n in names)
+        if not (names and there):
+            return self
+        classes = self.class_names or self.map_classes or None
+        return replace(self, scores=names, kind=self.map_scores["kind"], class_names=classes)
+
+    def named(self, columns: tuple[str, ...]) -> ReadingForMap:
+        """The same settings with the classes of the map, if its scores have these columns."""
+        same = columns == tuple(self.map_scores.get("columns", ())) and self.class_names is None
+        return replace(self, class_names=self.map_classes) if same else self
 
     def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Whether class names come from labels, such as yes and no, and not from the score columns, which name `named`, or the map.
@@ -56,7 +75,7 @@ class ReadingForMap(ReadingOptions):
     def names_of_classes(self, named: tuple[str, ...], k: int) -> tuple[str, ...]:
         """Names of the K classes of a file without labels whose score columns name `named`."""
         if len(named) == k:
-            return named
+            return self.map_classes if alike(named, self.map_classes) else named
         if len(self.map_classes) != k:
             return tuple(str(j) for j in range(k))
         # If the only column is that of class 0, the order is not that of the map, which says so.
@@ -67,14 +86,14 @@ class ReadingForMap(ReadingOptions):
 def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
     """Whether the classes of a file are those of a map, in the same order; numbers in ascending order say nothing but the order.
 
-    A map without class names is for any classes.
+    A map without class names is for any classes. Names may be spelled as those of columns are.
 
-    >>> classes_agree(("1", "2"), ("cat", "dog")), classes_agree(("1", "2"), ("0", "1"))
+    >>> classes_agree(("1", "2"), ("cat", "dog")), classes_agree(("old_cat", "dog"), ("Old cat", "dog"))
     (True, True)
     >>> classes_agree(("1", "0"), ("0", "1")), classes_agree(("cat", "dog"), ("0", "1"))
     (False, False)
     """
-    if not of_map or names == of_map:
+    if not of_map or alike(names, of_map):
         return True
     return (
         len(names) == len(of_map)
@@ -219,6 +238,11 @@ class Recognition:
     model_column: str | None = None
     choices: tuple[int, ...] = ()
     numbers: tuple[str, ...] = ()
+
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        """The score columns of the only model; () if there are several."""
+        return self.scores if len(self.models) == 1 else ()
 
     @property
     def fit_split(self) -> str | None:

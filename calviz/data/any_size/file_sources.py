@@ -506,6 +506,7 @@ def _classes_if_any(
     table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingForMap
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same as `_classes`, also if there are no labels or they cannot be read."""
+    options = options.named(scores.columns)
     named = options.class_names or scores.class_names
     if label:
         with suppress(InputError):
