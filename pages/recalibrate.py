@@ -103,11 +103,11 @@ def _draw_results(outcome: ComparisonOutcome, method: str, chosen: Settings) -> 
     recalibrate_results.draw_selected_rows(outcome, method, chosen)
     navigation.draw_sections(
         {
-            "Reliability, side by side": lambda: recalibrate_results.draw_diagrams(outcome, chosen),
-            "What the maps do": lambda: recalibrate_results.draw_maps(outcome, chosen),
             BEFORE_AND_AFTER: lambda: recalibrate_results.draw_before_and_after(
                 outcome, method, chosen
             ),
+            "Reliability, side by side": lambda: recalibrate_results.draw_diagrams(outcome, chosen),
+            "What the maps do": lambda: recalibrate_results.draw_maps(outcome, chosen),
             "Rows after the method": lambda: recalibrate_results.draw_calibrated_rows(
                 outcome, method
             ),

@@ -46,8 +46,8 @@ class RecalibratedFiles:
     @property
     def map(self) -> dict[str, Any]:
         """The map for JSON, with a record of the sample that it was fitted on."""
-        record = {"sample": self.sample.record()}
-        return self.recalibrator.to_apply(self.sample.data, self.sample.columns) | record
+        record = self.recalibrator.to_apply(self.sample.data, self.sample.columns)
+        return {**record, "sample": self.sample.record()}
 
 
 def recalibrate_files(
