@@ -654,9 +654,8 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     scores : ndarray, shape (n, K)
         Scores of these rows (see `scores_of`).
     """
-    numbers = interval_columns(recalibrator, data, scores)
-    more = columns_to_apply(recalibrator, data)
-    return with_probabilities(data, recalibrator.transform(scores, **more), numbers)
+    probs = recalibrator.transform(scores, **columns_to_apply(recalibrator, data))
+    return with_probabilities(data, probs, interval_columns(recalibrator, data, scores))
 
 
 def with_probabilities(

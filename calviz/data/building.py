@@ -287,7 +287,6 @@ class _Builder:
         n = fetched.scores[0].shape[0]
         if not n:
             raise no_rows()
-        self.options = options = options.named(first.columns)
         given = options.class_names or self.table.class_names
         self._check_class_names(given, k)
         # Columns without names are named by their numbers.

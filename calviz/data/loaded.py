@@ -52,18 +52,13 @@ class ReadingForMap(ReadingOptions):
         return cls(**vars(options), map_classes=names, map_scores=scores or {}, model=model)
 
     def of_table(self, table: Table) -> ReadingForMap:
-        """The same settings with the scores of the map, if all of their columns are there, each of numbers."""
+        """The same settings with the scores and classes of the map, if all of its columns are there, each of numbers."""
         names = self.map_scores.get("columns", ())
-        there = all(n in table and table[n].numeric and table[n].width is None for n in names)
-        if not (names and there):
+        there = [n for n in names if n in table and table[n].numeric and table[n].width is None]
+        if not names or len(there) < len(names):
             return self
         classes = self.class_names or self.map_classes or None
         return replace(self, scores=names, kind=self.map_scores["kind"], class_names=classes)
-
-    def named(self, columns: tuple[str, ...]) -> ReadingForMap:
-        """The same settings with the classes of the map, if its scores have these columns."""
-        same = columns == tuple(self.map_scores.get("columns", ())) and self.class_names is None
-        return replace(self, class_names=self.map_classes) if same else self
 
     def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Whether class names come from labels, such as yes and no, and not from the score columns, which name `named`, or the map.

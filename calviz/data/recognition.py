@@ -46,8 +46,6 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         If an option names a column that does not exist.
     """
     _check_options(table, options)
-    if isinstance(options, ReadingForMap):
-        options = options.of_table(table)
     view = TableView(table, options)
     taken = columns_of_rows(view)
     found = _scores_and_label(view, taken)

@@ -360,6 +360,8 @@ def profile_layout(
     if time:
         _check_dates(head.column(time).to_pylist(), time)
     table = arrow_rows(head, "the table has", format="table")
+    if isinstance(options, ReadingForMap):
+        options = options.of_table(table)
     with np.errstate(all="ignore"):
         roles = recognise(table, options)
     common: dict[str, Any] = {
@@ -506,7 +508,6 @@ def _classes_if_any(
     table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingForMap
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same as `_classes`, also if there are no labels or they cannot be read."""
-    options = options.named(scores.columns)
     named = options.class_names or scores.class_names
     if label:
         with suppress(InputError):
