@@ -177,10 +177,8 @@ def check_map(record: Any) -> None:
     read_fields(facts, {name: record[name] for name in facts}, key, {})
     names = record.get("class_names", [])
     scores = record.get("scores", {"kind": "probabilities", "columns": []})
-    if not isinstance(scores, Mapping) or scores.get("kind") not in (
-        *get_args(Input),
-        "confidence",
-    ):
+    kinds = (*get_args(Input), "confidence")
+    if not isinstance(scores, Mapping) or scores.get("kind") not in kinds:
         raise damaged(key, "'scores' must have a 'kind' and 'columns'")
     lists = {"class_names": names, "columns": scores.get("columns")}
     for name, texts in (lists | {"warnings": record.get("warnings", [])}).items():

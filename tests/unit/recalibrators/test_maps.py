@@ -633,5 +633,5 @@ def test_the_score_columns_of_a_map_are_checked_and_older_maps_have_none():
     # What a file headed in percent holds is asked of each.
     assert "scores" not in load_map(record).to_apply(data, ("risk %",))
     for scores in ([], {"kind": "odds", "columns": []}, {"kind": "logits", "columns": [1]}):
-        with pytest.raises(InputError, match="'(scores|columns)' must"):
+        with pytest.raises(InputError, match=r"'(scores|columns)' must"):
             load_map(record | {"scores": scores})
