@@ -13,7 +13,13 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
-from calviz.data.column_names import alike, is_of_first_class, plain, without_common_words
+from calviz.data.column_names import (
+    LOG_CONFIDENCES,
+    alike,
+    is_of_first_class,
+    plain,
+    without_common_words,
+)
 from calviz.data.format import ReadingOptions, Table, short, span
 
 
@@ -55,7 +61,8 @@ class ReadingForMap(ReadingOptions):
         """The same settings with the scores and classes of the map, if all of its columns are there, each of numbers."""
         names = self.map_scores.get("columns", ())
         there = [n for n in names if n in table and table[n].numeric and table[n].width is None]
-        if not names or len(there) < len(names):
+        # Logarithms of confidences are known by their names.
+        if not names or len(there) < len(names) or plain(names[0]) in LOG_CONFIDENCES:
             return self
         classes = self.class_names or self.map_classes or None
         return replace(self, scores=names, kind=self.map_scores["kind"], class_names=classes)

@@ -386,8 +386,7 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
         named = [name for name in usual if name and view.table[name].type == "number"]
         score = named[0] if named else score_columns.only_with_words(view.numeric(others))
         score = score or _never_below_chance(view, others, predicted)
-    score = score or view.named(column_names.LOG_CONFIDENCES, others)
-    log = score is not None and plain(score) in column_names.LOG_CONFIDENCES
+    log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     # A map needs no truth.

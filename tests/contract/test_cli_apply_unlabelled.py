@@ -343,6 +343,25 @@ def test_a_map_is_applied_to_the_columns_that_it_was_fitted_on_whatever_the_labe
             np.testing.assert_allclose(scores, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("column", ["confidence", "logprob", "how_sure"])
+def test_confidences_are_taken_from_the_column_of_the_map(tmp_path: Path, column: str):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.99, 300)
+    shown = np.log(p) if column == "logprob" else p
+    whole = pl.DataFrame({column: shown, "answer": ["cat", "dog", "fox"] * 100})
+    kind = ("--kind", "confidence", "--scores", column) if column == "how_sure" else ()
+    fitted, path = tmp_path / "map.json", tmp_path / "new.csv"
+    whole.with_columns(correct=(rng.random(300) < p**2).astype(int)).write_csv(path)
+    how = ("--method", "isotonic", "--out", tmp_path / "fit.csv", "--save-map", fitted)
+    code, _, wrong = run("recalibrate", path, *how, *kind)
+    assert code == 0, wrong
+    whole.with_columns(size=pl.lit(0.5)).write_csv(path)
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / "out.csv")
+    assert (code, wrong) == (0, "")
+    before, after = (pl.read_csv(tmp_path / name) for name in ("fit.csv", "out.csv"))
+    assert after["confidence"].to_numpy() == pytest.approx(before["confidence"].to_numpy())
+
+
 def test_classes_of_a_map_without_its_columns_may_differ_in_case_and_between_words(tmp_path: Path):
     p = probabilities()
     names = ["p_old_cat", "p_dog", "p_red_fox"]
