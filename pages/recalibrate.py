@@ -100,21 +100,21 @@ def _draw_advice(
 
 def _draw_results(outcome: ComparisonOutcome, method: str, chosen: Settings) -> None:
     """Draw the table of all methods, and their figures."""
-    recalibrate_results.draw_table(outcome)
-    recalibrate_results.draw_selected_rows(outcome, method, chosen)
+    results = recalibrate_results
+    results.draw_table(outcome)
+    results.draw_selected_rows(outcome, method, chosen)
+    of_method = {
+        BEFORE_AND_AFTER: lambda: results.draw_before_and_after(outcome, method, chosen),
+        "Rows after the method": lambda: results.draw_calibrated_rows(outcome, method),
+    }
+    of_all = {
+        "Reliability, side by side": lambda: results.draw_diagrams(outcome, chosen),
+        "What the maps do": lambda: results.draw_maps(outcome, chosen),
+    }
     navigation.draw_sections(
-        {
-            "Reliability, side by side": lambda: recalibrate_results.draw_diagrams(outcome, chosen),
-            "What the maps do": lambda: recalibrate_results.draw_maps(outcome, chosen),
-            BEFORE_AND_AFTER: lambda: recalibrate_results.draw_before_and_after(
-                outcome, method, chosen
-            ),
-            "Rows after the method": lambda: recalibrate_results.draw_calibrated_rows(
-                outcome, method
-            ),
-        },
+        of_all | of_method if method == outcome.fitted[0].key else of_method | of_all,
         key="below-methods",
-        of_setting={recalibrate_results.LOOK_AT: BEFORE_AND_AFTER},
+        of_setting={results.LOOK_AT: BEFORE_AND_AFTER},
     )
 
 

@@ -404,7 +404,7 @@ FILES_AT_ONCE = 1_000_000
 #: What the file keeps.
 STAYS = "Labels, identifiers, splits, groups, clusters, weights, times, numbers and texts stay; other columns are left out."
 
-_BUILT_FILES, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
+_BUILT_FILES = "calviz.recalibrate.ready"
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,7 +422,8 @@ def draw_downloads(
 ) -> str:
     """Draw the choice of a method and of a format, what builds the files, and the downloads; return the method."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        method = _choose_method(outcome, advised)
+        model = open_files.model_key(settings.entry, settings.model)
+        method = _choose_method(outcome, advised, model)
         if method == UNCALIBRATED:
             st.caption(
                 "The uncalibrated model is your file as it is: there is nothing to download."
@@ -470,20 +471,20 @@ def draw_downloads(
     else:
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
-    st.caption(" ".join((words, *_differences(suffix, settings))), help=STAYS)
+    st.caption(words, help=" ".join((*_differences(suffix, settings), STAYS)))
     return method
 
 
-def _choose_method(outcome: ComparisonOutcome, advised: str) -> str:
+def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
     """Draw the choice; it follows the advice until the user chooses another one."""
     methods = [m.key for m in outcome.fitted]
-    chosen, advised_before = st.session_state.get("method"), st.session_state.get(_ADVISED)
+    chosen, before = st.session_state.get("method"), st.session_state.get(session.ADVISED)
     follows_advice = chosen not in (None, advised) and (
-        chosen not in methods or chosen == advised_before
+        chosen not in methods or (before is not None and chosen == before[1])
     )
     if follows_advice:
         st.session_state["method"] = advised
-    st.session_state[_ADVISED] = advised
+    st.session_state[session.ADVISED] = model, advised
     return str(
         st.selectbox(
             "Method",
@@ -527,7 +528,8 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     else:
         data = fitting.apply_to_all(outcome.data, recalibrator, rows)
     table = _written(data, outcome.in_file, suffix, settings)
-    record = recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
+    columns = settings.entry.loaded.recognition.score_columns
+    record = recalibrator.to_apply(outcome.data, columns)
     named = settings.entry.loaded.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:

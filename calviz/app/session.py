@@ -510,12 +510,17 @@ def offer_file(label: str, content: Any, name: str, mime: str, **options: Any) -
 NOT_RECALIBRATED = "none"
 #: The key of the widget.
 METHOD_KEY = "recalibrated"
+#: In the session: the model that Recalibrate compared methods for last, and the method that it advised.
+ADVISED = "calviz.recalibrate.advised"
 
 
 def choose_method(settings: Settings) -> str:
     """Draw the choice of a recalibrator; return `NOT_RECALIBRATED` if none is wanted."""
     confidence = settings.whole.kind == "confidence"
     specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
+    of, advised = st.session_state.get(ADVISED, ("", ""))
+    if advised in specs and of == open_files.model_key(settings.entry, settings.model):
+        specs = {advised: f"{specs.pop(advised)} (advised)", **specs}
     chosen = st.selectbox(
         "Recalibrate, and compare before with after",
         (NOT_RECALIBRATED, *specs),

@@ -117,7 +117,7 @@ def recalibrate(
     for sentence in remarks:
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)
-    record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
+    record = fitted and fitted.to_apply(data, loaded.recognition.score_columns)
     with _saving(record, fitted, save_map, save_snippet):
         calibrated = loaded.named_as_labels(result.calibrated)
         write_predictions(calibrated, out, before=data, types=loaded.types)

@@ -647,9 +647,8 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     scores : ndarray, shape (n, K)
         Scores of these rows (see `scores_of`).
     """
-    numbers = interval_columns(recalibrator, data, scores)
-    more = columns_to_apply(recalibrator, data)
-    return with_probabilities(data, recalibrator.transform(scores, **more), numbers)
+    probs = recalibrator.transform(scores, **columns_to_apply(recalibrator, data))
+    return with_probabilities(data, probs, interval_columns(recalibrator, data, scores))
 
 
 def with_probabilities(
@@ -676,8 +675,8 @@ def interval_columns(
         return {}
     pairs = recalibrator.intervals(scores)
     # With two classes there is one map, and column names need no class.
-    endings = [f"_{name}" if name else "" for name in data.class_names]
-    endings = endings if pairs.shape[1] > 1 else [""]
+    classes = data.class_names if pairs.shape[1] > 1 else ("",)
+    endings = [f"_{name}" if name else "" for name in classes]
     return {
         f"{INTERVAL}{name}{end_of_name}": np.ascontiguousarray(pairs[:, k, end])
         for k, end_of_name in enumerate(endings)
@@ -724,12 +723,13 @@ def reading_for_map(record: Any, options: ReadingOptions, model: str | None) -> 
     """
     if record is not None:
         load_map(record)
-    return loaded.ReadingForMap.of(options, (record or {}).get("class_names", ()), model)
+    return loaded.ReadingForMap.of(options, record or {}, model)
 
 
 def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOptions:
     """Return the options for reading further rows without labels, of the classes of these data."""
-    return loaded.ReadingForMap.of(options, data.class_names if data.kind != "confidence" else ())
+    names = data.class_names if data.kind != "confidence" else ()
+    return loaded.ReadingForMap.of(options, {"class_names": names})
 
 
 def apply_map(data: Dataset, record: Any) -> Dataset:

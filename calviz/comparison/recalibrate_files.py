@@ -46,9 +46,8 @@ class RecalibratedFiles:
     @property
     def map(self) -> dict[str, Any]:
         """The map for JSON, with a record of the sample that it was fitted on."""
-        names = list(self.sample.data.class_names)
-        record: dict[str, Any] = self.recalibrator.to_dict()
-        return record | {"class_names": names, "sample": self.sample.record()}
+        record = self.recalibrator.to_apply(self.sample.data, self.sample.columns)
+        return {**record, "sample": self.sample.record()}
 
 
 def recalibrate_files(

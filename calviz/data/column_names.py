@@ -310,6 +310,18 @@ def class_key(text: str) -> str:
     return text.casefold() if (number := whole(text)) is None else str(number)
 
 
+def alike(names: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether classes are the same in the same order, but for case and for what stands between words.
+
+    Names that only differ by these among themselves are those of different classes.
+
+    >>> alike(["old_cat", "dog"], ["Old cat", "dog"]), alike(["a_b", "a b"], ["a b", "a_b"])
+    (True, False)
+    """
+    one, other = ([re.sub(r"[\s_-]+", " ", class_key(n)) for n in some] for some in (names, others))
+    return tuple(names) == tuple(others) or (one == other and len({*one}) == len(one))
+
+
 def event_of(classes: Iterable[str]) -> str | None:
     """Return the event of two classes, as `class_key` spells them, or of one that could be; None if no word says which it is.
 

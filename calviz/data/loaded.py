@@ -13,7 +13,13 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
-from calviz.data.column_names import is_of_first_class, plain, without_common_words
+from calviz.data.column_names import (
+    LOG_CONFIDENCES,
+    alike,
+    is_of_first_class,
+    plain,
+    without_common_words,
+)
 from calviz.data.format import ReadingOptions, Table, short, span
 from calviz.data.roles import ColumnRoles
 
@@ -26,6 +32,8 @@ class ReadingForMap(ReadingOptions):
     ----------
     map_classes : tuple of str
         The class names of the map, for a file that does not name its classes; () if the map has none.
+    map_scores : mapping of str to object
+        What the score columns were that it was fitted on: ``kind``, and ``columns``, one per class, or that of class 1; {} if not known.
     model : str, optional
         The model that the map is for, if there are several: the scores of others are copied as they are, and may be missing.
     beside : tuple of str
@@ -33,28 +41,45 @@ class ReadingForMap(ReadingOptions):
     """
 
     map_classes: tuple[str, ...] = ()
+    map_scores: Mapping[str, Any] = field(default_factory=dict)
     model: str | None = None
     beside: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, options: ReadingOptions, map_classes: Iterable[str], model: str | None = None
+        cls, options: ReadingOptions, record: Mapping[str, Any], model: str | None = None
     ) -> ReadingForMap:
-        """Return the same settings for rows to which a map with these classes is applied."""
+        """Return the same settings for rows to which a saved map is applied, or one that has these ``class_names``."""
         named = options.models or ()
         columns = dict(zip(without_common_words(named), named, strict=True)) if named else {}
+        scores = {} if model or named or options.scores or options.kind else record.get("scores")
         own = columns.pop(model or "", None)
         if own is not None:
             options = replace(options, models=(own,))
         elif named or "percent" in options.repair:
             model = None
+        names = tuple(record.get("class_names", ()))
         beside = tuple(columns.values()) if own else ()
-        return cls(**vars(options), map_classes=tuple(map_classes), model=model, beside=beside)
+        return cls(
+            **vars(options), map_classes=names, map_scores=scores or {}, model=model, beside=beside
+        )
 
     def beside_in(self, table: Table) -> list[str]:
         """The columns of other models that a table has, and that hold numbers."""
         there = [table[name] for name in self.beside if name in table]
         return [c.name for c in there if c.numeric and not np.isnan(c.head).all()]
+
+    def of_table(self, table: Table) -> ReadingForMap:
+        """The same settings with the scores and classes of the map, if all of its columns are there, each of numbers."""
+        names = self.map_scores.get("columns", ())
+        there = [n for n in names if n in table and table[n].numeric and table[n].width is None]
+        # Logarithms of confidences are known by their names, and what is headed in percent is asked of each file.
+        if not names or len(there) < len(names) or plain(names[0]) in LOG_CONFIDENCES:
+            return self
+        if any(table[name].is_headed_in_percent for name in names):
+            return self
+        classes = self.class_names or self.map_classes or None
+        return replace(self, scores=names, kind=self.map_scores["kind"], class_names=classes)
 
     def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Whether class names come from labels, such as yes and no, and not from the score columns, which name `named`, or the map.
@@ -66,7 +91,7 @@ class ReadingForMap(ReadingOptions):
     def names_of_classes(self, named: tuple[str, ...], k: int) -> tuple[str, ...]:
         """Names of the K classes of a file without labels whose score columns name `named`."""
         if len(named) == k:
-            return named
+            return self.map_classes if alike(named, self.map_classes) else named
         if len(self.map_classes) != k:
             return tuple(str(j) for j in range(k))
         # If the only column is that of class 0, the order is not that of the map, which says so.
@@ -77,14 +102,16 @@ class ReadingForMap(ReadingOptions):
 def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
     """Whether the classes of a file are those of a map, in the same order; numbers in ascending order say nothing but the order.
 
-    A map without class names is for any classes.
+    A map without class names is for any classes. Names may be spelled as those of columns are.
 
     >>> classes_agree(("1", "2"), ("cat", "dog")), classes_agree(("-1", "1"), ("0", "1"))
+    (True, True)
+    >>> classes_agree(("old_cat", "dog"), ("Old cat", "dog")), classes_agree(("1", "2"), ("cat", "dog"))
     (True, True)
     >>> classes_agree(("1", "0"), ("0", "1")), classes_agree(("cat", "dog"), ("0", "1"))
     (False, False)
     """
-    if not of_map or names == of_map:
+    if not of_map or alike(names, of_map):
         return True
     return (
         len(names) == len(of_map)
@@ -229,6 +256,11 @@ class Recognition:
     model_column: str | None = None
     choices: tuple[int, ...] = ()
     numbers: tuple[str, ...] = ()
+
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        """The score columns of the only model; () if there are several."""
+        return self.scores if len(self.models) == 1 else ()
 
     @property
     def fit_split(self) -> str | None:

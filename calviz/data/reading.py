@@ -423,6 +423,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
             options = replace(options, confidence_pattern=None)
         if isinstance(options, ReadingForMap):
             table = table.for_map()
+            options = options.of_table(table)
         if labels is not None:
             table, options = join(table, opened.name, labels, options)
         facts = facts_in(table)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -176,7 +176,12 @@ def check_map(record: Any) -> None:
     facts = fields(classes=Numbers(least=2, whole=True), floor=Numbers(least=0, most=below_1))
     read_fields(facts, {name: record[name] for name in facts}, key, {})
     names = record.get("class_names", [])
-    for name, texts in (("class_names", names), ("warnings", record.get("warnings", []))):
+    scores = record.get("scores", {"kind": "probabilities", "columns": []})
+    kinds = (*get_args(Input), "confidence")
+    if not isinstance(scores, Mapping) or scores.get("kind") not in kinds:
+        raise damaged(key, "'scores' must have a 'kind' and 'columns'")
+    lists = {"class_names": names, "columns": scores.get("columns")}
+    for name, texts in (lists | {"warnings": record.get("warnings", [])}).items():
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             raise damaged(key, f"'{name}' must be a list of texts")
     if len(set(names)) < len(names):

@@ -227,6 +227,32 @@ def test_what_zeros_are_read_as_is_one_choice_for_all_pages_that_fit():
     assert "In 120 rows a class has a probability of exactly 0, read as 0.02" in text_of(app)
 
 
+@pytest.mark.slow
+def test_a_link_says_that_another_file_was_compared():
+    app = open_page(page="data")
+    files = [(f"{w}.csv", _with_zeros(w), "text/csv") for w in (0.05, 0.1)]
+    app.file_uploader[0].set_value(files[0]).run()
+    app = _finished(app.open("compare_models"))
+    assert "other-files" not in app.query_params
+    app.file_uploader[0].set_value(files[1]).run()
+    named = _finished(app).query_params["other-files"]
+    assert re.fullmatch(r"[0-9a-f]{16}-240", named)
+    app = open_page(page="data")
+    app.file_uploader[0].set_value(files[0]).run()
+    app.query_params["other-files"] = named
+    app = _finished(app.open("compare_models"))
+    digest = named.partition("-")[0]
+    assert f"does not hold: 240 rows (digest {digest}). Open it below." in text_of(app)
+    assert named in app.query_params["other-files"]
+    app.file_uploader[0].set_value(files[1]).run()
+    assert "does not hold" not in text_of(_finished(app))
+    # Only the digests and numbers of a link are shown.
+    app = open_page("data=breast_cancer&other-files=call+me", "compare_models")
+    assert "call me" not in text_of(app)
+    app = open_page("data=breast_cancer&other-files=0123456789abcdef-7", "compare_models")
+    assert "7 rows (digest 0123456789abcdef). Open it under *Add a model*." in text_of(app)
+
+
 def test_a_learning_curve_that_was_stopped_says_how_far_it_came():
     score = np.random.default_rng(0).uniform(0.05, 0.95, 240)
     data = calviz.Predictions(probs=score, labels=(np.arange(240) % 3 < 3 * score).astype(int))

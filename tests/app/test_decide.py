@@ -270,6 +270,25 @@ def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_the_method_that_was_advised_comes_first_for_the_model_that_it_was_advised_for():
+    app = open_page("data=digits&model=MLP", "risk_coverage")
+    names = app.selectbox(key="recalibrated").options
+    assert not any("advised" in name for name in names)
+    app = quiet(app.open("recalibrate"))
+    app.multiselect(key="methods").set_value(["vector", "temperature"]).run()
+    app.button(key="calviz.compare").click().run()
+    next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values())).wait(PATIENCE)
+    app = quiet(quiet(app.run()).open("risk_coverage"))
+    first, advised, *others = app.selectbox(key="recalibrated").options
+    assert (first, advised) == ("not recalibrated", "Vector scaling (advised)")
+    assert others == [name for name in names[1:] if name != "Vector scaling"]
+    app.selectbox(key="recalibrated").set_value("vector").run()
+    assert "Vector scaling is fitted on split 'calibration'" in text_of(quiet(app))
+    app.selectbox(key="model").set_value("extra trees").run()
+    assert app.selectbox(key="recalibrated").options == names
+
+
 def test_models_are_compared_where_their_rows_are_the_same():
     app = upload(open_page(page="data"), "one.csv", GOOD)
     upload(app, "two.csv", GOOD.replace(b"0.81,0.12", b"0.71,0.22"))

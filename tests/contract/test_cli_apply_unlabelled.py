@@ -278,6 +278,114 @@ def test_parts_of_an_array_file_without_labels_are_calibrated_beside_those_with(
     )
 
 
+#: Score columns, labels of their classes, and further columns that may be taken for scores or for what was right.
+STYLES: dict[str, tuple[list[str], list[str], dict[str, float]]] = {
+    "spaces": (["p_old_cat", "p_dog", "p_red_fox"], ["old cat", "dog", "red fox"], {}),
+    "hyphens and case": (["p_old_cat", "p_dog", "p_fox"], ["Old-Cat", "Dog", "Fox"], {}),
+    "prefix": (["confidence.a", "confidence.b", "confidence.c"], ["a", "b", "c"], {"size": 0.4}),
+    "numbers before": (["0: cat", "1: dog", "2: fox"], ["cat", "dog", "fox"], {}),
+    "counted from 1": (["p_1", "p_2", "p_3"], ["1", "2", "3"], {}),
+    "-1 and 1": (["score"], ["-1", "1"], {}),
+    "0 and 1": (["probability"], ["0", "1"], {}),
+    "right or not": (["prob"], ["0", "1"], {"correct": 1}),
+    "first is the event": (["probability_class_1", "probability_class_0"], ["1", "0"], {}),
+}
+
+
+def written_scores(path: Path) -> np.ndarray:
+    frame = pl.read_csv(path) if path.suffix else pl.read_parquet(path / "new.parquet")
+    kinds = ("p_", "prob", "confidence.", "score", "0:", "1:", "2:")
+    return frame.select(c for c in frame.columns if c.startswith(kinds)).to_numpy()
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_map_is_applied_to_the_columns_that_it_was_fitted_on_whatever_the_labels_are(
+    tmp_path: Path, style: str
+):
+    columns, labels, others = STYLES[style]
+    rng, k = np.random.default_rng(0), len(labels)
+    p = rng.dirichlet([1] * k, 400).round(4)
+    p[:, -1] = 1 - p[:, :-1].sum(axis=1)
+    # The classes do not follow their probabilities alike, so that a map for each of them differs.
+    true = np.array([rng.choice(k, p=q) for q in p**2 / (p**2).sum(axis=1, keepdims=True)])
+    shown = p[:, -len(columns) :]
+    new = pl.DataFrame(
+        {"id": [f"r{i}" for i in range(400)]}
+        | {name: shown[:, j] for j, name in enumerate(columns)}
+        | {name: np.where(rng.random(400) < 0.8, value, 0) for name, value in others.items()}
+    )
+    whole, path, fitted = tmp_path / "whole.csv", tmp_path / "new.csv", tmp_path / "map.json"
+    new.with_columns(truth=np.array(labels)[true]).write_csv(whole)
+    how = ("--method", "isotonic", "--label", "truth", "--out", tmp_path / "fit.csv")
+    code, _, wrong = run("recalibrate", whole, *how, "--save-map", fitted)
+    assert code == 0, wrong
+    expected = written_scores(tmp_path / "fit.csv")
+    shuffled = new.select("id", *others, *columns[::-1])
+    few = np.where(np.arange(400) < 300, np.array(labels)[true], "")
+    for frame in (
+        new,
+        shuffled,
+        new.with_columns(truth=np.array(labels)[true]),
+        new.with_columns(truth=few),
+        new.with_columns(truth=pl.lit(labels[0])),
+    ):
+        frame.write_csv(path)
+        for out in (tmp_path / "out.csv", tmp_path / "out"):
+            code, _, wrong = run("apply", path, "--map", fitted, "--out", out)
+            assert (code, wrong) == (0, "")
+            scores = written_scores(out)
+            if not out.suffix and frame is shuffled:
+                scores = scores[:, ::-1]
+            if scores.shape[1] < k:
+                scores = np.column_stack([1 - scores, scores])
+            if not out.suffix and style == "first is the event":
+                scores = scores[:, ::-1]
+            np.testing.assert_allclose(scores, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("column", ["confidence", "logprob", "how_sure"])
+def test_confidences_are_taken_from_the_column_of_the_map(tmp_path: Path, column: str):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.99, 300)
+    shown = np.log(p) if column == "logprob" else p
+    whole = pl.DataFrame({column: shown, "answer": ["cat", "dog", "fox"] * 100})
+    kind = ("--kind", "confidence", "--scores", column) if column == "how_sure" else ()
+    fitted, path = tmp_path / "map.json", tmp_path / "new.csv"
+    whole.with_columns(correct=(rng.random(300) < p**2).astype(int)).write_csv(path)
+    how = ("--method", "isotonic", "--out", tmp_path / "fit.csv", "--save-map", fitted)
+    code, _, wrong = run("recalibrate", path, *how, *kind)
+    assert code == 0, wrong
+    whole.with_columns(size=pl.lit(0.5)).write_csv(path)
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / "out.csv")
+    assert (code, wrong) == (0, "")
+    before, after = (pl.read_csv(tmp_path / name) for name in ("fit.csv", "out.csv"))
+    assert after["confidence"].to_numpy() == pytest.approx(before["confidence"].to_numpy())
+
+
+def test_classes_of_a_map_without_its_columns_may_differ_in_case_and_between_words(tmp_path: Path):
+    p = probabilities()
+    names = ["p_old_cat", "p_dog", "p_red_fox"]
+    record = json.loads(map_file(tmp_path).read_text())
+    path, fitted = tmp_path / "new.csv", tmp_path / "named.json"
+    pl.DataFrame({name: p[:, j] for j, name in enumerate(names)}).write_csv(path)
+    for classes, applies in (
+        (["old cat", "Dog", "red-fox"], True),
+        (["dog", "old cat", "red fox"], False),  # another order
+        (["old cat", "dog", "redfox"], False),
+        (["old cat", "dog", "red wolf"], False),
+    ):
+        fitted.write_text(json.dumps(record | {"class_names": classes}))
+        for out in (tmp_path / "out.csv", tmp_path / "out"):
+            code, _, wrong = run("apply", path, "--map", fitted, "--out", out)
+            assert (code, "other classes" in wrong) == ((0, False) if applies else (2, True))
+    # Names that differ by nothing else are not guessed.
+    twice = ["p_a_b", "p_a b", "p_c"]
+    pl.DataFrame({name: p[:, j] for j, name in enumerate(twice)}).write_csv(path)
+    fitted.write_text(json.dumps(record | {"class_names": ["a b", "a_b", "c"]}))
+    code, _, wrong = run("apply", path, "--map", fitted, "--out", tmp_path / "out.csv")
+    assert (code, "other classes" in wrong) == (2, True)
+
+
 def test_only_a_map_does_without_labels(tmp_path: Path):
     path, _ = unlabelled(tmp_path, ".npz")
     for command in (

@@ -360,6 +360,8 @@ def profile_layout(
     if time:
         _check_dates(head.column(time).to_pylist(), time)
     table = arrow_rows(head, "the table has", format="table")
+    if isinstance(options, ReadingForMap):
+        options = options.of_table(table)
     try:
         with np.errstate(all="ignore"):
             roles = recognise(table, options)

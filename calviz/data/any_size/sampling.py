@@ -544,6 +544,8 @@ class RowSample:
         The column with frequency weights, or with importance weights.
     left_out : tuple of str
         Splits that were not drawn from, as their names say that the model was trained on them.
+    columns : tuple of str
+        The score columns.
     """
 
     data: Dataset
@@ -557,6 +559,7 @@ class RowSample:
     count: str | None = None
     weight: str | None = None
     left_out: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def how(self, role: Literal[0, 1]) -> str:
         """Describe how the rows for fitting (0) or judging (1) were drawn."""
@@ -733,6 +736,7 @@ class _Drawing:
             self.source.layout.count,
             self.source.layout.weight,
             left_out,
+            self.source.layout.columns,
         )
 
     def _names(self) -> tuple[str, ...]:

@@ -618,3 +618,20 @@ def test_what_does_not_fit_is_said(rows, arguments, message):
         fitted.transform_frame(rows, scores, names=names[0] if names else None)
     with pytest.raises(InputError, match="expected a data frame"):
         fitted.transform_frame([1, 2], "p")
+
+
+def test_the_score_columns_of_a_map_are_checked_and_older_maps_have_none():
+    p = np.random.default_rng(0).dirichlet([1, 1], 50)
+    record = TemperatureScaling().fit(p, np.arange(50) % 2).to_dict()
+    data = calviz.Predictions(probs=p, labels=np.arange(50) % 2, class_names=("no", "yes"))
+    saved = load_map(record).to_apply(data, ("p_no", "p_yes"))
+    assert saved == record | {
+        "class_names": ["no", "yes"],
+        "scores": {"kind": "probabilities", "columns": ["p_no", "p_yes"]},
+    }
+    assert load_map(saved).transform(p) == pytest.approx(load_map(record).transform(p))
+    # What a file headed in percent holds is asked of each.
+    assert "scores" not in load_map(record).to_apply(data, ("risk %",))
+    for scores in ([], {"kind": "odds", "columns": []}, {"kind": "logits", "columns": [1]}):
+        with pytest.raises(InputError, match=r"'(scores|columns)' must"):
+            load_map(record | {"scores": scores})
