@@ -19,7 +19,8 @@ from calviz import Predictions
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.data import ReadingOptions, first_rows, read
 from calviz.data.format import Table
-from calviz.data.rows_in_memory import WideRows, vector
+from calviz.data.loaded import ReadingForMap
+from calviz.data.rows_in_memory import WideRows, arrow_rows, vector
 from tests.inputs.command_line import run
 from tests.inputs.table_files import CLASSES, EXPECTED, EXPORTS, LABELS, PROBS, block, opened, texts
 
@@ -618,6 +619,16 @@ def test_only_a_column_that_identifies_rows_is_asked_whether_these_are_of_severa
     (asked,) = (n.message for n in loaded.notices if n.code == "DATA012")
     assert "--cluster" in asked
     assert ("--model-column" in asked) == models
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"), [("risk", True), ("risk %", False), ("risk_pct", False)]
+)
+def test_what_a_column_headed_in_percent_holds_is_asked_of_each_file_of_a_map(name, taken):
+    options = ReadingForMap(map_scores={"kind": "probabilities", "columns": (name,)})
+    rows = pa.table({name: np.linspace(0, 1, N)})
+    used = options.of_table(arrow_rows(rows, "the table has", format="table"))
+    assert used.scores == ((name,) if taken else None)
 
 
 def test_named_columns_are_read():

@@ -630,8 +630,6 @@ def test_the_score_columns_of_a_map_are_checked_and_older_maps_have_none():
         "scores": {"kind": "probabilities", "columns": ["p_no", "p_yes"]},
     }
     assert load_map(saved).transform(p) == pytest.approx(load_map(record).transform(p))
-    # What a file headed in percent holds is asked of each.
-    assert "scores" not in load_map(record).to_apply(data, ("risk %",))
     for scores in ([], {"kind": "odds", "columns": []}, {"kind": "logits", "columns": [1]}):
         with pytest.raises(InputError, match=r"'(scores|columns)' must"):
             load_map(record | {"scores": scores})
