@@ -241,7 +241,7 @@ class MetricFacts(Generic[V]):
         What is better: lower or higher values, values near 0 or near 1, or none of these (it
         describes the data).
     bounds : (float, float)
-        The smallest and largest possible value.
+        The smallest and largest possible value; any by default.
     unit : {"percent", "points", "plain"}
         How values are written: as a share, as a difference of shares, or as they are.
     formula : str
@@ -301,11 +301,11 @@ class MetricFacts(Generic[V]):
     label: str
     family: str
     direction: Direction
-    bounds: tuple[float, float]
     formula: str
     reference: str
     view: Callable[..., V]
     key: str = ""
+    bounds: tuple[float, float] = (-math.inf, math.inf)
     unit: Unit = "plain"
     tail: Tail = "upper"
     interval: IntervalMethod = "percentile"
