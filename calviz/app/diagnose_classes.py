@@ -18,17 +18,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import NotAvailable, picked
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    decimals_for,
-    distinct,
-    full_sentence,
-    percent,
-    percent_numbers,
-    told_apart,
-)
+from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.figures.hundred_squares import Bullet
@@ -66,8 +56,8 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
     data = sample.data
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
     if quick or data.labels is None:  # without labels it is quick, or not available
-        words = f"Resampling {counted(data.rows, 'row')}, class by class …"
-        with session.computing(settings, words):
+        text = f"Resampling {counted(data.rows, 'row')}, class by class …"
+        with session.computing(settings, text):
             return _compute_views(sample)
     work = LongWork(
         PLACE,
@@ -467,7 +457,7 @@ def explore_confusion(settings: Settings) -> None:
     try:
         figure = session.confusion(settings)
     except NotAvailable as reason:
-        st.caption(md(full_sentence(str(reason)), 500))
+        st.caption(md(words.full_sentence(str(reason)), 500))
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         colour_by: By = session.choose_one(
@@ -488,7 +478,7 @@ def explore_confusion(settings: Settings) -> None:
 
 def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
     """Draw the choice of classes; return their indices, none for those with the most mistakes."""
-    names = distinct(figure.class_names)
+    names = words.distinct(figure.class_names)
     first = min(SHOWN, len(names))
     of_mistakes = figure.wrong and first < len(names)
     usual = f"{first} of the most frequent mistakes" if of_mistakes else f"{first} classes"
@@ -547,7 +537,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
                 "true": told[figure.true[shown]],
                 "taken for": told[figure.predicted[shown]],
                 "rows": figure.rows[shown],
-                "share": percent_numbers(figure.share("true")[shown]),
+                "share": words.percent_numbers(figure.share("true")[shown]),
                 "confidence": figure.confidence[shown],
             }
         ),

@@ -14,19 +14,9 @@ from streamlit.column_config import Column, TextColumn
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
-from calviz.core import entry_specs
+from calviz.core import entry_specs, words
 from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, Conventions, MetricResult
-from calviz.core.words import (
-    bins_words,
-    capitalised,
-    csv_bytes,
-    number,
-    points_cell,
-    points_decimals,
-    range_end,
-    shorten,
-    signed_points,
-)
+from calviz.core.words import csv_bytes, number, points_cell, points_decimals, signed_points
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
@@ -78,8 +68,8 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
                 with place.container():
                     _draw_table(results, settings, others)
                 drawn_at = monotonic()
-            words = f"Resampling {settings.row_count}: {each} ({at} of {len(wanted_families)}) …"
-            with progress, st.spinner(words, show_time=True):
+            text = f"Resampling {settings.row_count}: {each} ({at} of {len(wanted_families)}) …"
+            with progress, st.spinner(text, show_time=True):
                 evaluation = session.metrics(settings, keys_of(each, settings), error_bars=True)
             results.update(evaluation.metrics)
         st.session_state[_COMPLETE] = shown
@@ -141,7 +131,7 @@ def _reasons(results: Results) -> None:
             reason.split(": ", 1) if ": " in reason else ("not available", reason)
         )
         lines.append(
-            f"{md(capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}"
+            f"{md(words.capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}"
         )
     if lines:
         st.caption("  \n".join(lines))
@@ -263,7 +253,7 @@ def details(result: MetricResult) -> None:
         if result.note:
             st.markdown(md(result.note, 500))
         st.latex(metric.formula)
-        low, high = (range_end(v) for v in metric.bounds)
+        low, high = (words.range_end(v) for v in metric.bounds)
         facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
@@ -309,9 +299,9 @@ def caption(settings: Settings) -> str:
 
 def source(settings: Settings) -> str:
     """Return the file, the rows and the settings, in plain text."""
-    parts = [shorten(settings.entry.title, 80), f"digest {settings.entry.short_digest}"]
+    parts = [words.shorten(settings.entry.title, 80), f"digest {settings.entry.short_digest}"]
     if len(settings.entry.loaded.models) > 1:
-        parts.append(f"model {shorten(settings.model, 40)}")
+        parts.append(f"model {words.shorten(settings.model, 40)}")
     return " · ".join([*parts, settings.sample.words])
 
 
@@ -360,18 +350,16 @@ def conventions_sentence(conventions: Conventions) -> str:
     """Say how far apart the values are, and what to compare them with, in markdown."""
     digits = points_decimals(conventions.ece)
     low, high, own = (points_cell(v, digits) for v in (*conventions.span, conventions.ece))
-    words = (
-        f"From **{low}** to **{high} points**, depending on who is asked; calviz says **{own}**."
-    )
+    text = f"From **{low}** to **{high} points**, depending on who is asked; calviz says **{own}**."
     if conventions.redraws:
-        words += (
+        text += (
             " A perfectly calibrated model with the same number of rows would not show 0 either: compare each value "
             "with its own “if calibrated”, not with the others."
         )
     else:
         noise = f" A calibrated model would show {points_cell(conventions.noise, digits)} points by calviz's definition; what it would show"
-        words += f"{noise} by the others is not computed on data of this size."
-    return words
+        text += f"{noise} by the others is not computed on data of this size."
+    return text
 
 
 def _in_order(conventions: Conventions) -> list[entry_specs.ConventionValue]:
@@ -411,7 +399,7 @@ def _draw_conventions(conventions: Conventions) -> None:
 
 def conventions_table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
-    rule = f"{bins_words(**conventions.params)}, (a, b]"
+    rule = f"{words.bins_words(**conventions.params)}, (a, b]"
     digits = points_decimals(conventions.ece)
     records = [
         (
@@ -431,7 +419,7 @@ def conventions_table(conventions: Conventions) -> pd.DataFrame:
             signed_points(round(v.value, digits + 2) - round(conventions.ece, digits + 2), digits),
             v.noise,
             v.convention.rule,
-            v.convention.why if v.reason is None else capitalised(v.reason),
+            v.convention.why if v.reason is None else words.capitalised(v.reason),
         )
         for v in _in_order(conventions)
     ]
