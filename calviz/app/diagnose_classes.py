@@ -129,9 +129,7 @@ def draw_bars(
     key, selected = selection.widget_key(by), selected_class(settings)
     # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
-    clicked = selection.of_click(
-        key, lambda index: _rule(figure.mode, index, settings.whole), by=by
-    )
+    clicked = selection.of_click(key, lambda at: _rule(figure.mode, at, settings.whole), by=by)
     beside = () if pinned is None else (pinned,)
     drawing = screen.plotted(figure, order=order, selected=selected, beside=beside)
     name, react = f"classes-{figure.mode}", clicked if can_select else "ignore"
@@ -460,15 +458,13 @@ def explore_confusion(settings: Settings) -> None:
         st.caption(md(words.full_sentence(str(reason)), 500))
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        colour_by: By = session.choose_one(
-            "Colour by share", BY, default="true", key="confusion-by"
-        )
+        colours: By = session.choose_one("Colour by share", BY, default="true", key="confusion-by")
         chosen = _chosen_classes(figure, settings)
     description = words.keep_units_together(figure.describe().split(": ", 1)[-1])
     st.markdown(md(capitalised(description), 600))
     picture, pairs = st.columns([6, 5], gap="small")
     with picture:
-        _matrix(figure, chosen, colour_by)
+        _matrix(figure, chosen, colours)
         # On a phone, cells have room for one number.
         more = " of each cell" if screen.page_width() else ", and below them the mean confidence"
         st.caption(f"Rows{more}. Blue: right; orange: wrong, stronger where the share is larger.")
@@ -493,7 +489,7 @@ def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
     return [figure.class_names.index(name) for name in chosen]
 
 
-def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
+def _matrix(figure: Confusion, classes: list[int], colours: By) -> None:
     """Draw the matrix; a click on a cell selects its rows."""
     key = selection.widget_key(_MATRIX)
 
@@ -503,9 +499,7 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
             true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
             selection.choose(CellRule(true, taken), by=_MATRIX)
 
-    drawing = screen.plotted(
-        figure, by=colour_by, classes=classes, selected=_selected_cells(figure)
-    )
+    drawing = screen.plotted(figure, by=colours, classes=classes, selected=_selected_cells(figure))
     screen.chart(figure, drawing, key=key, filename="confusion", on_select=clicked)
 
 

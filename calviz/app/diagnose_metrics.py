@@ -56,7 +56,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
         st.spinner(f"Computing {len(keys)} metrics of {settings.row_count} …", show_time=True),
     ):
         results: Results = dict(session.metrics(settings, keys, error_bars=False).metrics)
-        others = _other_values(settings, keys)
+        others = _of_others(settings, keys)
     if error_bars and settings.sample.data.n > 1:
         wanted_families = [f for f in families() if family in (ALL_FAMILIES, f)]
         # Error bars that were complete in the last run are there at once; drawing the table repeatedly would take a second.
@@ -90,9 +90,7 @@ def is_small(settings: Settings) -> bool:
     return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
-def _other_values(
-    settings: Settings, keys: tuple[str, ...]
-) -> dict[str, Mapping[str, MetricResult]]:
+def _of_others(settings: Settings, keys: tuple[str, ...]) -> dict[str, Mapping[str, MetricResult]]:
     """Return the values of the selected rows and of the pinned state, by the name of their column; without error bars."""
     values: dict[str, Mapping[str, MetricResult]] = {}
     chosen = selection.current(settings)
@@ -127,12 +125,8 @@ def _reasons(results: Results) -> None:
     lines = [f"{md(names, 1_000)}: {md(text, 500)}" for names, text in remarks(results.values())]
     for names, reason in missing(results.values()):
         # In "undefined: on no class is the confidence below the accuracy.", the part after the colon is the reason for these labels.
-        subject, explanation = (
-            reason.split(": ", 1) if ": " in reason else ("not available", reason)
-        )
-        lines.append(
-            f"{md(words.capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}"
-        )
+        subject, why = reason.split(": ", 1) if ": " in reason else ("not available", reason)
+        lines.append(f"{md(words.capitalised(subject), 200)} ({md(names, 1_000)}): {md(why, 500)}")
     if lines:
         st.caption("  \n".join(lines))
 

@@ -450,11 +450,9 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
         view = sample.view(step_views.steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
-            some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
+            at = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
             width = _half_width(view)
-            curves[kind] = Curve(
-                x[some], y[some], _rows_within(view, x[some] - width, x[some] + width)
-            )
+            curves[kind] = Curve(x[at], y[at], _rows_within(view, x[at] - width, x[at] + width))
         else:
             first, last, level = isotonic_curve(view)
             rows = np.repeat(_rows_within(view, first, last), 2)
