@@ -323,9 +323,7 @@ def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Cal
             models = models_compared.compare(job, aligned, settings)
             about = replace(subject, models=models)
         return make_part(
-            about,
-            sections=keys,
-            progress=lambda title, done, total: job.progress(done, total, title),
+            about, sections=keys, progress=lambda name, done, total: job.progress(done, total, name)
         )
 
     return work

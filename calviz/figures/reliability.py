@@ -62,13 +62,9 @@ class ReliabilityOverlay:
         selected_events = BinaryEvents(events.score[rows], events.hit[rows])
         row_weights = None if weights is None else weights[rows]
         part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
-        filled = np.flatnonzero(part.count)
+        at = np.flatnonzero(part.count)
         return cls(
-            name,
-            "selected",
-            part.confidence[filled],
-            part.accuracy[filled],
-            np.asarray(part.count[filled]),
+            name, "selected", part.confidence[at], part.accuracy[at], np.asarray(part.count[at])
         )
 
 
