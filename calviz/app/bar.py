@@ -13,11 +13,17 @@ from calviz.app import navigation, open_files, pinning, reading_panel, screen, s
 from calviz.app.navigation import PAGES
 from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.app.upload import draw_uploader
-from calviz.core import words
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, BinNumber, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
-from calviz.core.words import condition, counted, distinct, full_sentence, shorten
+from calviz.core.words import (
+    condition,
+    counted,
+    distinct,
+    full_sentence,
+    keep_units_together,
+    shorten,
+)
 from calviz.sample.sample import Where, rows_where
 
 _PICK = "calviz.pick"
@@ -60,8 +66,8 @@ def draw_bar(page: str) -> None:
         with suppress(CalvizError):
             if phone:
                 usual = chosen.reduction == Reduction.default(chosen.whole)
-                text = chosen.rows_words if usual else chosen.words
-                st.caption(f"{text} · {chosen.bins_words}")
+                words = chosen.rows_words if usual else chosen.words
+                st.caption(f"{words} · {chosen.bins_words}")
 
 
 def draw_foot() -> None:
@@ -108,8 +114,8 @@ def _data_set() -> None:
         st.caption(" · ".join(facts), help=f"Digest {md(loaded.digest[:8])}")
         if entry.title != shorten(entry.title, _FITS):
             st.text(entry.title)
-        text = "How it was read: columns and roles"
-        navigation.draw_link("data", text, icon=":material/table_view:")
+        words = "How it was read: columns and roles"
+        navigation.draw_link("data", words, icon=":material/table_view:")
 
 
 def draw_notes() -> None:
@@ -241,7 +247,9 @@ class _Requests(dict[str, str]):
                 self.setdefault(key, st.query_params[key])
         # Streamlit forgets what had no widget in a run, as while a file is read, or none on screen, as behind a chip after a link.
         if not open_files.is_history_step():
-            self.update({k: v for k, v in kept.items() if k not in {*self, *st.session_state}})
+            self.update(
+                {key: v for key, v in kept.items() if key not in {*self, *st.session_state}}
+            )
 
     def write(self) -> None:
         """Write the address."""
@@ -542,11 +550,11 @@ def draw_other_view(
     shown = f"the top label, whichever of {first} and {second} it is"
     if chosen.reduction.kind == "positive":
         shown = f"the positive class, {second}"
-    text = f"Two classes: this page looks at {shown}."
+    words = f"Two classes: this page looks at {shown}."
     if other_words:
-        text += f" {md(words.keep_units_together(other_words))}"
+        words += f" {md(keep_units_together(other_words))}"
     place = st.container(horizontal=not below, vertical_alignment="center", gap="medium")
-    place.markdown(text, width="stretch" if below else "content")
+    place.markdown(words, width="stretch" if below else "content")
     place.button(
         f"Show the {other.label}",
         on_click=open_files.request_settings,

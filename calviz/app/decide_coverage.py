@@ -21,12 +21,18 @@ from calviz.app.session import Settings, md, model_name, name_after
 from calviz.app.tables_and_cards import download_button
 from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
-from calviz.core import words
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset
-from calviz.core.words import keep_units_together, percent, percent_numbers, percent_range, shorten
+from calviz.core.words import (
+    capitalised,
+    keep_units_together,
+    percent,
+    percent_numbers,
+    percent_range,
+    shorten,
+)
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.sample import Sample, rate_if_rare
@@ -64,16 +70,16 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     point_of = _slider(figure, settings, method)
     choice = point_of(figure)
     say(choice.headline)
-    text = md(keep_units_together(choice.sentence), 1_000)
+    words = md(keep_units_together(choice.sentence), 1_000)
     if choice.refused:
-        st.warning(text, icon=":material/warning:")
+        st.warning(words, icon=":material/warning:")
     else:
-        st.markdown(f"**{text}**")
+        st.markdown(f"**{words}**")
     _of_rare(settings)
     _of_selected(settings, ranking, choice)
     if result is not None and after is not None:
         sentence = keep_units_together(point_of(after).sentence)
-        st.markdown(f"{md(words.capitalised(after.name))}: {md(sentence, 1_000)}")
+        st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
         draw_rows_words(result, same=same_curve(figure, after))
     others = [after] if after is not None else []
     others += _others(settings, figure, rankings, result)
@@ -142,8 +148,8 @@ def _slider(
             promised = _promised(settings, allowed / 100)
     if promised is None or promised.threshold is None:
         return lambda curve: curve.at_risk(allowed / 100)
-    at, text, refused = promised.threshold, promised.reading(), promised.refuted
-    return lambda curve: replace(curve.at_threshold(at), sentence=text, refused=refused)
+    at, words, refused = promised.threshold, promised.reading(), promised.refuted
+    return lambda curve: replace(curve.at_threshold(at), sentence=words, refused=refused)
 
 
 def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
@@ -255,8 +261,8 @@ def _others(
             judged = None if result is None else result.rows
             of_models = [curve_of_model(settings, m, figure.ranking, judged) for m in models]
             others += [curve for curve in of_models if curve is not None]
-            for text in left_out:
-                st.caption(md(text, 400))
+            for words in left_out:
+                st.caption(md(words, 400))
     return others
 
 
@@ -363,7 +369,9 @@ def other_models_of(settings: Settings) -> tuple[list[OpenModel], list[str]]:
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _matched(key: str, other: str, _whole: Dataset, _other: Dataset) -> tuple[Dataset | None, str]:
+def _matched(
+    key: str, other_key: str, _whole: Dataset, _other: Dataset
+) -> tuple[Dataset | None, str]:
     try:
         models = align({"this": _whole, "that": _other}).models
     except CalvizError as error:
@@ -438,8 +446,8 @@ class RecalibratedCurves:
 
 def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
     """Return curves and confidences before and after a method."""
-    text = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
-    with st.spinner(md(text), show_time=True):
+    words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
+    with st.spinner(md(words), show_time=True):
         return _recalibrated(settings.rows_key, method, settings)
 
 
@@ -490,12 +498,12 @@ def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
 
 def draw_rows_words(result: RecalibratedCurves, *, same: bool) -> None:
     """Say which rows the map was fitted on, and which are shown."""
-    text = (
+    words = (
         f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
     )
     if same:
-        text += (
+        words += (
             " They are the same: the map keeps the order of the predictions. What it changes is the "
             "confidence that a threshold is set on."
         )
-    st.caption(md(" ".join([text, *result.warnings]), 1_000))
+    st.caption(md(" ".join([words, *result.warnings]), 1_000))

@@ -14,9 +14,19 @@ from streamlit.column_config import Column, TextColumn
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
-from calviz.core import entry_specs, words
+from calviz.core import entry_specs
 from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, Conventions, MetricResult
-from calviz.core.words import csv_bytes, number, points_cell, points_decimals, signed_points
+from calviz.core.words import (
+    bins_words,
+    capitalised,
+    csv_bytes,
+    number,
+    points_cell,
+    points_decimals,
+    range_end,
+    shorten,
+    signed_points,
+)
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
@@ -56,7 +66,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
         st.spinner(f"Computing {len(keys)} metrics of {settings.row_count} …", show_time=True),
     ):
         results: Results = dict(session.metrics(settings, keys, error_bars=False).metrics)
-        others = _of_others(settings, keys)
+        others = _other_values(settings, keys)
     if error_bars and settings.sample.data.n > 1:
         wanted_families = [f for f in families() if family in (ALL_FAMILIES, f)]
         # Error bars that were complete in the last run are there at once; drawing the table repeatedly would take a second.
@@ -68,8 +78,8 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
                 with place.container():
                     _draw_table(results, settings, others)
                 drawn_at = monotonic()
-            text = f"Resampling {settings.row_count}: {each} ({at} of {len(wanted_families)}) …"
-            with progress, st.spinner(text, show_time=True):
+            words = f"Resampling {settings.row_count}: {each} ({at} of {len(wanted_families)}) …"
+            with progress, st.spinner(words, show_time=True):
                 evaluation = session.metrics(settings, keys_of(each, settings), error_bars=True)
             results.update(evaluation.metrics)
         st.session_state[_COMPLETE] = shown
@@ -90,7 +100,9 @@ def is_small(settings: Settings) -> bool:
     return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
-def _of_others(settings: Settings, keys: tuple[str, ...]) -> dict[str, Mapping[str, MetricResult]]:
+def _other_values(
+    settings: Settings, keys: tuple[str, ...]
+) -> dict[str, Mapping[str, MetricResult]]:
     """Return the values of the selected rows and of the pinned state, by the name of their column; without error bars."""
     values: dict[str, Mapping[str, MetricResult]] = {}
     chosen = selection.current(settings)
@@ -125,8 +137,12 @@ def _reasons(results: Results) -> None:
     lines = [f"{md(names, 1_000)}: {md(text, 500)}" for names, text in remarks(results.values())]
     for names, reason in missing(results.values()):
         # In "undefined: on no class is the confidence below the accuracy.", the part after the colon is the reason for these labels.
-        subject, why = reason.split(": ", 1) if ": " in reason else ("not available", reason)
-        lines.append(f"{md(words.capitalised(subject), 200)} ({md(names, 1_000)}): {md(why, 500)}")
+        subject, explanation = (
+            reason.split(": ", 1) if ": " in reason else ("not available", reason)
+        )
+        lines.append(
+            f"{md(capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}"
+        )
     if lines:
         st.caption("  \n".join(lines))
 
@@ -247,7 +263,7 @@ def details(result: MetricResult) -> None:
         if result.note:
             st.markdown(md(result.note, 500))
         st.latex(metric.formula)
-        low, high = (words.range_end(v) for v in metric.bounds)
+        low, high = (range_end(v) for v in metric.bounds)
         facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
@@ -293,9 +309,9 @@ def caption(settings: Settings) -> str:
 
 def source(settings: Settings) -> str:
     """Return the file, the rows and the settings, in plain text."""
-    parts = [words.shorten(settings.entry.title, 80), f"digest {settings.entry.short_digest}"]
+    parts = [shorten(settings.entry.title, 80), f"digest {settings.entry.short_digest}"]
     if len(settings.entry.loaded.models) > 1:
-        parts.append(f"model {words.shorten(settings.model, 40)}")
+        parts.append(f"model {shorten(settings.model, 40)}")
     return " · ".join([*parts, settings.sample.words])
 
 
@@ -344,16 +360,18 @@ def conventions_sentence(conventions: Conventions) -> str:
     """Say how far apart the values are, and what to compare them with, in markdown."""
     digits = points_decimals(conventions.ece)
     low, high, own = (points_cell(v, digits) for v in (*conventions.span, conventions.ece))
-    text = f"From **{low}** to **{high} points**, depending on who is asked; calviz says **{own}**."
+    words = (
+        f"From **{low}** to **{high} points**, depending on who is asked; calviz says **{own}**."
+    )
     if conventions.redraws:
-        text += (
+        words += (
             " A perfectly calibrated model with the same number of rows would not show 0 either: compare each value "
             "with its own “if calibrated”, not with the others."
         )
     else:
         noise = f" A calibrated model would show {points_cell(conventions.noise, digits)} points by calviz's definition; what it would show"
-        text += f"{noise} by the others is not computed on data of this size."
-    return text
+        words += f"{noise} by the others is not computed on data of this size."
+    return words
 
 
 def _in_order(conventions: Conventions) -> list[entry_specs.ConventionValue]:
@@ -393,7 +411,7 @@ def _draw_conventions(conventions: Conventions) -> None:
 
 def conventions_table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
-    rule = f"{words.bins_words(**conventions.params)}, (a, b]"
+    rule = f"{bins_words(**conventions.params)}, (a, b]"
     digits = points_decimals(conventions.ece)
     records = [
         (
@@ -413,7 +431,7 @@ def conventions_table(conventions: Conventions) -> pd.DataFrame:
             signed_points(round(v.value, digits + 2) - round(conventions.ece, digits + 2), digits),
             v.noise,
             v.convention.rule,
-            v.convention.why if v.reason is None else words.capitalised(v.reason),
+            v.convention.why if v.reason is None else capitalised(v.reason),
         )
         for v in _in_order(conventions)
     ]

@@ -9,13 +9,20 @@ from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 import numpy as np
 
-from calviz.core import words
 from calviz.core.blocks import FloatArray, for_row_blocks
 from calviz.core.entry_specs import Interval, figure, reweighted_by
 from calviz.core.errors import OptionError, check_choice, check_level, claim
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
-from calviz.core.words import decimal, decimals_for, level_text, percent, plotly_text, two_shares
+from calviz.core.words import (
+    capitalised,
+    decimal,
+    decimals_for,
+    level_text,
+    percent,
+    plotly_text,
+    two_shares,
+)
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
@@ -302,25 +309,23 @@ class RiskCoverage(SampleFigure):
             if not risk:
                 needed = "No number of rows can show that none is wrong."
             elif more:
-                needed = (
-                    f"{words.capitalised(none.more_words)} more rows like these would be needed."
-                )
-            text = (
+                needed = f"{capitalised(none.more_words)} more rows like these would be needed."
+            words = (
                 f"No threshold can be shown to keep predictions of which at most {percent(risk)} are wrong, {sure}: every row goes to an "
                 f"expert. {needed}{observed}"
             )
-            return replace(none, sentence=text)
+            return replace(none, sentence=words)
         # The rows of a profile's cell have scores below that of the step.
         step = int(safe[0])
         lowest = self.steps.scores_at(safe[:1]) if self.lowest is None else self.lowest[safe[:1]]
         limit = self.threshold_of(float(lowest[0]))
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
         kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
-        text = (
+        words = (
             f"Of the predictions with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. These are {kept} of the rows "
             f"here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{observed}"
         )
-        return replace(choice, sentence=text)
+        return replace(choice, sentence=words)
 
     def _observed_at(self, risk: float) -> str:
         """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
