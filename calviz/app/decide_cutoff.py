@@ -13,23 +13,11 @@ import streamlit as st
 from calviz.app import before_after, pinning, screen, selection, tables_and_cards
 from calviz.app.selection import SliceRule
 from calviz.app.session import NOT_RECALIBRATED, Settings, choose_one, md, model_name, name_after
+from calviz.core import words
 from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    decimals_for,
-    keep_units_together,
-    p_number,
-    percent,
-    percent_numbers,
-    percent_range,
-    share_intervals,
-    shorten,
-    whole,
-)
+from calviz.core.words import capitalised, decimal, keep_units_together, percent, shorten, whole
 from calviz.figures.marks import Overlay
 from calviz.figures.net_benefit import NetBenefit, Shown
 from calviz.figures.roc import Roc
@@ -86,7 +74,9 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     ties = int(np.count_nonzero(before.scored.score == cutoff)) if cutoff == CUTOFF else 0
     if ties and data.n_classes == 2 and before.reduction.class_index(data) == 1:
         other = md(shorten(data.class_names[0], 40))
-        st.caption(f"{counted(ties, 'row')} at 0.5: acted on, but predicted '{other}' in Classes.")
+        st.caption(
+            f"{words.counted(ties, 'row')} at 0.5: acted on, but predicted '{other}' in Classes."
+        )
     beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
     desk = screen.page_width() is None
     with st.container(horizontal=desk, gap="medium"):
@@ -99,7 +89,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     weighted = cells[0].weights is not None and not cells[0].alike
     st.caption(
         f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell positives from negatives. "
-        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
+        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {words.share_intervals(cells[0].alike)}; of the "
         "net benefit: bootstrap."
     )
     _net_benefit(deciding_samples, settings, cutoff, pinned)
@@ -111,8 +101,8 @@ def _found(cells: CutoffCounts) -> str:
     found, right = shares["sensitivity"][0], shares["positive predictive value"][0]
     if found != found:
         return f"Acting from {at} on: there are no positives to find"
-    words = f"Acting from {at} on finds {percent(found)} of the positives"
-    return words if right != right else f"{words}; {percent(right)} of those acted on are positive"
+    text = f"Acting from {at} on finds {percent(found)} of the positives"
+    return text if right != right else f"{text}; {percent(right)} of those acted on are positive"
 
 
 def chosen_cutoff() -> float | None:
@@ -188,7 +178,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         )
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), net]
         ends = [(low, high) for _, low, high in c.shares().values()]
-        ranges = ["–" if low != low else percent_range(low, high) for low, high in ends]
+        ranges = ["–" if low != low else words.percent_range(low, high) for low, high in ends]
         shares[f"95 % interval{head}"] = [*ranges, _interval(sample, c)]
     # On a small page, the numbers would be cut beside the confusion matrix.
     side_by_side = len(cells) == 1 and screen.width_class() in ("wide", "usual")
@@ -221,14 +211,11 @@ def _interval(sample: Sample, c: CutoffCounts) -> str:
 
 def _digits(c: CutoffCounts) -> int:
     """Decimals of a net benefit, which is at most the share of positives."""
-    return decimals_for(float((c.tp + c.fn) / c.n), figures=3, least=3)
+    return words.decimals_for(float((c.tp + c.fn) / c.n), figures=3, least=3)
 
 
 def _net_benefit(
-    deciding_samples: DecidingSamples,
-    settings: Settings,
-    cutoff: float,
-    pinned: Overlay[Sample] | None,
+    samples: DecidingSamples, settings: Settings, cutoff: float, pinned: Overlay[Sample] | None
 ) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         st.subheader("Is it better than deciding without it?", anchor=False, width="content")
@@ -240,8 +227,8 @@ def _net_benefit(
             help="Net benefit: true positives per row, less false positives at the cutoff's exchange rate. Standardised: divided by the "
             "share of positives, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no positive being missed on balance.",
         )
-    figure = _curve(deciding_samples.before)
-    others = [_curve(one) for one in (deciding_samples.after,) if one is not None]
+    figure = _curve(samples.before)
+    others = [_curve(one) for one in (samples.after,) if one is not None]
     if pinned is not None:
         others.append(replace(_curve(pinned.content), name=pinned.name))
     if others:
@@ -297,19 +284,17 @@ def _recalibrated(
         for data, name in zip((result.before, result.after), names, strict=True)
     )
     fit, judged = result.fit.words, result.evaluation.words
-    words = f"{label} is fitted on {fit}; both are shown on {judged}."
-    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
+    text = f"{label} is fitted on {fit}; both are shown on {judged}."
+    return DecidingSamples(before, after_it, " ".join([text, *result.warnings]))
 
 
 def _two_classes(sample: Sample, name: str) -> Sample:
     """Return the class that is decided on against the rest, which takes little memory."""
-    events = sample.events
+    rows = sample.events
     index = sample.reduction.class_index(sample.data)
     names = ("the rest", sample.data.class_names[index])
     names = names if names[0] != names[1] else ("all others", names[1])
-    data = Predictions(
-        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
-    )
+    data = Predictions(probs=rows.score, labels=rows.hit.astype(int), class_names=names, name=name)
     return Sample(data, reduction=Reduction("positive"))
 
 
@@ -394,8 +379,8 @@ def _grades_frame(tested: Grades) -> pd.DataFrame:
             "grade": [shorten(name, 60) for name in c["grade"]],
             "rows": c["rows"],
             "hits": c["hits"],
-            **{name: percent_numbers(c[key], 2) for name, key in _SHARES.items()},
-            **{name: [*map(p_number, c[key].tolist())] for name, key in _TESTS.items()},
+            **{name: words.percent_numbers(c[key], 2) for name, key in _SHARES.items()},
+            **{name: [*map(words.p_number, c[key].tolist())] for name, key in _TESTS.items()},
             "light": [f"{_MARK} {light}" for light in c["light"]],
         }
     )

@@ -18,17 +18,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import NotAvailable, picked
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    decimals_for,
-    distinct,
-    full_sentence,
-    percent,
-    percent_numbers,
-    told_apart,
-)
+from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.figures.hundred_squares import Bullet
@@ -66,8 +56,8 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
     data = sample.data
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
     if quick or data.labels is None:  # without labels it is quick, or not available
-        words = f"Resampling {counted(data.rows, 'row')}, class by class …"
-        with session.computing(settings, words):
+        text = f"Resampling {counted(data.rows, 'row')}, class by class …"
+        with session.computing(settings, text):
             return _compute_views(sample)
     work = LongWork(
         PLACE,
@@ -139,9 +129,7 @@ def draw_bars(
     key, selected = selection.widget_key(by), selected_class(settings)
     # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
-    clicked = selection.of_click(
-        key, lambda index: _rule(figure.mode, index, settings.whole), by=by
-    )
+    clicked = selection.of_click(key, lambda at: _rule(figure.mode, at, settings.whole), by=by)
     beside = () if pinned is None else (pinned,)
     drawing = screen.plotted(figure, order=order, selected=selected, beside=beside)
     name, react = f"classes-{figure.mode}", clicked if can_select else "ignore"
@@ -467,18 +455,16 @@ def explore_confusion(settings: Settings) -> None:
     try:
         figure = session.confusion(settings)
     except NotAvailable as reason:
-        st.caption(md(full_sentence(str(reason)), 500))
+        st.caption(md(words.full_sentence(str(reason)), 500))
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        colour_by: By = session.choose_one(
-            "Colour by share", BY, default="true", key="confusion-by"
-        )
+        colours: By = session.choose_one("Colour by share", BY, default="true", key="confusion-by")
         chosen = _chosen_classes(figure, settings)
     description = words.keep_units_together(figure.describe().split(": ", 1)[-1])
     st.markdown(md(capitalised(description), 600))
     picture, pairs = st.columns([6, 5], gap="small")
     with picture:
-        _matrix(figure, chosen, colour_by)
+        _matrix(figure, chosen, colours)
         # On a phone, cells have room for one number.
         more = " of each cell" if screen.page_width() else ", and below them the mean confidence"
         st.caption(f"Rows{more}. Blue: right; orange: wrong, stronger where the share is larger.")
@@ -488,7 +474,7 @@ def explore_confusion(settings: Settings) -> None:
 
 def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
     """Draw the choice of classes; return their indices, none for those with the most mistakes."""
-    names = distinct(figure.class_names)
+    names = words.distinct(figure.class_names)
     first = min(SHOWN, len(names))
     of_mistakes = figure.wrong and first < len(names)
     usual = f"{first} of the most frequent mistakes" if of_mistakes else f"{first} classes"
@@ -503,7 +489,7 @@ def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
     return [figure.class_names.index(name) for name in chosen]
 
 
-def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
+def _matrix(figure: Confusion, classes: list[int], colours: By) -> None:
     """Draw the matrix; a click on a cell selects its rows."""
     key = selection.widget_key(_MATRIX)
 
@@ -513,9 +499,7 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
             true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
             selection.choose(CellRule(true, taken), by=_MATRIX)
 
-    drawing = screen.plotted(
-        figure, by=colour_by, classes=classes, selected=_selected_cells(figure)
-    )
+    drawing = screen.plotted(figure, by=colours, classes=classes, selected=_selected_cells(figure))
     screen.chart(figure, drawing, key=key, filename="confusion", on_select=clicked)
 
 
@@ -547,7 +531,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
                 "true": told[figure.true[shown]],
                 "taken for": told[figure.predicted[shown]],
                 "rows": figure.rows[shown],
-                "share": percent_numbers(figure.share("true")[shown]),
+                "share": words.percent_numbers(figure.share("true")[shown]),
                 "confidence": figure.confidence[shown],
             }
         ),

@@ -15,18 +15,10 @@ from calviz.app import bar, navigation, pinning, screen, selection, session, tab
 from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
+from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Dataset, columns_with_slices, edges_of, usual_columns
-from calviz.core.words import (
-    capitalised,
-    counted,
-    p_number,
-    percent,
-    points,
-    shorten,
-    signed_points,
-    told_apart,
-)
+from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
@@ -153,8 +145,8 @@ def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
 
 def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
-    words = f"Looking at {counted(len(question.columns), 'column')} …"
-    with session.computing(settings, words) as sample:
+    text = f"Looking at {counted(len(question.columns), 'column')} …"
+    with session.computing(settings, text) as sample:
         return _measure(sample, question)
 
 
@@ -307,7 +299,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     shown = tested.slices[:MOST]
     limit = {"wide": 46, "narrow": 28, "usual": 24}.get(screen.width_class(), 22)
-    names = told_apart((s.name for s in shown), limit)
+    names = words.told_apart((s.name for s in shown), limit)
     frame = pd.DataFrame(
         {
             "slice": name,
@@ -332,7 +324,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
         **dict.fromkeys(frame.columns.intersection(["gap", "pinned"]), signed_points),
         **dict.fromkeys(("ECE", "noise"), points),
-        **dict.fromkeys(("p-value", "adjusted"), p_number),
+        **dict.fromkeys(("p-value", "adjusted"), words.p_number),
     }
     return frame.style.format(formats)
 

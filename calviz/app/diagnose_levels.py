@@ -53,9 +53,7 @@ def _explore_levels(settings: Settings) -> None:
         [usual, *sites_too],
         key=_SITES,
         bind="query-params",
-        format_func=lambda name: (
-            f"{shorten(name, 40)}{' (folds)' if own and name == usual else ''}"
-        ),
+        format_func=lambda one: f"{shorten(one, 40)}{' (folds)' if own and one == usual else ''}",
         width=300,
         help="Folds: a column that is called so. Sites, centres or studies: their slopes, intercepts, O/E, gaps and AUROC are summarised "
         "by random effects.",
@@ -63,7 +61,7 @@ def _explore_levels(settings: Settings) -> None:
     is_of_sites = chosen in sites_too
     if not (is_of_sites or own):
         return
-    result = _kept_levels(settings.key, chosen if is_of_sites else None, settings)
+    result = _levels(settings.key, chosen if is_of_sites else None, settings)
     summary = result.summary()
     st.markdown(md(summary.verdict, 500))
     by = chosen if is_of_sites else own
@@ -76,9 +74,7 @@ def _explore_levels(settings: Settings) -> None:
 
 
 @cached_results(3)
-def _kept_levels(
-    key: tuple[str, ...], by: str | None, _settings: Settings
-) -> FoldResults | SiteResults:
+def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> FoldResults | SiteResults:
     with session.computing(_settings, "Measuring each fold or site …") as sample:
         return folds(sample) if by is None else sites(sample, by)
 

@@ -31,18 +31,8 @@ from calviz.core.predictions import sliceable_columns
 from calviz.core.words import counted, file_size, keep_units_together
 from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
-from calviz.report import document
-from calviz.report.content import (
-    PRESETS,
-    SECTIONS,
-    NeededWork,
-    Origin,
-    Preset,
-    Section,
-    Subject,
-    preset_sections,
-    sections_in_order,
-)
+from calviz.report import content, document
+from calviz.report.content import PRESETS, NeededWork, Preset, Section, Subject, preset_sections
 from calviz.report.document import LETTERS, Panel, Part, Report, bind, caption_of, make_part, to_pdf
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
 
@@ -122,7 +112,7 @@ class PageResults:
 
     def identity(self, key: str) -> str:
         """Identify what a section is made of in addition to the rows and the settings."""
-        work = SECTIONS[key].shows_result
+        work = content.SECTIONS[key].shows_result
         if work is None:
             # The cutoff and the column of grades were chosen in the room Decide.
             about = self.subject
@@ -150,7 +140,7 @@ def results_of_pages(settings: Settings) -> PageResults:
     subject = Subject(
         settings.sample,
         title=f"{entry.title}, {settings.model}" if several else entry.title,
-        origin=Origin.of(entry.loaded, entry.options),
+        origin=content.Origin.of(entry.loaded, entry.options),
         comparison=outcome and outcome.comparison,
         learning=_latest(recalibrate_learning_curve.PLACE, settings),
         cutoff=decide_cutoff.chosen_cutoff(),
@@ -183,7 +173,7 @@ def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
     sliceable = bool(sliceable_columns(settings.whole))
     return {
         s.key: s
-        for s in sections_in_order(with_requested=True)
+        for s in content.sections_in_order(with_requested=True)
         if applicable.get(s.key, True)
         and (sliceable if s.shows_result == "slices" else inputs.has(s.shows_result))
     }
@@ -314,7 +304,9 @@ def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Cal
     if inputs.question is not None:
         slices = diagnose_groups.measure_slices(settings, inputs.question)
         subject = replace(subject, slices=slices)
-    if inputs.chosen is not None and any(SECTIONS[key].shows_result == "models" for key in keys):
+    if inputs.chosen is not None and any(
+        content.SECTIONS[k].shows_result == "models" for k in keys
+    ):
         job_of_page = jobs.find(
             models_compared.PLACE, models_compared.job_key(inputs.chosen, settings)
         )
@@ -330,9 +322,7 @@ def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Cal
             models = models_compared.compare(job, aligned, settings)
             about = replace(subject, models=models)
         return make_part(
-            about,
-            sections=keys,
-            progress=lambda title, done, total: job.progress(done, total, title),
+            about, sections=keys, progress=lambda name, done, total: job.progress(done, total, name)
         )
 
     return work
@@ -352,11 +342,11 @@ def _downloads(report: Report, settings: Settings) -> str:
             ("Tables", report.archive(), f"{stem}-tables.zip", "application/zip", tables_words),
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, content, name, mime, help in files:
-            length = len(content if isinstance(content, bytes) else content.encode())
+        for label, written, name, mime, help in files:
+            length = len(written if isinstance(written, bytes) else written.encode())
             offer_file(
                 f"{label} ({file_size(length)})",
-                content,
+                written,
                 name,
                 mime,
                 type="primary" if label == "HTML" else "secondary",

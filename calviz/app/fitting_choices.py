@@ -282,9 +282,7 @@ def _follow_address(possible: list[str]) -> None:
     if not texts:
         return
     labels = {RECALIBRATORS[key].label: key for key in possible}
-    named = [
-        key for text in texts for key in ([labels[text]] if text in labels else split_parts(text))
-    ]
+    named = [key for t in texts for key in ([labels[t]] if t in labels else split_parts(t))]
     st.session_state[_METHODS_KEY] = [key for key in possible if key in named]
 
 

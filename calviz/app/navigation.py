@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.navigation.page import Page
@@ -333,12 +333,7 @@ def draw_sections(
 
 @st.fragment
 def draw_folded(
-    title: str,
-    draw: Callable[[], object],
-    *,
-    key: str,
-    icon: str | None = None,
-    opened: bool = False,
+    title: str, draw: Callable[[], Any], *, key: str, icon: str | None = None, opened: bool = False
 ) -> None:
     """Draw an expander whose content is computed once it is open, at first if `opened`; a fragment."""
     folded = st.expander(title, opened, key=key, icon=icon, on_change="rerun")

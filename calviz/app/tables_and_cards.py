@@ -13,23 +13,13 @@ import streamlit as st
 from calviz.app import navigation
 from calviz.app.session import choose_one, current, md, offer_file
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
+from calviz.core import words
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS, MetricResult, shown_first
 from calviz.core.errors import Finding, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import (
-    capitalised,
-    counted,
-    csv_bytes,
-    decimal,
-    distinct,
-    full_sentence,
-    in_lines,
-    keep_units_together,
-    latex_table,
-    markdown_table,
-)
+from calviz.core.words import capitalised, counted, decimal, full_sentence, keep_units_together
 from calviz.sample.sample import predicted_classes, reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, at_its_end, name_of
 
@@ -67,9 +57,9 @@ _TABS = {
 def draw_notices(notices: Iterable[Finding]) -> None:
     """Draw what was noticed or changed while a file was read, worst first; the codes are behind the help."""
     for notice in worst_first(notices):
-        words = md(keep_units_together(full_sentence(notice.message)), 1_000)
+        text = md(keep_units_together(full_sentence(notice.message)), 1_000)
         help = f"Code {notice.code}, as in the report and on the command line."
-        st.markdown(f"{_ICONS[notice.severity]} {words}", help=help)
+        st.markdown(f"{_ICONS[notice.severity]} {text}", help=help)
 
 
 def draw_findings(reported: Sequence[Finding]) -> None:
@@ -91,8 +81,8 @@ def _listed(shown: Sequence[Finding]) -> None:
         message = md(keep_units_together(full_sentence(finding.message)), 1_000)
         icon = _ICONS[finding.severity]
         short = finding.short and md(keep_units_together(full_sentence(finding.short)), 1_000)
-        words, link = st.columns([3, 1], gap="small", vertical_alignment="center")
-        words.markdown(f"{icon} {short or message}", help=message if short else None)
+        text, link = st.columns([3, 1], gap="small", vertical_alignment="center")
+        text.markdown(f"{icon} {short or message}", help=message if short else None)
         if (about := CHECKS[finding.code].about) in _TABS:
             tab, view = _TABS[about]
             with link:
@@ -114,14 +104,14 @@ def _tile(result: MetricResult, evaluation: Evaluation, pinned: MetricResult | N
     st.metric(f"{name_of(result)}{unit}", written.value, help=tooltip(result))
     floor = result.noise_floor
     if not result.available:
-        words = result.reason or "not available"
+        text = result.reason or "not available"
     elif evaluation.rows == 1:
-        words = "n = 1: not meaningful"
+        text = "n = 1: not meaningful"
     elif METRICS[result.key].tail == "upper" and floor is not None:
-        words = f"noise: {written.of(floor.mean)}, rarely above {written.of(floor.q95)}"
+        text = f"noise: {written.of(floor.mean)}, rarely above {written.of(floor.q95)}"
     else:
-        words = written.interval(result.interval)
-    st.caption(md(words, 300))
+        text = written.interval(result.interval)
+    st.caption(md(text, 300))
     if pinned is not None and pinned.available:
         st.caption(_pinned(pinned))
 
@@ -177,8 +167,8 @@ def _pinned(result: MetricResult) -> str:
 
 def tooltip(result: MetricResult) -> str:
     """Return what a metric means, and its interval if that is baffling, in markdown for a tooltip, with a link to its entry."""
-    words = f"{METRICS[result.key].summary} {capitalised(at_its_end(result))}"
-    return f"{md(words, 1_000)} [Formula and source]({entry_address(result.key)})"
+    text = f"{METRICS[result.key].summary} {capitalised(at_its_end(result))}"
+    return f"{md(text, 1_000)} [Formula and source]({entry_address(result.key)})"
 
 
 #: The address's parameter for the open entry.
@@ -241,7 +231,7 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
     facts = _facts(part)
     columns |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
     if isinstance(part, Predictions):
-        shown = distinct(part.class_names[:PREVIEW_CLASSES], 24)
+        shown = words.distinct(part.class_names[:PREVIEW_CLASSES], 24)
         for j, short in enumerate(shown.values()):
             columns[f"P({short})"] = part.probs[:, j]
     else:
@@ -330,8 +320,8 @@ def _none_if_nan(value: float) -> float | None:
     return None if value != value else value
 
 
-def _text_of(words: Mapping[float | None, str], value: float) -> str:
-    return words[_none_if_nan(value)]
+def _text_of(texts: Mapping[float | None, str], value: float) -> str:
+    return texts[_none_if_nan(value)]
 
 
 def _always(text: str) -> Callable[[object], str]:
@@ -364,7 +354,7 @@ def marked_table(
     shown: pd.DataFrame, *, best: Iterable[Cell] = (), second: Iterable[Cell] = ()
 ) -> Styler:
     """Return a table for `st.table` with marked cells (row and column, from 0); its cells are escaped markdown, its names plain text."""
-    shown = shown.rename(index=lambda name: md(in_lines(str(name), NAME_LENGTH)))
+    shown = shown.rename(index=lambda name: md(words.in_lines(str(name), NAME_LENGTH)))
     # Not underlined, as links are.
     styles = {"font-weight": best, "font-style": second}
     values = {"font-weight": "bold", "font-style": "italic"}
@@ -396,7 +386,7 @@ def download_button(
     """
     offer_file(
         label,
-        lambda: csv_bytes(table() if callable(table) else table),
+        lambda: words.csv_bytes(table() if callable(table) else table),
         f"{current().file_stem}-{name}.csv",
         "text/csv",
         type="tertiary" if quiet else "secondary",
@@ -450,5 +440,5 @@ def draw_export(content_in: Callable[[str], str], name: str) -> None:
 
 def for_papers(form: str, texts: pd.DataFrame, *, caption: str, right: Sequence[str]) -> str:
     """Return a table of texts in Markdown or LaTeX, with the columns in `right` aligned right."""
-    write = markdown_table if form == "Markdown" else latex_table
+    write = words.markdown_table if form == "Markdown" else words.latex_table
     return write(texts, caption=caption, right=right)

@@ -118,7 +118,7 @@ class Audit:
         records: list[dict[str, Any]] = []
         parts: list[Part] = []
         for file in self.files:
-            audited: list[AuditedModel] = []
+            audited: list[Audited] = []
             try:
                 for one in self._models(file):
                     gates += _gates(one, thresholds)
@@ -182,7 +182,7 @@ class Audit:
         names = ("split", "reduction", "bins", "scheme", "seed", "resamples")
         return {name: getattr(self, name) for name in names}
 
-    def _models(self, file: str) -> Iterator[AuditedModel]:
+    def _models(self, file: str) -> Iterator[Audited]:
         """Read a file, and judge and print model by model; large cached values of one are dropped before the next."""
         import calviz
         from calviz import at_prevalence, conventions, evaluate
@@ -239,16 +239,13 @@ class Audit:
                 if others is not None:
                     result_texts.print_conventions(others)
                 if self.by is not None:
-                    result_texts.print_groups(
-                        levels_of(sample, self.by, self.risk), self.by, self.risk
-                    )
+                    levels = levels_of(sample, self.by, self.risk)
+                    result_texts.print_groups(levels, self.by, self.risk)
                 if promise is not None:
                     show()
                     for line in repr(promise).splitlines():
                         show(line)
-            yield AuditedModel(
-                as_given(file), name, loaded, sample, evaluation, others, counts, promise
-            )
+            yield Audited(as_given(file), name, loaded, sample, evaluation, others, counts, promise)
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
                 rivals = METRICS.in_table("rivals")
@@ -268,7 +265,7 @@ class Audit:
         except NotAvailable as reason:
             raise OptionError(f"--cutoff: {reason}") from None
 
-    def _record(self, one: AuditedModel) -> dict[str, Any]:
+    def _record(self, one: Audited) -> dict[str, Any]:
         from calviz.report.json_results import audit_record, convention_records
 
         extra: dict[str, Any] = {}
@@ -306,7 +303,7 @@ class Audit:
             **extra,
         )
 
-    def _part(self, one: AuditedModel) -> Part:
+    def _part(self, one: Audited) -> Part:
         """The part of a report about a model; its title names the file, if there are several."""
         from calviz.report import content, document
 
@@ -336,7 +333,7 @@ class Audit:
         wanted = self.preset in (None, "default", "full") if keys is None else "models" in keys
         return wanted and models > 1 and len(self.files) == 1 and bool(self.outputs.reports)
 
-    def _with_models(self, part: Part, audited: list[AuditedModel]) -> Part:
+    def _with_models(self, part: Part, audited: list[Audited]) -> Part:
         from calviz import compare_models
         from calviz.report import content, document
 
@@ -353,7 +350,7 @@ audit = options.command(Audit)
 
 
 @dataclass(frozen=True)
-class AuditedModel:
+class Audited:
     """Results for one model of one file; `counts` are those at the cutoff."""
 
     file: str
@@ -366,7 +363,7 @@ class AuditedModel:
     promise: ThresholdChoice | None
 
 
-def _gates(one: AuditedModel, thresholds: list[Threshold]) -> Iterator[Gate]:
+def _gates(one: Audited, thresholds: list[Threshold]) -> Iterator[Gate]:
     """Yield the verdict as a gate that always passes, then each threshold; crossed ones go to standard error."""
     several = len(one.loaded.models) > 1
     model = one.evaluation.name if several else ""
@@ -374,12 +371,10 @@ def _gates(one: AuditedModel, thresholds: list[Threshold]) -> Iterator[Gate]:
     verdict = one.evaluation.verdict
     yield Gate(one.file, model, "audit", text=verdict.sentence if verdict else "")
     for threshold in thresholds:
-        crossing = threshold.crossed(one.evaluation)
-        if crossing:
-            say(f"{source}: {crossing}.")
-        yield Gate(
-            one.file, model, str(threshold), "failure" if crossing else "passed", crossing or ""
-        )
+        how = threshold.crossed(one.evaluation)
+        if how:
+            say(f"{source}: {how}.")
+        yield Gate(one.file, model, str(threshold), "failure" if how else "passed", how or "")
 
 
 # ---- Thresholds

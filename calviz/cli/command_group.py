@@ -422,10 +422,8 @@ def table_of(*titles: str, left: Sequence[str] = ()) -> Table:
     from rich.table import Table
 
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for at, title in enumerate(titles):
-        table.add_column(
-            title, justify="left" if title in left or not at else "right", no_wrap=True
-        )
+    for at, head in enumerate(titles):
+        table.add_column(head, justify="left" if head in left or not at else "right", no_wrap=True)
     return table
 
 

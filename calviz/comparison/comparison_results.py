@@ -676,18 +676,16 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     best, *tied = comparison.tied_with_best(metric)
     column = comparison.column(metric)
     value = f"{column.text(best)} {column.written.unit_words}".rstrip()
-    others = len(comparison.ranking(metric)) - 1 - len(tied)
+    more = len(comparison.ranking(metric)) - 1 - len(tied)
     short = comparison.short_names()
-    if tied and not others:
+    if tied and not more:
         return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
         text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
-    if others:
-        text += (
-            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
-        )
+    if more:
+        text += f"; {'the other is' if more == 1 else f'the other {more:,} are'} worse beyond noise"
     return f"{text}."
 
 

@@ -270,9 +270,7 @@ def expected_parts(
             checkpoint(f"draw {k + 1}")
             shares.append(_draw(_of_classes(believed if fit is None else fit(rng)), rows, rng))
         together = np.stack(shares, axis=-1)
-        drawn.append(
-            [measure(together[part]) for part, measure in zip(parts, measures, strict=True)]
-        )
+        drawn.append([measure(together[p]) for p, measure in zip(parts, measures, strict=True)])
     whole = _of_classes(believed)
     estimates = []
     for i, (piece, own, part) in enumerate(zip(pieces, bare, parts, strict=True)):

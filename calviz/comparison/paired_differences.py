@@ -516,9 +516,7 @@ def resampled(
             for key, values in metrics.items():
                 out[name].setdefault(key, []).append(values)
         start += size
-    return {
-        n: {k: np.concatenate(v, axis=-1) for k, v in parts.items()} for n, parts in out.items()
-    }
+    return {n: {k: np.concatenate(v, axis=-1) for k, v in of.items()} for n, of in out.items()}
 
 
 def best_shares(values: Mapping[str, FloatArray]) -> dict[str, float]:

@@ -241,7 +241,7 @@ class MetricFacts(Generic[V]):
         What is better: lower or higher values, values near 0 or near 1, or none of these (it
         describes the data).
     bounds : (float, float)
-        The smallest and largest possible value.
+        The smallest and largest possible value; any by default.
     unit : {"percent", "points", "plain"}
         How values are written: as a share, as a difference of shares, or as they are.
     formula : str
@@ -301,11 +301,11 @@ class MetricFacts(Generic[V]):
     label: str
     family: str
     direction: Direction
-    bounds: tuple[float, float]
     formula: str
     reference: str
     view: Callable[..., V]
     key: str = ""
+    bounds: tuple[float, float] = (-math.inf, math.inf)
     unit: Unit = "plain"
     tail: Tail = "upper"
     interval: IntervalMethod = "percentile"
@@ -794,10 +794,7 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         return specs
 
     def check_options(
-        self,
-        options: Mapping[str, Mapping[str, Any]],
-        methods: Sequence[str],
-        name: str = "'options'",
+        self, options: Mapping[str, Mapping[str, Any]], keys: Sequence[str], name: str = "'options'"
     ) -> None:
         """Raise OptionError if there are parameters of a method that is not used, or one has a value that is not allowed.
 
@@ -805,15 +802,15 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         ----------
         options : mapping of str to mapping
             Parameters of single methods.
-        methods : sequence of str
-            The methods that are used.
+        keys : sequence of str
+            Keys of the methods that are used.
         name : str
             What the message calls the parameters.
         """
-        if others := [method for method in options if method not in methods]:
-            used = f"methods are {', '.join(methods)}"
-            if len(methods) == 1:
-                used = f"method is '{methods[0]}'"
+        if others := [method for method in options if method not in keys]:
+            used = f"methods are {', '.join(keys)}"
+            if len(keys) == 1:
+                used = f"method is '{keys[0]}'"
             raise OptionError(f"{name} names '{others[0]}', but the {used}.")
         for method, values in options.items():
             try:

@@ -263,7 +263,7 @@ class Profile:
             column["squared_error"] / n,
             facts.single,
         )
-        common: dict[str, Any] = {
+        rest: dict[str, Any] = {
             "weights": n,
             "cells": cells,
             "name": facts.name,
@@ -280,14 +280,10 @@ class Profile:
                 single_score = low == high
                 other[single_score] = other[single_score].astype(np.float32)
             probs = np.stack([other, score], axis=1)
-            return Predictions(probs=probs, labels=hit.astype(np.int32), **common)
+            return Predictions(probs=probs, labels=hit.astype(np.int32), **rest)
         labels = table["true"].to_numpy() if facts.true_class else None
         return ConfidencePredictions(
-            confidence=score,
-            correct=hit,
-            labels=labels,
-            class_cells=self._as_class_cells(),
-            **common,
+            confidence=score, correct=hit, labels=labels, class_cells=self._as_class_cells(), **rest
         )
 
     def _as_class_cells(self) -> ClassCells | None:

@@ -124,7 +124,6 @@ def html_text(text: object) -> str:
 def html_block(
     title: object,
     lines: Iterable[object] = (),
-    *,
     header: Sequence[object] = (),
     rows: Iterable[Sequence[object]] = (),
     notes: Iterable[object] = (),

@@ -15,20 +15,11 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core import errors
+from calviz.core import errors, profile
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
 from calviz.core.predictions import Dataset
-from calviz.core.profile import (
-    KEY,
-    SUMS,
-    Profile,
-    columns_of,
-    group_names,
-    merge,
-    profile_from_columns,
-    read_facts,
-)
+from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import (
@@ -227,7 +218,7 @@ def profile_in(table: Table, text: bytes) -> Profile:
             columns[name] = _texts(fetched[name])
         else:
             columns[name] = _numbers(fetched[name], name)
-    return profile_from_columns(facts, rows, columns)
+    return profile.profile_from_columns(facts, rows, columns)
 
 
 def _texts(column: Any) -> Any:
@@ -289,27 +280,27 @@ def merge_files(paths: Iterable[str | os.PathLike[str]]) -> Profile:
     return merge([read_profile(path) for path in paths])
 
 
-def loaded_profile(profile: Profile, name: str) -> Loaded:
+def loaded_profile(sums: Profile, name: str) -> Loaded:
     """Return a profile in the form of a file that was read."""
-    data: Dataset = profile.predictions().renamed(profile.facts.name or name)
+    data: Dataset = sums.predictions().renamed(sums.facts.name or name)
     weights = data.weights
     counts: dict[str, int] = {}
     if data.splits is not None and weights is not None:
         rows = np.bincount(data.splits.codes, weights, minlength=len(data.splits.levels))
         counts = dict(zip(data.splits.levels, rows.astype(int).tolist(), strict=True))
-    facts = profile.facts
+    facts = sums.facts
     return Loaded(
         file=name,
         models={data.name: data},
         recognition=Recognition(
-            format=f"calviz profile ({profile.cells.height:,} cells)",
+            format=f"calviz profile ({sums.cells.height:,} cells)",
             kind=data.kind,
             split_column="split" if facts.split else None,
             groups=facts.groups,
             class_names=data.class_names,
             models=(data.name,),
-            columns=tuple(profile.cells.columns),
-            rows=profile.n,
+            columns=tuple(sums.cells.columns),
+            rows=sums.n,
             time_column="time" if facts.every else None,
             split_counts=counts,
         ),

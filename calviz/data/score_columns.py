@@ -541,16 +541,12 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
 
 
 def _columns(
-    view: TableView,
-    columns: tuple[str, ...],
-    names: tuple[str, ...],
-    kind: ScoreKind,
-    model: str = "",
+    view: TableView, used: tuple[str, ...], names: tuple[str, ...], kind: ScoreKind, model: str = ""
 ) -> ScoreColumns:
     """Make the scores of one model from columns; the kind given in the options takes precedence."""
     if len(set(names)) != len(names):
-        names = columns
-    return ScoreColumns(columns, names, view.options.kind_of_scores or kind, len(columns), model)
+        names = used
+    return ScoreColumns(used, names, view.options.kind_of_scores or kind, len(used), model)
 
 
 def array(view: TableView, column: Column) -> ScoreColumns:

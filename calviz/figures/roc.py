@@ -71,9 +71,7 @@ class Roc(ResampledFigure):
         above = step_views.ranked(view)
         fp, tp = above.errors, above.rows - above.errors
         hits, misses = tp[-1], fp[-1]
-        along = (
-            (tp / max(hits, 1) + fp / max(misses, 1)) if tp.size > POINTS else np.arange(tp.size)
-        )
+        along = tp / max(hits, 1) + fp / max(misses, 1) if tp.size > POINTS else np.arange(tp.size)
         some = np.unique(np.searchsorted(along, np.linspace(0, along[-1], POINTS)))
         tp, fp = (np.append(0.0, v[np.minimum(some, v.size - 1)]) for v in (tp, fp))
         auroc, auprc = (measured_at(sample, key, level) for key in ("auroc", "auprc"))

@@ -8,41 +8,17 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset, no_group_column
-from calviz.core.words import (
-    capitalised,
-    counted,
-    level_text,
-    percent,
-    plotly_text,
-    points,
-    score_and_hit,
-    shorten,
-    signed_points,
-    told_apart,
-)
+from calviz.core.words import capitalised, counted, plotly_text, points, shorten, signed_points
+from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
-from calviz.figures.marks import (
-    UNFADED,
-    Drawing,
-    Overlay,
-    Page,
-    Picture,
-    Sheet,
-    Trace,
-    area,
-    drawn,
-    line,
-    markers,
-    name_room,
-    vertical_shape,
-    whiskers,
-)
+from calviz.figures.marks import Drawing, Overlay, Page, Picture, Sheet, Trace, area, drawn, line
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import axis
 from calviz.sample.risk_tests import CONFIDENCE
@@ -153,24 +129,24 @@ class SliceGaps(Figure):
         """
         sheet = self.sheet(**page)
         palette, above = sheet.palette, sheet.narrow
-        short = told_apart((s.name for s in self.shown), _ABOVE if above else _NAME)
+        short = words.told_apart((s.name for s in self.shown), _ABOVE if above else _NAME)
         names = [plotly_text(name) for name in short]
         # On a narrow page, names beside their rows would take most of the width.
-        left = _RIGHT if above else name_room(short, _BESIDE)
-        score, hit = score_and_hit(Reduction.of(self.result.reduction))
+        left = _RIGHT if above else marks.name_room(short, _BESIDE)
+        score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
         guide: Trace = {"width": 1.2, "yref": "paper", "layer": "below"}
-        marks = [*_traces(self, sheet)]
+        traces = [*_traces(self, sheet)]
         for one in beside:
             # So that a click selects the slice, as on the main marker.
             y = list(range(one.content.size))
             rows = [[i] for i in y]
-            marks.append(one.points(100 * one.content, y, palette, customdata=rows))
+            traces.append(one.points(100 * one.content, y, palette, customdata=rows))
         picture = sheet.picture(
-            marks,
+            traces,
             inner=(_TALL if above else _ROW) * max(len(names), 2),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             shapes=[
-                vertical_shape(palette.neutral, x=x, dash=dash, **guide)
+                marks.vertical_shape(palette.neutral, x=x, dash=dash, **guide)
                 for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
             ],
             xaxis=sheet.axis(f"{score.capitalize()} − {hit} (points)", nticks=5 if above else 9),
@@ -207,7 +183,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
             if not at:
                 continue
             some = [figure.shown[i] for i in at]
-            yield markers(
+            yield marks.markers(
                 [100 * s.gap for s in some],
                 at,
                 colour,
@@ -219,7 +195,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 error_x=_whiskers(some, palette.ink if off else palette.muted, 1.3, 4),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hover="%{customdata[1]}<br>%{customdata[2]}",
-                unselected=UNFADED["unselected"],
+                unselected=marks.UNFADED["unselected"],
                 selected={"marker": {"opacity": 1, "size": _CLICKED}},
             )
 
@@ -227,7 +203,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
 def _whiskers(some: Sequence[Slice], colour: str, thickness: float, width: int) -> Trace:
     above = [100 * (s.interval.high - s.gap) for s in some]
     below = [100 * (s.gap - s.interval.low) for s in some]
-    return whiskers(above, below, colour, thickness=thickness, width=width)
+    return marks.whiskers(above, below, colour, thickness=thickness, width=width)
 
 
 def _facts(s: Slice) -> list[str]:
@@ -290,11 +266,11 @@ class FeatureGap(Figure):
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
         off = [s for s in self.shown if s in self.result.named]
-        words = ", ".join(f"{s.where[0][1]}: {points(s.gap)} points" for s in off)
+        text = ", ".join(f"{s.where[0][1]}: {points(s.gap)} points" for s in off)
         mark = self.result.marks[0]
         return (
             f"Gap of score and hits along {shorten(self.column, 60)}, {counted(len(self.shown), 'slice')}; "
-            f"{f'{mark}: {words}' if off else f'none {mark}'}."
+            f"{f'{mark}: {text}' if off else f'none {mark}'}."
         )
 
     @claim("slices")
@@ -314,7 +290,7 @@ class FeatureGap(Figure):
             if at:
                 some = [self.shown[i] for i in at]
                 traces.append(
-                    markers(
+                    marks.markers(
                         at,
                         [100 * s.gap for s in some],
                         palette.blue,
@@ -329,7 +305,7 @@ class FeatureGap(Figure):
                     )
                 )
         names = [plotly_text(shorten(s.where[0][1], 24)) for s in self.shown]
-        score, hit = score_and_hit(Reduction.of(self.result.reduction))
+        score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
         place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
         title = axis(palette, f"{score.capitalize()} − {hit} (points)")
         # Names lie at 40 degrees, with the title of the axis below the longest.
@@ -370,7 +346,7 @@ class Levels:
     def guarantee(self, risk: float) -> str:
         """Say what the thresholds of `choices` promise, in a sentence without its capital letter."""
         return (
-            f"of the predictions from that confidence on, at most {percent(risk, 0)} are wrong on new rows too, with {level_text(CONFIDENCE)} "
+            f"of the predictions from that confidence on, at most {words.percent(risk, 0)} are wrong on new rows too, with {words.level_text(CONFIDENCE)} "
             "confidence for all values together; the share that is right is that of these rows."
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -240,8 +240,8 @@ def oe_ratio(view: BinSums) -> FloatArray:
     return quotient(view.hit_sum[..., 0], view.score_sum[..., 0])
 
 
-def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
-    low, high = logistic_curves.wald_of_intercept(view, level).tolist()
+def _if_any(interval: FloatArray) -> tuple[float, float] | None:
+    low, high = interval.tolist()
     return (low, high) if low < high else None
 
 
@@ -253,11 +253,10 @@ def _bound_of_intercept(sample: Sample, view: Steps) -> float:
 @_validation(
     label="Calibration in the large",
     direction="zero",
-    bounds=(-math.inf, math.inf),
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + \mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
     undefined="undefined: all rows are hits, or none is.",
-    closed_interval=_of_intercept,
+    closed_interval=lambda view, level: _if_any(logistic_curves.wald_of_intercept(view, level)),
     bound=_bound_of_intercept,
 )
 def calibration_in_the_large(view: Steps) -> FloatArray:
@@ -286,7 +285,6 @@ def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     tail="upper",
     label="Unreliability U",
     direction="lower",
-    bounds=(-math.inf, math.inf),
     formula=r"U = (2 \ell(\hat a, \hat b) - 2 \ell(0, 1) - 2) / n",
     reference="Miller et al. 1991; Harrell 2015",
     details=_joint,
@@ -301,12 +299,13 @@ def unreliability(view: Steps) -> FloatArray:
     return np.asarray((line - own - 2) / view.n)
 
 
-@_validation(
+_gain_metric = partial(_validation, direction="higher", reference="Harrell 2015")
+
+
+@_gain_metric(
     label="Discrimination D",
-    direction="higher",
     bounds=(-math.inf, _MOST),
     formula=r"D = (2 \ell(\hat a, \hat b) - 2 \ell_0 - 1) / n",
-    reference="Harrell 2015",
 )
 def discrimination_index(view: Steps) -> FloatArray:
     """Twice the gain in log-likelihood per row of the recalibrated scores over the share of hits alone, less what one slope gains by chance.
@@ -317,13 +316,7 @@ def discrimination_index(view: Steps) -> FloatArray:
     return np.asarray((line - alone - 1) / view.n)
 
 
-@_validation(
-    label="Quality Q",
-    direction="higher",
-    bounds=(-math.inf, 1 + _MOST),
-    formula=r"Q = D - U",
-    reference="Harrell 2015",
-)
+@_gain_metric(label="Quality Q", bounds=(-math.inf, 1 + _MOST), formula=r"Q = D - U")
 def quality_index(view: Steps) -> FloatArray:
     """Discrimination D minus unreliability U: twice the gain in log-likelihood per row of the scores, as they are, over the share of hits alone, plus 1 / n.
 
@@ -333,9 +326,8 @@ def quality_index(view: Steps) -> FloatArray:
     return np.asarray(((line - alone - 1) - (line - own - 2)) / view.n)
 
 
-@_validation(
+@_gain_metric(
     label="Nagelkerke R²",
-    direction="higher",
     bounds=(0.0, 1.0),
     formula=r"\frac{1 - e^{-(2 \ell(\hat a, \hat b) - 2 \ell_0) / n}}{1 - e^{2 \ell_0 / n}}",
     reference="Nagelkerke 1991",
@@ -359,7 +351,6 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 @_tested(
     label="Spiegelhalter z",
     direction="zero",
-    bounds=(-math.inf, math.inf),
     formula=r"\frac{\sum_i (h_i - s_i)(1 - 2 s_i)}{\sqrt{\sum_i (1 - 2 s_i)^2 s_i (1 - s_i)}}",
     reference="Spiegelhalter 1986",
     view=steps,
@@ -436,22 +427,7 @@ def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
     return cell_bounds.of_line(sample, theta, least)
 
 
-def wald_interval(coefficient: int) -> Callable[[Steps, float], tuple[float, float] | None]:
-    """Return the function that computes the Wald interval of the intercept (0) or the slope (1)."""
-
-    def ends(view: Steps, level: float) -> tuple[float, float] | None:
-        low, high = logistic_curves.wald(view, level)[coefficient].tolist()
-        return (low, high) if low < high else None
-
-    return ends
-
-
-_logistic = partial(
-    _validation,
-    bounds=(-math.inf, math.inf),
-    reference="Cox 1958; Van Calster et al. 2019",
-    details=_floor,
-)
+_logistic = partial(_validation, reference="Cox 1958; Van Calster et al. 2019", details=_floor)
 
 
 @_logistic(
@@ -459,7 +435,7 @@ _logistic = partial(
     direction="one",
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     tail="equal-tailed",
-    closed_interval=wald_interval(1),
+    closed_interval=lambda view, level: _if_any(logistic_curves.wald(view, level)[1]),
     bound=lambda sample, view: _bounds(sample, view)[1],
 )
 def calibration_slope(view: Steps) -> FloatArray:
@@ -478,7 +454,7 @@ def calibration_slope(view: Steps) -> FloatArray:
     label="Calibration intercept",
     direction="zero",
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
-    closed_interval=wald_interval(0),
+    closed_interval=lambda view, level: _if_any(logistic_curves.wald(view, level)[0]),
     bound=lambda sample, view: _bounds(sample, view)[0],
 )
 def calibration_intercept(view: Steps) -> FloatArray:
@@ -584,7 +560,6 @@ def _at(view: Steps) -> Mapping[str, float]:
 @_tested(
     label="T-Cal statistic",
     direction="lower",
-    bounds=(-math.inf, math.inf),
     formula=r"\max_{j} \frac{T_{2^j}}{\mathrm{sd}_0(T_{2^j})},\quad T_m = \frac1n \sum_{b} \frac{1}{n_b} \sum_{i \neq k \text{ in } b} (h_i - s_i)(h_k - s_k)",
     reference="Lee et al. 2023 (adaptive T-Cal)",
     view=steps,

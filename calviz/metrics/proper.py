@@ -285,7 +285,6 @@ def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
 
 @_all_classes(
     label="NLL: calibration, all classes",
-    bounds=(-math.inf, math.inf),
     interval="held-out",
     formula=r"-\frac1n \sum_i \ln p_{i, y_i} - \left(-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i}\right)",
     view=_rows_of("nll", "calibration"),
@@ -369,7 +368,6 @@ def nll_refinement(view: CrossFitted) -> FloatArray:
 
 @_cross_fitted(
     label="NLL: calibration, cross-fitted",
-    bounds=(-math.inf, math.inf),
     interval="held-out",
     formula=r"\overline{L(s, h)} - \frac1n \sum_i L(g_{-k(i)}(s_i), h_i)",
 )

@@ -329,9 +329,7 @@ class AutomaticRecalibrator(FlooredRecalibrator):
             return f"The model is left as it is: on held-out rows the best mixture lowers {gains}, which {shortfall}. {cost}"
         chosen = ", ".join(
             f"{100 * w:.0f} % {RECALIBRATORS[part.key].label}"
-            for w, part in sorted(
-                zip(self.weights_, self.parts_, strict=True), key=lambda pair: -pair[0]
-            )
+            for w, part in sorted(zip(self.weights_, self.parts_, strict=True), key=lambda p: -p[0])
         )
         used = "" if evidence["taken"] == 1 else f" {100 * evidence['taken']:.0f} % of it is taken."
         return f"{chosen}: on held-out rows the mixture lowers {gains}.{used} {cost}"

@@ -292,20 +292,18 @@ class LogOddsCells:
         starts, before = [], (-1, -1)
         for part in runs(0, n):
             run = z[max(part.start - 1, 0) : part.stop]
-            places = np.flatnonzero(np.diff(run)) + max(part.start, 1)
+            at = np.flatnonzero(np.diff(run)) + max(part.start, 1)
             if part.start == 0:
-                places = np.append(0, places)
-            if distinct > CELLS and places.size:
+                at = np.append(0, at)
+            if distinct > CELLS and at.size:
                 # Half of the cells by rank, half by value: no cell is wide, and none has many rows.
-                by_rank = places * (CELLS // 2) // n
-                by_value = ((z[places].astype(np.float64) - low) * (CELLS // 2 / width)).astype(
-                    np.intp
-                )
+                by_rank = at * (CELLS // 2) // n
+                by_value = ((z[at].astype(np.float64) - low) * (CELLS // 2 / width)).astype(np.intp)
                 new = np.diff(by_rank, prepend=before[0]) > 0
                 new |= np.diff(by_value, prepend=before[1]) > 0
                 before = int(by_rank[-1]), int(by_value[-1])
-                places = places[new]
-            starts.append(places)
+                at = at[new]
+            starts.append(at)
         return np.concatenate(starts)
 
 

@@ -68,11 +68,7 @@ def warm_start(problem: LinearProblem, start: FloatArray, ended: Ended = never) 
 
 
 def _in_phases(
-    problem: LinearProblem,
-    start: FloatArray,
-    tolerances: tuple[float, ...],
-    max_passes: int,
-    ended: Ended,
+    problem: LinearProblem, start: FloatArray, phases: tuple[float, ...], most: int, ended: Ended
 ) -> Minimum:
     minimum = Minimum(start, np.inf, False, 0)
     exact, hard = problem.dtype, False
@@ -85,22 +81,20 @@ def _in_phases(
         )
         return replace(found, passes=minimum.passes + found.passes)
 
-    for tolerance in tolerances:
+    for tolerance in phases:
         # Single precision is enough on the way; the last phase has the precision of the data.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
         how: Any = {"ended": ended, "rounding": softmax_losses.rounding_of(problem.dtype)}
         if problem.classwise_hessian:
             # The gain that such a Hessian predicts is less than the possible gain.
-            minimum = search(0.1 * tolerance, min(_CLASSWISE_PASSES, max_passes))
+            minimum = search(0.1 * tolerance, min(_CLASSWISE_PASSES, most))
             # If not converged, some classes move together, and their common curvature is needed.
             problem.classwise_hessian = minimum.converged
             if minimum.converged:
                 continue
         if not hard:
             easy = problem.in_blocks
-            minimum = search(
-                tolerance, min(_EASY, max_passes) if easy else max_passes - minimum.passes
-            )
+            minimum = search(tolerance, min(_EASY, most) if easy else most - minimum.passes)
             hard = easy and not minimum.converged
         if hard:
             found = truncated_newton(
@@ -109,7 +103,7 @@ def _in_phases(
                 problem.inverse,
                 problem.hessian,
                 tolerance=max(tolerance, _NATS / problem.n),
-                max_passes=_HARD * max_passes - minimum.passes,
+                max_passes=_HARD * most - minimum.passes,
                 **how,
             )
             minimum = replace(found, passes=minimum.passes + found.passes)

@@ -500,9 +500,7 @@ def _markdown_block(block: content.Block, level: int) -> Iterator[str]:
         case content.Text():
             yield _escaped(block.text)
         case content.Facts():
-            yield "\n".join(
-                f"- **{_escaped(name)}:** {_escaped(value)}" for name, value in block.items
-            )
+            yield "\n".join(f"- **{_escaped(name)}:** {_escaped(v)}" for name, v in block.items)
         case content.Findings():
             yield "\n".join(
                 f"- **{f.severity} {_escaped(f.code)}** {_escaped(words.full_sentence(f.message))}"

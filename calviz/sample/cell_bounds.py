@@ -255,10 +255,8 @@ def of_coverage_at(sample: Sample, risk: float) -> float:
     whole = np.where(wrong <= risk * ends + slack, ends, 0.0)
     # Hits first: the risk is lowest once all of them are kept; misses follow as long as the risk allows.
     more = np.floor((risk * (rows + hits) - errors + slack) / max(1 - risk, 1e-12))
-    possible = np.where(
-        several & (more >= 0), np.minimum(rows + hits + np.maximum(more, 0), ends), 0.0
-    )
-    return float(max(whole.max(), possible.max()) - sure) / sample.data.rows
+    most = np.where(several & (more >= 0), np.minimum(rows + hits + np.maximum(more, 0), ends), 0.0)
+    return float(max(whole.max(), most.max()) - sure) / sample.data.rows
 
 
 def of_kept_misses(sample: Sample, share: float) -> float:
@@ -646,9 +644,7 @@ def of_error(sample: Sample, view: BinSums) -> float:
     """Bound of the ECE over bins of equal width or equal mass."""
     if view.params.get("scheme") != "equal-mass":
         return of_binned(sample, view)
-    return _bound_over_bins(
-        sample, view, view.mean_gap, lambda bins: _error(bins, sample.data.rows)
-    )
+    return _bound_over_bins(sample, view, view.mean_gap, lambda b: _error(b, sample.data.rows))
 
 
 def of_debiased(sample: Sample, view: BinSums, value: Any) -> float:

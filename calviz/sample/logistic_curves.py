@@ -57,13 +57,11 @@ def fit(view: Steps) -> FloatArray:
             failed = finite & np.isnan(theta[:, 0])
             # Signs of clusters' residuals give hits below 0 or above the number of rows, to which a line may fit the better the
             # steeper it is: the first step from the optimum of the mean is linear in the hits.
-            impossible = failed & _outside(count, hits)
-            if impossible.any():
-                step, good = _solved(
-                    _sums_at_one_place(start[0], x, count[impossible], hits[impossible])
-                )
-                theta[impossible] = np.where(good[:, None], start + step, np.nan)
-                failed &= ~impossible
+            beyond = failed & _outside(count, hits)
+            if beyond.any():
+                step, good = _solved(_sums_at_one_place(start[0], x, count[beyond], hits[beyond]))
+                theta[beyond] = np.where(good[:, None], start + step, np.nan)
+                failed &= ~beyond
         if failed.any():
             theta[failed] = _newton(start, x, count[failed], hits[failed])
     theta[:, 1] /= scale

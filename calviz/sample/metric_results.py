@@ -384,11 +384,7 @@ class Displayed:
     def _repr_html_(self) -> str:
         s = self.summary()
         return row_columns.html_block(
-            f"{self._kind} {s.title}",
-            (s.verdict, *s.lines),
-            header=s.header,
-            rows=s.rows,
-            notes=s.notes,
+            f"{self._kind} {s.title}", (s.verdict, *s.lines), s.header, s.rows, s.notes
         )
 
 

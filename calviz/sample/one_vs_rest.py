@@ -60,12 +60,8 @@ class ClassErrors:
             dense = data.probs.size / 20
         else:
             listed, dense = float(self.columns.count.sum()), 0.0
-        resamples = draws.affordable(
-            resamples,
-            draws.ROW_COST * data.n + 0.5 * listed + dense,
-            start=60 * listed,
-            size=self._size,
-        )
+        cost = draws.ROW_COST * data.n + 0.5 * listed + dense
+        resamples = draws.affordable(resamples, cost, start=60 * listed, size=self._size)
         drawn = map(self.columns.weighted_errors, self.draws.weights(rng, resamples))
         return type(self)(np.concatenate(list(drawn)), self.columns, self.draws, self.params)
 

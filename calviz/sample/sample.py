@@ -12,20 +12,11 @@ from typing import Any, TypedDict, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core import blocks, entry_specs
+from calviz.core import blocks, entry_specs, events
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_blocks
 from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
-from calviz.core.events import (
-    CUBE_ROOT,
-    DEFAULT_BINS,
-    BinaryEvents,
-    BinNumber,
-    CellEvents,
-    Reduction,
-    Scheme,
-    bins_used,
-)
+from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions, check_dataset, with_rows
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
@@ -131,7 +122,7 @@ class Sample:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.bins, str) and self.bins == CUBE_ROOT):
+        if not (isinstance(self.bins, str) and self.bins == events.CUBE_ROOT):
             check_whole("bins", self.bins)
         check_choice("scheme", self.scheme or "equal-width", get_args(Scheme))
         check_whole("seed", self.seed, least=0)
@@ -590,15 +581,15 @@ def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
 
 def _of_cells(data: Dataset, reduction: Reduction) -> BinaryEvents:
     """Score and hit of the cells of a profile; with two classes, other reductions use the limits of the positive class."""
-    events = _of_rows(data, reduction)
+    chosen = _of_rows(data, reduction)
     cells = data.cells
     assert cells is not None
     low, high = cells.low, cells.high
     if isinstance(data, Predictions) and reduction.kind != "positive":
-        turned = events.score != data.probs[:, 1]
+        turned = chosen.score != data.probs[:, 1]
         low, high = np.where(turned, 1 - high, low), np.where(turned, 1 - low, high)
     assert data.weights is not None
-    return CellEvents(events.score, events.hit, low, high, cells.edge_type, data.weights)
+    return events.CellEvents(chosen.score, chosen.hit, low, high, cells.edge_type, data.weights)
 
 
 def _one_class(data: Predictions, k: int) -> BinaryEvents:

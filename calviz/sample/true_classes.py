@@ -83,16 +83,14 @@ class ClassRows:
 
     def bootstrap(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class on rows drawn with replacement, shape (r, K) each."""
-        resamples = draws.affordable(
-            resamples, (draws.ROW_COST + 5) * self.score.size, size=self._size
-        )
+        cost = (draws.ROW_COST + 5) * self.score.size
+        resamples = draws.affordable(resamples, cost, size=self._size)
         return map(self.weighted_errors, self.draws.weights(rng, resamples))
 
     def calibrated(self, rng: Generator, resamples: int) -> Iterable[tuple[FloatArray, ...]]:
         """Errors of each class for labels drawn from the probabilities, shape (r, K) each."""
-        resamples = draws.affordable(
-            resamples, (draws.LABEL_COST + 20) * self.score.size, size=self._size
-        )
+        cost = (draws.LABEL_COST + 20) * self.score.size
+        resamples = draws.affordable(resamples, cost, size=self._size)
         return self.of_labels(self.draws.labels(rng, resamples))
 
     def of_labels(self, blocks: Iterable[IntArray]) -> Iterator[tuple[FloatArray, ...]]:

@@ -606,24 +606,19 @@ def _nonempty_cells(score: FloatArray, single: bool) -> tuple[IntArray, IntArray
 
 
 def _columns_of_sums(
-    score: FloatArray,
-    count: IntArray | None,
-    hit: bool,
-    single: bool,
-    losses: bool,
-    starts: IntArray,
+    score: FloatArray, count: IntArray | None, hit: bool, single: bool, losses: bool, at: IntArray
 ) -> tuple[FloatArray, ...]:
     """Compute the columns of a `_Block` from ascending scores that occur `count` times each; overwrites `score`."""
 
     def total(values: FloatArray) -> FloatArray:
-        return np.add.reduceat(values if count is None else values * count, starts)
+        return np.add.reduceat(values if count is None else values * count, at)
 
-    if not starts.size:
+    if not at.size:
         return (np.zeros(0),) * 7
-    ends = np.append(starts[1:], score.size)
-    rows = np.diff(starts, append=score.size) if count is None else np.add.reduceat(count, starts)
-    low, high = score[starts], score[ends - 1]
-    logs: FloatArray = np.zeros(starts.size)
+    ends = np.append(at[1:], score.size)
+    rows = np.diff(at, append=score.size) if count is None else np.add.reduceat(count, at)
+    low, high = score[at], score[ends - 1]
+    logs: FloatArray = np.zeros(at.size)
     clipped = logs
     if losses:
         true = score.copy() if hit else 1 - score

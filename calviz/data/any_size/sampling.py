@@ -792,12 +792,10 @@ class _Drawing:
             # Rows with frequency weights are repeated.
             rows = np.concatenate([np.repeat(np.arange(pooled.size), count) for count in copies])
             role = np.repeat([0, 1], [count.sum() for count in copies])
-            drawn_rows = pooled[rows]
-            scores = np.stack([column[drawn_rows] for column in block.scores], axis=1)
-            weights = (
-                np.ones(drawn_rows.size) if block.weights is None else block.weights[drawn_rows]
-            )
-            parts.append((hashes[rows], role, block.labels[drawn_rows], scores, weights))
+            taken = pooled[rows]
+            scores = np.stack([column[taken] for column in block.scores], axis=1)
+            weights = np.ones(taken.size) if block.weights is None else block.weights[taken]
+            parts.append((hashes[rows], role, block.labels[taken], scores, weights))
         hashes, role, labels, scores, weights = (
             np.concatenate(columns) for columns in zip(*parts, strict=True)
         )

@@ -414,13 +414,11 @@ def _answer(
     common |= {"correct": correct, "columns": columns}
     compared = rules.answer is not None
     own = _stated(sample, scores)
-    by_tokens = _by_tokens(sample, common) if own is None or compared else None
-    if by_tokens is not None and not compared:
-        return by_tokens, False
+    tokens = _by_tokens(sample, common) if own is None or compared else None
+    if tokens is not None and not compared:
+        return tokens, False
     if compared:
-        common["logprob"] = (
-            _logprob(sample) if by_tokens is None else math.log(by_tokens.confidence)
-        )
+        common["logprob"] = _logprob(sample) if tokens is None else math.log(tokens.confidence)
     fields = of_text(_completion(sample), rules, own, score.get("answer"))
     return Answer(**fields, **common), own is None
 

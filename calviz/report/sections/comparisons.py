@@ -8,22 +8,13 @@ from functools import partial
 import pandas as pd
 
 from calviz.comparison import comparison_results
-from calviz.comparison.comparison_results import (
-    BASIS_WORDS,
-    TIED_WORDS,
-    Comparison,
-    ComparisonColumn,
-    ModelComparison,
-    marks_words,
-    ranked_by,
-    refit_words,
-)
+from calviz.comparison.comparison_results import Comparison, ComparisonColumn, ModelComparison
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
 from calviz.core import errors, events
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
-from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
+from calviz.core.words import capitalised, decimal, decimals_for, p_number, percent, shorten, whole
 from calviz.figures import corp, metric_over_time
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
 from calviz.figures.learning_curve import LearningCurves, ModelDifferences
@@ -64,10 +55,11 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     keys = METRICS.in_table("methods")
     columns = [column for column in comparison.columns(keys) if column.best]
     yield _method_table(comparison, columns)
+    refits = comparison_results.refit_words(comparison.refits)
     yield Note(
-        f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {comparison_results.gain_words()}."
+        f"{comparison_results.marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {comparison_results.gain_words()}."
         + (f" {MARKS_WORDS}" if comparison.criterion else "")
-        + (f" What is not told apart: {refit_words(comparison.refits)}." if comparison.tied else "")
+        + (f" What is not told apart: {refits}." if comparison.tied else "")
     )
     labels = {m.key: m.label for m in comparison}
     warnings = []
@@ -84,7 +76,7 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         if key in keys and len(names) > 1
     ]
     if tied:
-        yield content.Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
+        yield content.Heading(capitalised(comparison_results.TIED_WORDS))
         yield content.Facts(tuple(tied))
     if warnings:
         yield content.Heading("Warnings of the fits")
@@ -166,7 +158,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     comparison = subject.models
     if comparison is None:
         return
-    keys = ranked_by(comparison)
+    keys = comparison_results.ranked_by(comparison)
     if keys:
         yield Text(comparison_results.headline(comparison, keys[0]))
         warning = comparison_results.caution(comparison, keys[0])
@@ -178,7 +170,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     yield _model_table(comparison, columns)
     if keys:
         yield Note(
-            f"{marks_words()} Best in: {comparison_results.BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
+            f"{comparison_results.marks_words()} Best in: {comparison_results.BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
             f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
         )
     for remark in comparison.remarks(columns):
@@ -188,7 +180,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
         yield Note(
-            f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {comparison_results.NOISELESS_WORDS}"
+            f"Differences: {comparison_results.BASIS_WORDS[0].lower()}{comparison_results.BASIS_WORDS[1:]} {comparison_results.NOISELESS_WORDS}"
         )
     for key in drawn:
         yield _differences(comparison, key, best)
@@ -210,7 +202,7 @@ def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn
     models = [m for m in comparison if m.ok]
     columns, marks = content.metric_columns(metrics, [m.name for m in models])
     columns = {"model": [shorten(m.name, 60) for m in models], **columns}
-    lead = next(iter(ranked_by(comparison)), None)
+    lead = next(iter(comparison_results.ranked_by(comparison)), None)
     if lead is not None:
         columns["best in"] = [
             percent(m.best_share[lead], 0) if lead in m.best_share else "" for m in models
