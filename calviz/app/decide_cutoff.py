@@ -215,7 +215,10 @@ def _digits(c: CutoffCounts) -> int:
 
 
 def _net_benefit(
-    samples: DecidingSamples, settings: Settings, cutoff: float, pinned: Overlay[Sample] | None
+    deciding_samples: DecidingSamples,
+    settings: Settings,
+    cutoff: float,
+    pinned: Overlay[Sample] | None,
 ) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         st.subheader("Is it better than deciding without it?", anchor=False, width="content")
@@ -227,8 +230,8 @@ def _net_benefit(
             help="Net benefit: true positives per row, less false positives at the cutoff's exchange rate. Standardised: divided by the "
             "share of positives, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no positive being missed on balance.",
         )
-    figure = _curve(samples.before)
-    others = [_curve(one) for one in (samples.after,) if one is not None]
+    figure = _curve(deciding_samples.before)
+    others = [_curve(one) for one in (deciding_samples.after,) if one is not None]
     if pinned is not None:
         others.append(replace(_curve(pinned.content), name=pinned.name))
     if others:
@@ -290,11 +293,13 @@ def _recalibrated(
 
 def _two_classes(sample: Sample, name: str) -> Sample:
     """Return the class that is decided on against the rest, which takes little memory."""
-    rows = sample.events
+    events = sample.events
     index = sample.reduction.class_index(sample.data)
     names = ("the rest", sample.data.class_names[index])
     names = names if names[0] != names[1] else ("all others", names[1])
-    data = Predictions(probs=rows.score, labels=rows.hit.astype(int), class_names=names, name=name)
+    data = Predictions(
+        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
+    )
     return Sample(data, reduction=Reduction("positive"))
 
 

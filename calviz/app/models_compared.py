@@ -259,7 +259,9 @@ def draw_metrics(comparison: ModelComparison) -> None:
     ]
     names = [m.name for m in comparison if m.ok]
     shown = {"model": [*_short(names).values()]}
-    shown |= {_heading(c): [comparison_cell(c, name) for name in names] for c in columns}
+    shown |= {
+        _heading(column): [comparison_cell(column, name) for name in names] for column in columns
+    }
     second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
     st.table(
         marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
@@ -446,7 +448,9 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
     labels = [
         [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
     ]
-    second = [(at, list(frame.columns).index(one)) for at, of in enumerate(labels) for one in of]
+    second = [
+        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
+    ]
     st.table(marked_table(frame, second=second), border="horizontal")
     first = next(iter(comparisons.models.values()))
     unit = Written(MetricResult(shown, 1.0)).unit_words

@@ -361,17 +361,19 @@ def folds(
     """
     sample = Sample.of(data, bins=bins, **options)
     check_whole("min_rows", min_rows, least=2)
-    named = fold_columns(sample.data) if by is None else (by,) if isinstance(by, str) else tuple(by)
-    if not named:
+    columns = (
+        fold_columns(sample.data) if by is None else (by,) if isinstance(by, str) else tuple(by)
+    )
+    if not columns:
         raise NotAvailable(
             "no column is called fold: name the one that holds the folds (by, --by)."
         )
     keys = tuple(METRICS[key].key for key in dict.fromkeys(metrics))
-    levels = RowsByLevel.of(sample, named, min_rows)
-    found = []
+    levels = RowsByLevel.of(sample, columns, min_rows)
+    measured = []
     for k in levels.large.tolist():
         part = evaluate(levels.part(sample, k), keys, ci=True, findings=False, classes=False)
-        found.append(Fold(levels.names[k], int(levels.rows[k]), part.metrics))
+        measured.append(Fold(levels.names[k], int(levels.rows[k]), part.metrics))
     ids, clusters = sample.data.ids, sample.data.clusters
     repeated = ids is not None and Factor.of(ids).crosses(levels.code)
     pooled = evaluate(sample, keys, findings=False, classes=False)
@@ -383,16 +385,18 @@ def folds(
         words = ("fold", "differences")
         values, _, p = against_the_others(sample, levels.code, levels.large, first, words=words)
         tested = tuple(values)
-        found = [replace(f, adjusted=float(q)) for f, q in zip(found, p.min(axis=0), strict=True)]
+        measured = [
+            replace(f, adjusted=float(q)) for f, q in zip(measured, p.min(axis=0), strict=True)
+        ]
     except NotAvailable as error:
         untested = str(error)
     shared = repeated or (clusters is not None and clusters.crosses(levels.code))
     return FoldResults(
         name=sample.data.name,
-        by=named,
-        folds=tuple(found),
+        by=columns,
+        folds=tuple(measured),
         means={
-            key: _mean_of([f.metrics[key] for f in found], pooled[key].value, shared)
+            key: _mean_of([f.metrics[key] for f in measured], pooled[key].value, shared)
             for key in keys
         },
         tested=tested,

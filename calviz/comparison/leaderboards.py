@@ -591,7 +591,9 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
         diagonal = np.arange(k)
         curvature[:, diagonal, diagonal] = -curvature.sum(axis=2)
         step = np.linalg.solve(curvature + gauge, gradient[..., None])[..., 0]
-        step *= np.minimum(1, _LONGEST / np.maximum(np.abs(step).max(1, keepdims=True), 1e-300))
+        step *= np.minimum(
+            1, _LONGEST / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300)
+        )
         theta += step
         if np.abs(step).max() < _CLOSE:
             break

@@ -346,14 +346,18 @@ def sets_of(sample: Sample, whole: Dataset | None = None, **options: Any) -> Pre
 
 
 def _class_thresholds(
-    score: FloatArray, data: Predictions, fit: IntArray, coverage: float, weights: FloatArray | None
+    conformity: FloatArray,
+    data: Predictions,
+    fit: IntArray,
+    coverage: float,
+    weights: FloatArray | None,
 ) -> tuple[FloatArray, IntArray]:
     """Threshold of each class, from the rows with this label, and their number, shape (K,) each."""
     order = np.argsort(data.labels[fit], kind="stable")
     rows = np.bincount(data.labels[fit], minlength=data.n_classes)
     parts = np.split(order, np.cumsum(rows)[:-1])
     own = [
-        _threshold(score[part], coverage, None if weights is None else weights[part])
+        _threshold(conformity[part], coverage, None if weights is None else weights[part])
         if part.size
         else math.inf
         for part in parts

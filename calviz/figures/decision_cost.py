@@ -584,9 +584,11 @@ def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     lowest = float(score[0])
     even = np.linspace(lowest, 1.0, POINTS)
     rows = np.cumsum(view.count)
-    places = score[np.searchsorted(rows, np.linspace(0, 1, POINTS)[:-1] * rows[-1], side="right")]
+    quantiles = score[
+        np.searchsorted(rows, np.linspace(0, 1, POINTS)[:-1] * rows[-1], side="right")
+    ]
     of_rules = rules[(rules >= lowest) & (rules <= 1)]
-    return np.unique(np.concatenate([even, places, of_rules]))
+    return np.unique(np.concatenate([even, quantiles, of_rules]))
 
 
 # ---- Drawing

@@ -327,7 +327,7 @@ class StructuredMaps(FlooredRecalibrator):
     """Base of structured vector and matrix scaling (Berta et al. 2026): a map of M, shape (n, K), near the identity.
 
     M holds the logarithms of the probabilities after temperature scaling, mixed with the uniform distribution
-    (`_mixed`). A subclass defines its parameters x by `_loss`, `_rates`, `_start` and `_set_map`, and how they map a
+    (`_mixed`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_set_map`, and how they map a
     block by `_linear`.
     """
 
@@ -339,7 +339,9 @@ class StructuredMaps(FlooredRecalibrator):
     strength_: float = learned(Numbers(above=0))
     searched_: FloatArray = learned(Numbers(("M", 2)))
 
-    def _loss(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> LinearProblem:
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> LinearProblem:
         """Return the mean loss of the map without its penalty; `scores` hold M, and row weights have shape (n,)."""
         raise NotImplementedError
 
@@ -383,7 +385,7 @@ class StructuredMaps(FlooredRecalibrator):
         for_row_blocks(scores.array, mix)
         logs = Scores(mixed, "logits", "logits")
         present, logs, present_labels = present_classes(logs, labels, counts)
-        problem, start = self._loss(logs, present_labels, weights), self._start(present.size)
+        problem, start = self._problem(logs, present_labels, weights), self._start(present.size)
         rates = self._rates(present.size, classes)
 
         def penalty(part: LinearProblem, strength: float) -> Penalty:
@@ -519,7 +521,9 @@ class StructuredVectorScaling(StructuredMaps):
 
     _product = "{w} * {logs}"
 
-    def _loss(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> VectorProblem:
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> VectorProblem:
         return VectorProblem(scores.array, labels, weights=weights)
 
     def _rates(self, k: int, classes: int) -> FloatArray:
@@ -588,7 +592,7 @@ class StructuredMatrixScaling(StructuredMaps):
 
     _product = "{logs} @ {w}.T"
 
-    def _loss(
+    def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> softmax_losses.StructuredProblem:
         return softmax_losses.StructuredProblem(

@@ -355,9 +355,11 @@ class MatrixProblem(LinearProblem):
 
     def _sampled(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         part = self.some(max(HESSIAN_ROWS, 4 * self.k))
-        return part._inputs_and_probs(x, slice(0, part.n))
+        return part._inputs_and_probabilities(x, slice(0, part.n))
 
-    def _inputs_and_probs(self, x: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
+    def _inputs_and_probabilities(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray]:
         """Return inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied by the root of the row weights."""
         z = self._inputs(rows)
         inputs = np.concatenate([z, np.ones((z.shape[0], 1), dtype=self.dtype)], axis=1)
@@ -371,7 +373,7 @@ class MatrixProblem(LinearProblem):
         single.dtype = np.float32
         p = np.empty((self.n, self.k), dtype=np.float32)
         for rows in row_blocks(p, block_bytes=BLOCK_BYTES):
-            p[rows] = single._inputs_and_probs(x, rows)[1]
+            p[rows] = single._inputs_and_probabilities(x, rows)[1]
 
         def product(v: FloatArray) -> FloatArray:
             turned, b = np.ascontiguousarray(v[:, :-1].T, np.float32), v[:, -1].astype(np.float32)
@@ -418,7 +420,7 @@ class MatrixProblem(LinearProblem):
         blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
 
         def add(run: slice) -> None:
-            inputs, p = part._inputs_and_probs(x, run)
+            inputs, p = part._inputs_and_probabilities(x, run)
             # The root of p (1 - p): each block is then the product of a matrix with its own transpose, at half the cost.
             root = 1 - p
             root *= p
@@ -510,7 +512,7 @@ class StructuredProblem(MatrixProblem):
     def _along_directions(self, x: FloatArray) -> Inverse:
         part = self.some(_STRUCTURED_ROWS)
         part.dtype = np.float32
-        inputs, p = part._inputs_and_probs(x, slice(0, part.n))
+        inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
         k, m = self.k, part.n
         z, diagonal = inputs[:, :-1], np.arange(k)
         strengths = 2 * self.penalty.weights

@@ -625,7 +625,9 @@ def label_shuffling(data: Predictions) -> LabelShuffling:
         mixed = block @ share
         true = block[np.arange(mixed.size), labels[rows]]
         squares = np.einsum("ij,ij->j", block, block)
-        return np.concatenate([block.sum(0), squares, [true.sum(), mixed.sum(), mixed @ mixed]])
+        return np.concatenate(
+            [block.sum(axis=0), squares, [true.sum(), mixed.sum(), mixed @ mixed]]
+        )
 
     sums = sum_over_blocks(probs, work) / n
     mean, square = sums[:k], np.maximum(sums[k : 2 * k] - sums[:k] ** 2, 0)
