@@ -635,6 +635,8 @@ for case, how, names in (
     (f"{ALL_OFF}, one region 0.5 logits more, 20,000 rows", {"off": 0.5, "n": 20_000}, True),
     (f"{ALL_OFF}, one region 1 logit less, 8,000 rows", {"off": -1.0}, True),
     (f"{ALL_OFF}, one region 0.2 logits less, 100,000 rows", {"off": -0.2, "n": 100_000}, True),
+    (f"{ALL_OFF}, one region right, 8,000 rows", {"off": -0.3}, True),
+    (f"{ALL_OFF}, one region right, 20,000 rows", {"off": -0.3, "n": 20_000}, True),
     (f"{ALL_OFF}, 8,000 rows", {"short": 0.0}, False),
     (
         f"{ALL_OFF}, one region 1 logit more, 8,000 rows in 3,500 clusters",
@@ -660,9 +662,11 @@ for case, how, names in (
     def _(rng: np.random.Generator, how: dict[str, float] = how, names: bool = names) -> bool:
         found = usual_slices(one_region(rng, all_off=0.3, **how))
         return (
-            found.headline.startswith("Unlike the rest: region = 0 (")
+            found.headline.startswith(
+                ("Unlike the rest: region = 0 (", "All rows but region = 0: ")
+            )
             if names
-            else bool(found.named)
+            else bool(found.named or (found.rest and found.differ))
         )
 
 

@@ -354,7 +354,8 @@ _COLUMNS = {
     "p-value": _column(62),
     "adjusted": _column(70, "The p-value with all slices looked at together."),
     "off": st.column_config.TextColumn(
-        width=72, help="Whether it is off beyond chance, as the rest is or more than that."
+        width=72,
+        help="Whether it is off beyond chance: as other rows with such scores are, or more than that.",
     ),
     "ECE": _column(48, "In points."),
     "noise": _column(

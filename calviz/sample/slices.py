@@ -24,7 +24,7 @@ from calviz.core.words import condition, counted, expected_gap, percent, points,
 from calviz.sample import slice_tests
 from calviz.sample.error_bars import LEVEL, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, Where, rows_where
+from calviz.sample.sample import Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,8 +97,8 @@ class Slices(Displayed):
     apart : bool
         Whether the slice that is most surely off differs from the rest, which is not off.
     differ : tuple of (str, str) pairs
-        Conditions of the slices among `off` that also differ from the other rows with about the same scores beyond chance: one after the
-        other, the most surely first, each without the rows of those before it.
+        Conditions of the slices that differ from the other rows with about the same scores beyond chance, off themselves or not: one after
+        the other, the most surely first, each without the rows of those before it.
     rest : str
         In which way the rows of none of these are off together: "too high by 5.0 points", "off in places"; "" if that is not found.
     explained : frozenset of (str, str) pairs
@@ -162,8 +162,8 @@ class Slices(Displayed):
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes", "as the rest", or ""."""
-        return "" if one not in self.off else "yes" if one in self.named else "as the rest"
+        """Whether a slice is off: "yes", "as others" with such scores are, or ""."""
+        return "" if one not in self.off else "yes" if one in self.named else "as others"
 
     @property
     def counted_off(self) -> str:
@@ -199,7 +199,11 @@ class Slices(Displayed):
         """How many are off, and which one most surely; in which way, if tested against a calibrated model. Where the rest is off too, which differ from it."""
         if self.rest:
             if not self.named:
-                return f"All rows: {self.rest}; no slice is off beyond that"
+                if not self.differ:
+                    return f"All rows: {self.rest}; no slice is off beyond that"
+                others = len(self.differ) - 1
+                more = f" and {others:,} more" * (others > 0)
+                return f"All rows but {where_words(self.differ[0])}{more}: {self.rest}"
             others = len(self.named) - 1
             more = f" and {others:,} more" * (others > 0)
             where, gap = self.furthest
@@ -215,7 +219,7 @@ class Slices(Displayed):
         slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
         if alike:
             are = "is" if alike == 1 else "are"
-            return f"{slices} {are} off as {'the other' if named else 'all'} rows are."
+            return f"{slices} {are} off as other rows with such scores are."
         without = f"Without the rows of {self.furthest[0]}, {slices} would" if named else ""
         return f"{without} not be off." if self.explained else ""
 
@@ -224,7 +228,7 @@ class Slices(Displayed):
     def marks(self) -> tuple[str, str]:
         """What is true of the slices that are named, and of the others."""
         if self.rest:
-            return "differs from the rest beyond chance", "as the rest"
+            return "differs from the rest beyond chance", "as others"
         return "off beyond chance", "may be chance"
 
     def frame(self) -> pd.DataFrame:
@@ -350,7 +354,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         return found
     found = _told_apart(sample, found)
     if found.rest:
-        named = sorted(found.slices, key=lambda s: s.where not in found.differ)
+        named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
     first, largest = found.off[0], found.off[-1].p_value
     if first.where not in found.differ:
@@ -382,14 +386,17 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     cell, cells = cells_of(sample.scored.score)
     part = cell * min(cells, _PARTS) // cells
     outside = np.ones(cell.size, bool)
-    may, differ = {s.where: s.gap for s in found.off}, list[Where]()
+    may = {s.where: s.gap for s in found.off}
+    # One that is right where the others are off differs, too; it is tested if it seems to.
+    may |= {s.where: s.gap for s in found.slices if _seems_unlike(s, found)}
+    off, differ = {s.where for s in found.off}, list[Where]()
     while may:
         tested = _tested(sample, list(may), outside, part)
         # All slices count, of which the others have been found not to differ.
         p_values = [p for p, _ in tested] + [1.0] * (len(found.slices) - len(may))
         sure = math.sqrt(max(min(p_values), _TINY))
         left = [
-            (p > sure, more * gap <= 0, p, -abs(more), where)
+            (p > sure, where not in off, more * gap <= 0, p, -abs(more), where)
             for (where, gap), (p, more), adjusted in zip(
                 may.items(), tested, benjamini_hochberg(p_values), strict=False
             )
@@ -404,6 +411,15 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
         # The slices differ from one another.
         return found
     return replace(found, differ=tuple(differ), rest=rest)
+
+
+def _seems_unlike(one: Slice, found: Slices) -> bool:
+    """Whether the gap of a slice is about three standard errors or more from that of the other rows."""
+    others = found.rows - one.rows
+    if not others:
+        return False
+    rest = (found.gap * found.rows - one.gap * one.rows) / others
+    return abs(one.gap - rest) > 0.75 * (one.interval.high - one.interval.low)
 
 
 def _tested(

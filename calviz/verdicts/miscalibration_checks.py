@@ -181,7 +181,8 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = words.score_and_hit(sample.reduction)
     # What all rows carry is for the verdict to say.
-    slight = max((abs(s.gap) for s in slices.named), default=0.0) < words.SLIGHT
+    gaps = [s.gap for s in slices.named] or [slices.gap] * bool(slices.differ)
+    slight = max(map(abs, gaps), default=0.0) < words.SLIGHT
     decimals = words.share_decimals(worst.score, worst.hits)
     verb = "is" if len(slices.off) == 1 else "are"
     of = f"{words.counted(len(slices.slices), 'slice')} by {words.listed(columns)}"

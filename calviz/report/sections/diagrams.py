@@ -226,7 +226,7 @@ _SLICE_COLUMNS: content.Formats = {
     "high": ("to", signed_points),
     "p_value": ("p-value", words.p_number),
     "adjusted_p_value": ("adjusted", words.p_number),
-    "off": ("off", lambda off: "yes" if off else ""),
+    "off": ("off", str),
     "ece": ("ECE (points)", points),
     "ece_noise": ("noise (points)", points),
 }
@@ -275,7 +275,8 @@ def make_slices(subject: Subject) -> Iterator[Block]:
 
 def _all_slices(slices: Slices) -> content.TableBlock:
     frame = slices.frame()
-    shown = content.formatted(frame, _SLICE_COLUMNS)
+    off = [slices.word(one) for one in slices.slices]
+    shown = content.formatted(frame.assign(off=off), _SLICE_COLUMNS)
     right = [h for name, (h, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
     bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]

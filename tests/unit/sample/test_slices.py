@@ -718,7 +718,9 @@ def test_slices_that_are_off_beyond_another_one_are_listed():
         tested = usual_slices(one_region(np.random.default_rng([8, seed]), all_off=0.3))
         assert len(tested.off) > 10
         assert not tested.explained
-        assert tested.remark == f"{len(tested.off)} slices are off as all rows are."
+        assert (
+            tested.remark == f"{len(tested.off)} slices are off as other rows with such scores are."
+        )
 
 
 def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
@@ -732,9 +734,9 @@ def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
         tested.headline,
     )
     others = len(tested.off) - 1
-    assert tested.remark == f"{others} other slices are off as the other rows are."
+    assert tested.remark == f"{others} other slices are off as other rows with such scores are."
     words = dict.fromkeys(map(tested.word, tested.off))
-    assert list(words) == ["yes", "as the rest"]
+    assert list(words) == ["yes", "as others"]
     assert tested.frame()["differs"].tolist() == [True] + [False] * (len(tested.slices) - 1)
     (finding,) = (
         f
@@ -753,6 +755,18 @@ def test_where_all_rows_are_off_alike_no_slice_is_named():
         r"All rows: too high by \d\.\d points; no slice is off beyond that", tested.headline
     )
     assert {f.severity for f in calviz.evaluate(sample).findings if f.code == "CAL017"} == {"info"}
+
+
+def test_where_all_rows_but_a_slice_are_off_that_slice_is_named():
+    sample = one_region(np.random.default_rng(1), n=20_000, off=-0.3, all_off=0.3)
+    tested = usual_slices(sample)
+    assert re.fullmatch(r"All rows but region = 0: too low by \d\.\d points", tested.headline)
+    right = next(s for s in tested.slices if s.name == "region = 0")
+    assert right not in tested.off
+    assert tested.word(right) == ""
+    # A map of all rows would make it wrong.
+    (finding,) = (f for f in calviz.evaluate(sample).findings if f.code == "CAL017")
+    assert (finding.severity, finding.short) == ("warning", tested.headline)
 
 
 def test_the_further_off_of_two_slices_is_named():
