@@ -523,7 +523,7 @@ for case, how in {
 
 for case, how, at_most in (
     ("1 logit in one region, 0.1 everywhere, 20,000 rows", {"off": 1.0, "all_off": 0.1, "n": 20_000}, None),
-    ("1 logit in one region, 0.15 everywhere, 20,000 rows", {"off": 1.0, "all_off": 0.15, "n": 20_000}, None),
+    ("1.5 logits in one region, 0.15 everywhere, 20,000 rows", {"off": 1.5, "all_off": 0.15, "n": 20_000}, None),
     ("0.3 logits everywhere, 8,000 rows", {"all_off": 0.3}, 0.05),
     ("0.5 logits in one region, 0.3 everywhere, 8,000 rows", {"off": 0.5, "all_off": 0.3}, 0.05),
     ("0.6 logits in one region, 0.15 everywhere, 20,000 rows", {"off": 0.6, "all_off": 0.15, "n": 20_000}, 0.05),

@@ -416,9 +416,9 @@ def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Findin
 
 
 def _has_repeats(column: Column) -> bool:
-    """Whether there are enough distinct values to resample them, at most half as many as rows."""
+    """Whether there are enough distinct values to resample them, and one row in ten repeats one."""
     values = column.head.tolist()
-    return FEWEST_CLUSTERS <= len(set(values)) <= len(values) / 2
+    return FEWEST_CLUSTERS <= len(set(values)) <= 0.9 * len(values)
 
 
 def _may_be_id(column: Column, within: Column | None = None) -> bool:

@@ -405,8 +405,10 @@ def _sides_of_half(off: FloatArray) -> str:
     """Say which forecasts of the event are off: "forecasts up to 0.5 are too high and above 0.5 are too low"."""
     # Up to 0.5 the other class is predicted: a confidence that is too high is a forecast that is too low.
     sides = {"up to 0.5 are": -off[0], "above 0.5 are": off[1]}
-    too = (f"{side} too {'high' if by > 0 else 'low'}" for side, by in sides.items() if by)
-    return f"forecasts {' and '.join(too)}"
+    ways = {side: f"too {'high' if by > 0 else 'low'}" for side, by in sides.items() if by}
+    if len(ways) > len({*ways.values()}):
+        return f"forecasts on both sides of 0.5 are {ways['above 0.5 are']}"
+    return f"forecasts {' and '.join(f'{side} {way}' for side, way in ways.items())}"
 
 
 @claim("classes")

@@ -127,7 +127,7 @@ def _judge(
     "off-most",
     says="Off most where region = West: about 20.1 points too low; other rows: too high by 5.0 points",
     chosen="the slice that is most surely off, of all",
-    adjusted="as for slices that differ; it holds at least as much of the error as the other rows, by their ECE",
+    adjusted="as for slices that differ; the lower end of its interval holds as much of the error as the other rows, by their ECE",
 )
 def one_slice_off(sample: Sample) -> tuple[str, str]:
     """Say that scores are off in one slice, and that nothing is found on all other rows or, where that slice holds most of the error, how they are off.
@@ -143,7 +143,8 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         verdict = rest.once(judged)
         found = verdict.sentence.replace("found on", "found on the other", 1)
         return f"Off {where} {found}" * (verdict.direction == "calibrated"), ""
-    if len(slices.named) > 1 or worst.rows * abs(worst.gap) < evidence.rows * evidence.ece:
+    least = min(map(abs, worst.interval))
+    if len(slices.named) > 1 or worst.rows * least < evidence.rows * evidence.ece:
         return "", ""
     way = {"over": "too high", "under": "too low"}.get(evidence.direction)
     size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))

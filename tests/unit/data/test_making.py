@@ -602,7 +602,7 @@ def test_clusters_and_weights_are_asked_for_and_never_assumed():
     assert "--weight" in asked[1]
 
 
-@pytest.mark.parametrize(("values", "asked"), [(3, 0), (4, 0), (5, 1), (30, 1), (31, 0)])
+@pytest.mark.parametrize(("values", "asked"), [(3, 0), (4, 0), (5, 1), (30, 1), (54, 1), (55, 0)])
 def test_a_column_of_a_few_values_is_no_column_of_clusters(values, asked):
     loaded = opened_of_clusters_and_weights({"site": np.arange(N) % values})
     assert len([n for n in loaded.notices if n.code == "DATA012"]) == asked

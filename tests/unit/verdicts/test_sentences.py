@@ -612,6 +612,10 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
             (-0.2, 0.3),
             "Forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
         ),
+        (
+            (0.1, 0.3),
+            "Forecasts on both sides of 0.5 are too high beyond noise, furthest above 0.5 (",
+        ),
     ],
 )
 def test_of_one_event_it_is_said_which_forecasts_are_off_not_which_predicted_classes(moved, said):
