@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit, ndtri, softmax
 
 from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
@@ -238,7 +238,38 @@ def _in_clusters(rng):
     return looked_at(score, hit, day, clusters=np.arange(day.size) // 5).change is not None
 
 
+def of_patients(rng, *, per=4, close=False, slopes=(1.8, 1.8), shifts=(0.0, 0.0)):
+    """10,000 rows of patients, who come back on any day or within three weeks, and whose outcomes go together; each is as likely as its score says, before that is stretched and shifted."""
+    n = 10_000
+    patient = np.arange(n) // per
+    day = rng.integers(366, size=n)
+    if close:
+        day = np.clip(day[patient * per] + rng.integers(-20, 21, n), 0, 365)
+    true = rng.normal(0, 1.5, n)
+    together = np.sqrt(0.4) * rng.normal(size=n)[patient] + np.sqrt(0.6) * rng.normal(size=n)
+    slope, shift = (a + (b - a) * (day >= 183) for a, b in (slopes, shifts))
+    hit = (together < ndtri(expit(true))).astype(int)
+    return looked_at(expit(slope * true + shift), hit, day, clusters=patient)
+
+
 alike("logits x 1.8, weights that vary from the middle on, 4,000 rows", _heavy_late)
+for case, how in {
+    "2,500 patients": {},
+    "2,500 patients who come back soon": {"close": True},
+    "500 patients": {"per": 20},
+    "1,000 patients who come back soon": {"per": 10, "close": True},
+}.items():
+    alike(
+        f"logits x 1.8, 10,000 rows of {case}",
+        lambda rng, how=how: of_patients(rng, **how).change is not None,
+    )
+for case, how in {
+    "later 0.6 up": {"slopes": (1.0, 1.0), "shifts": (0.0, 0.6)},
+    "x 1.15, later x 1.6": {"slopes": (1.15, 1.6)},
+}.items():
+    simulation(
+        "change-of-calibration", "found", f"logits {case}, 10,000 rows of 2,500 patients", at_least=0.9
+    )(lambda rng, how=how: of_patients(rng, **how).change is not None)  # fmt: skip
 alike("logits x 1.8, 10,000 rows in clusters of 5 with one outcome", _in_clusters)
 
 CHANGES = {

@@ -555,16 +555,13 @@ def _change(sample: Sample) -> Change | None:
 
     Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
     score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
-    calibrated before, nor their distribution stay. A cluster counts as one row, as if its rows shared their outcome.
+    calibrated before, nor their distribution stay. On each day, a cluster counts as one row, as if its rows shared their outcome; where
+    clusters extend over days, the scores are drawn with one factor for all rows of a cluster (Cameron, Gelbach & Miller 2008).
     """
     from calviz.recalibrators.logit_spline import LogisticSpline  # loads scikit-learn
 
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
     (days, look), is_cells = _days(data, None, 0), data.cells is not None
-    if data.clusters is not None:
-        cluster, _ = np.unique(np.stack([data.clusters.codes, look]), axis=1)
-        if not np.diff(cluster).all():  # one of several days
-            return None
     # A row of a cluster counts as its share of it, a cell as its rows.
     shares = data.weights if is_cells else _shares(data, look, None)
     rows = np.ones(data.n) if shares is None else shares
@@ -591,9 +588,16 @@ def _change(sample: Sample) -> Change | None:
     part = information @ np.linalg.pinv(information[-1], hermitian=True)
     rest, later = np.eye(2) - part, variance[-1] - variance
     both = rest @ variance @ rest.swapaxes(1, 2) + part @ later @ part.swapaxes(1, 2)
-    sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
-    normal = np.random.default_rng([sample.seed, 8]).standard_normal((DRAWS, len(days), 2))
-    drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal.transpose(1, 2, 0)
+    rng = np.random.default_rng([sample.seed, 8])
+    if data.clusters is not None and _extend(data.clusters.codes, look):
+        drawn = _by_cluster(data.clusters.codes, look, np.stack([residual, residual * z]), rng)
+        bridges = drawn.cumsum(axis=0)
+        bridges -= part @ bridges[-1]
+        both = bridges @ bridges.swapaxes(1, 2) / DRAWS
+    else:
+        sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
+        normal = rng.standard_normal((DRAWS, len(days), 2)).transpose(1, 2, 0)
+        drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal
     sums = np.dstack([until(residual, residual * z), drawn.cumsum(axis=0)])
     bridge = sums[at] - part[at] @ sums[-1]
     inverse = np.linalg.pinv(both[at], hermitian=True)
@@ -612,6 +616,25 @@ def _change(sample: Sample) -> Change | None:
     compared = [_compared(early, late, key, view) for key, view in kinds]
     _, name, before, after = max(compared, key=itemgetter(0))
     return Change(days[since], (near[0], near[-1]), p_value, name, before, after, now, sides)
+
+
+def _extend(cluster: IntArray, look: IntArray) -> bool:
+    """Whether a cluster has rows of several looks."""
+    pairs = np.unique(np.stack([cluster, look]), axis=1)[0]
+    return not np.diff(pairs).all()
+
+
+def _by_cluster(
+    cluster: IntArray, look: IntArray, columns: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Sums of C columns per look, shape (T, C, DRAWS), where the rows of a cluster have one normal factor."""
+    from scipy.sparse import coo_array  # slow to import
+
+    shape = int(look.max()) + 1, int(cluster.max()) + 1
+    tables = [coo_array((column, (look, cluster)), shape=shape).tocsr() for column in columns]
+    # In parts, for many clusters.
+    factors = (rng.standard_normal((shape[1], DRAWS // 27)) for _ in range(27))
+    return np.concatenate([np.stack([t @ f for t in tables], axis=1) for f in factors], axis=2)
 
 
 @claim(

@@ -16,7 +16,7 @@ from scipy.stats import norm
 import calviz
 from benchmarks import record_monitors as monitors
 from benchmarks.claims import every_simulation, too_few, too_many
-from benchmarks.claims.watching import looked_at, year
+from benchmarks.claims.watching import looked_at, of_patients, year
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.words import NOT_SINCE
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
@@ -420,9 +420,28 @@ def test_weights_clusters_and_cells_change_as_their_rows():
     assert watching.watched(Sample.of(cells)).change.since == change.since
 
 
+def test_a_change_is_found_of_clusters_that_extend_over_days():
+    score, hit, day = two_parts()
+    alone = looked_at(score, hit, day).change
+    # Rows without dependence, and 500 people with twelve rows each over the year: about the same day.
+    spread = looked_at(score, hit, day, clusters=np.arange(day.size) % 500).change
+    assert spread.between[0] <= alone.since <= spread.between[1]
+    # Where all rows of a part of the year are of one person, a change of all is not told from what this one does.
+    assert looked_at(score, hit, day, clusters=day // 100).change is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("close", [False, True])
+def test_patients_who_come_back_make_no_change(close):
+    found = [
+        of_patients(np.random.default_rng([4, i]), close=close).change is not None
+        for i in range(60)
+    ]
+    assert np.mean(found) <= too_many(0.05, 60)
+
+
 def test_where_a_change_cannot_be_told_nothing_is_said_of_one():
     score, hit, day = two_parts()
-    assert looked_at(score, hit, day, clusters=np.arange(day.size) % 500).change is None
     assert looked_at(score, hit, np.zeros_like(day)).change is None
     assert looked_at(np.full(200, 0.5), np.ones(200, dtype=int), np.arange(200) // 2).change is None
     few = looked_at(np.full(18, 0.99), np.arange(18) % 2, np.arange(18) // 9)
