@@ -61,7 +61,8 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     point_of = _slider(figure, settings, method)
     choice, before = point_of(figure), point_of(curves[-1])
     say(choice.headline)
-    words = md(keep_units_together(choice.sentence), 1_000)
+    lead = "After recalibration: " if result is not None else ""
+    words = md(keep_units_together(f"{lead}{choice.sentence}"), 1_000)
     if choice.refused:
         st.warning(words, icon=":material/warning:")
     else:

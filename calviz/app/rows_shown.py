@@ -72,7 +72,7 @@ def draw_selection(
         st.caption("None of the rows shown is among them.")
         return
     some, every = _measured((*settings.key, chosen.rule.link()), chosen, settings)
-    st.markdown(f"They are {_shares(some, settings)}{when}.")
+    st.markdown(f"They are {_shares(some, settings)}{',' * bool(when)}{when}.")
     draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
     if rows:
         draw_rows_and_spread(settings, chosen.rows)
