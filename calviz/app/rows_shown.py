@@ -31,11 +31,11 @@ from calviz.sample.sample import predicted_classes
 from calviz.verdicts.watching import watched
 
 NO_TEST_NOTE = (
-    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
+    "The rest of the page is not about these alone. They were chosen by looking at them, so no test is run on them; the interval "
     "is that of these rows alone (Clopper-Pearson; the table of groups has the normal approximation)."
 )
 NO_INTERVAL_NOTE = (
-    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
+    "The rest of the page is not about these alone. They were chosen by their true class: even for a calibrated model their gap is not 0, "
     "so it is no sign of miscalibration and has no interval."
 )
 
