@@ -30,7 +30,7 @@ from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
 from calviz.sample.cutoff_and_grades import decidable
 from calviz.sample.sample import Sample
-from calviz.verdicts.analysis import VALIDATION_METRICS
+from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
 
 #: Title of the costs until there is an answer, and their sections.
 COSTS = "What calibration is worth shows in the costs of decisions"
@@ -53,31 +53,30 @@ def risk_coverage(chosen: Settings) -> None:
     say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
         method = session.choose_method(chosen)
-        rows_shown.say_changed(chosen)
+        before, after = decide_coverage.when(method, "before"), decide_coverage.when(method)
+        rows_shown.say_changed(chosen, when=before)
+        sample = decide_coverage.chosen_sample(chosen, method)
         decide_coverage.explore_risk_coverage(chosen, method, say)
-        rows_shown.draw_selection(
-            chosen,
-            hint="Choose a point of the curve to select the rows that are kept there, on every page.",
+        hint = f"Choose a point of the curve to select the rows that are kept there{before}, on every page."
+        rows_shown.draw_selection(chosen, hint=hint, when=before)
+        if columns := decide_costs.trust_columns(sample):
+            st.subheader(f"Where can it be believed{after}?", anchor=False)
+            decide_costs.explore_trust_by_group(chosen, sample, columns)
+        navigation.draw_folded(
+            "Summaries: AURC and others",
+            lambda: _summaries(chosen, sample, after),
+            key="calviz.risk.summaries",
         )
 
-    with navigation.boundary():
-        if columns := decide_costs.trust_columns(chosen):
-            st.subheader("Where can it be believed?", anchor=False)
-            decide_costs.explore_trust_by_group(chosen, columns)
 
-    navigation.draw_folded(
-        "Summaries: AURC and others", lambda: _summaries(chosen), key="calviz.risk.summaries"
-    )
-
-
-def _summaries(chosen: Settings) -> None:
-    with st.spinner("Resampling the summaries …", show_time=True):
-        evaluation = session.metrics(chosen, SUMMARIES, error_bars=True)
+def _summaries(chosen: Settings, sample: Sample, after: str) -> None:
+    with session.computing(chosen, "Resampling the summaries …"):
+        evaluation = evaluate(sample, SUMMARIES, ci=True)
     tables_and_cards.draw_metric_lines(
         evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
     )
     st.caption(
-        "These summaries rank by confidence, before recalibration.",
+        f"These summaries rank by confidence{after}.",
         help="The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
         "and so differ a little.",
     )

@@ -95,8 +95,8 @@ def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagra
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedDiagrams:
-    fitted = _fitted(_settings.rows_key, method, _settings)
-    before_after, samples = fitted[0], _samples(_settings, fitted)
+    both = fitted(_settings.rows_key, method, _settings)
+    before_after, samples = both[0], _samples(_settings, both)
     keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
     before, then = (
         (
@@ -112,20 +112,21 @@ def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibr
 def sample_after(settings: Settings, method: str) -> Sample:
     """Return the judged rows after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _samples(settings, _fitted(settings.rows_key, method, settings))[1]
+        return _samples(settings, fitted(settings.rows_key, method, settings))[1]
 
 
 # The calibrated rows take as much memory as the file, so only one map is kept.
 @st.cache_resource(scope="session", max_entries=1, show_spinner=False)
-def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
+def fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
+    """Return the rows before and after a method, and a sample of those after it."""
     before_after = recalibrate(_settings, method)
     return before_after, Sample(before_after.after)
 
 
-def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
+def _samples(settings: Settings, both: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
     """Return the judged rows before and after, with reduction and bins of the settings."""
-    recalibrated = fitted[1].but(**settings.how)
-    return recalibrated.with_data(fitted[0].before), recalibrated
+    recalibrated = both[1].but(**settings.how)
+    return recalibrated.with_data(both[0].before), recalibrated
 
 
 def recalibrate(settings: Settings, method: str) -> BeforeAfter:

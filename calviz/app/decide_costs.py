@@ -18,6 +18,7 @@ from calviz.core import words
 from calviz.core.errors import CalvizError
 from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
+from calviz.figures.slice_gaps import levels_of
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
@@ -39,18 +40,18 @@ def titled(say: Callable[[str], object]) -> Iterator[None]:
 _MOST_LEVELS = 100
 
 
-def trust_columns(chosen: Settings) -> list[str]:
+def trust_columns(sample: Sample) -> list[str]:
     """Return the group columns that can be chosen: that of the slice that is most surely off, then those with few levels first."""
-    counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
+    counts = {name: len(column.levels) for name, column in sample.data.groups.items()}
     few = sorted(
         (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
     )
-    slices = usual_slices(chosen.sample) if few else None
+    slices = usual_slices(sample) if few else None
     off = dict(slices.off[0].where) if slices and slices.off else {}
     return sorted(few, key=lambda name: name not in off)
 
 
-def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
+def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str]) -> None:
     """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
     left, right = st.columns(2)
     column = left.selectbox(
@@ -62,7 +63,8 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     label = f"Errors allowed among the kept of each {md(shorten(column, 30))}, %"
     risk = right.slider(label, 1, 50, 5, key="calviz.risk.by.errors")
     try:
-        levels = session.trust_levels(chosen, column, risk / 100)
+        with session.computing(chosen, f"Looking at every value of {shorten(column, 40)} …"):
+            levels = sample.once(levels_of, column=column, risk=risk / 100)
     except CalvizError as error:
         st.caption(md(error))
         return

@@ -25,14 +25,7 @@ from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset
-from calviz.core.words import (
-    capitalised,
-    keep_units_together,
-    percent,
-    percent_numbers,
-    percent_range,
-    shorten,
-)
+from calviz.core.words import keep_units_together, percent, percent_numbers, percent_range, shorten
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.sample import Sample, rate_if_rare
@@ -58,40 +51,37 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     """
     rankings = rankings_of(settings.whole)
     ranking, x, y = _ranking_and_axes(rankings)
-    figure: RiskCoverage
-    after: RiskCoverage | None = None
-    result: RecalibratedCurves | None = None
-    if method == session.NOT_RECALIBRATED:
-        figure = replace(
-            session.risk_coverage(settings, ranking), name=session.model_name(settings)
-        )
+    result = recalibrated(settings, method) if when(method) else None
+    if result is None:
+        curves = [replace(session.risk_coverage(settings, ranking), name=model_name(settings))]
     else:
-        result = recalibrated(settings, method)
-        figure, after = result.curves[ranking]
+        curves = list(reversed(result.curves[ranking]))
+    figure, *others = curves
+    sample = chosen_sample(settings, method)
     point_of = _slider(figure, settings, method)
-    choice = point_of(figure)
+    choice, before = point_of(figure), point_of(curves[-1])
     say(choice.headline)
-    words = md(keep_units_together(choice.sentence), 1_000)
+    lead = "After recalibration: " if result is not None else ""
+    words = md(keep_units_together(f"{lead}{choice.sentence}"), 1_000)
     if choice.refused:
         st.warning(words, icon=":material/warning:")
     else:
         st.markdown(f"**{words}**")
-    _of_rare(settings)
-    kept = figure.keeps(risk_coverage.ranking_values(settings.sample, ranking), choice.threshold)
-    _of_slices(settings, kept, choice)
-    _of_selected(settings, kept)
-    if result is not None and after is not None:
-        sentence = keep_units_together(point_of(after).sentence)
-        st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
-        draw_rows_words(result, same=same_curve(figure, after))
-    others = [after] if after is not None else []
+    _of_rare(settings, sample, method)
+    kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
+    _of_slices(sample, kept, choice)
+    _of_selected(settings, sample, kept, result)
+    if result is not None:
+        sentence = keep_units_together(before.sentence)
+        st.markdown(f"Before recalibration: {md(sentence, 1_000)}")
+        draw_rows_words(result, same=same_curve(*curves))
     others += _others(settings, figure, rankings, result)
-    others += _pinned(settings, ranking)
+    others += _pinned(settings, ranking, when(method, "before"))
     _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
-    _select(ranking, choice)
+    _select(ranking, before, when(method, "before"))
     navigation.draw_folded(
         "Accuracy by share kept, as a table",
-        lambda: draw_coverage_table(figure, after, settings),
+        lambda: draw_coverage_table(*curves),
         key="calviz.risk.table",
         icon=":material/table:",
     )
@@ -169,19 +159,20 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
     return None
 
 
-def _of_rare(settings: Settings) -> None:
+def _of_rare(settings: Settings, sample: Sample, method: str) -> None:
     """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
     data, allowed = settings.whole, _allowed()
     if allowed is None or data.kind == "confidence" or data.n_classes != 2:
         return
-    rate = rate_if_rare(settings.sample.but(reduction="positive"))
+    rate = rate_if_rare(sample.but(reduction="positive"))
     if rate is None or min(rate, 1 - rate) > allowed:
         return
     usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
     names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]
     right = percent(max(rate, 1 - rate))
     st.markdown(f"Always {names[0]} would be right in {right}: what counts is {names[1]}.")
-    for of in ("recall", "precision") if settings.split is not None and not settings.where else ():
+    judged = settings.split is not None and not settings.where
+    for of in ("recall", "precision") if judged and not when(method) else ():
         promised = _promised(settings, allowed, of=of, reduction=f"class:{rare}")
         if promised is not None:
             st.markdown(md(keep_units_together(promised.reading()), 1_000))
@@ -206,13 +197,13 @@ def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
     screen.chart(figure, key=key, filename="risk-coverage", on_select=react, wide=True, **options)
 
 
-def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
+def _select(ranking: RankedBy, choice: ReferralChoice, before: str) -> None:
     """Draw buttons that select the kept and the referred rows."""
     percent = round(100 * choice.coverage)
     with st.container(horizontal=True, gap="small"):
         for side in ("kept", "referred"):
             st.button(
-                f"Select the {side} rows",
+                f"Select the {side} rows{before}",
                 type="tertiary",
                 key=f"calviz.risk.select.{side}",
                 on_click=selection.choose,
@@ -221,39 +212,46 @@ def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
             )
 
 
-def _of_slices(settings: Settings, kept: BoolArray, choice: ReferralChoice) -> None:
+def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> None:
     """Warn of a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them."""
     allowed, interval = _allowed(), choice.interval
     most = 1 - interval.low if allowed is None and interval is not None else allowed
     overall = percent(choice.risk) if allowed is None else f"at most {percent(allowed)}"
     if most is None:
         return
-    if found := wrong_where_kept(settings.sample, kept, most, overall):
+    if found := wrong_where_kept(sample, kept, most, overall):
         st.markdown(f":material/warning: {md(keep_units_together(found), 400)}")
 
 
-def _of_selected(settings: Settings, kept: BoolArray) -> None:
-    """Say how many of the selected rows would be kept, and how many of those are right."""
+def _of_selected(
+    settings: Settings, sample: Sample, kept: BoolArray, result: RecalibratedCurves | None
+) -> None:
+    """Say how many of the selected rows, as far as they are judged, would be kept, and how many of those are right."""
     chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
-    is_kept = kept[chosen.rows]
-    right_count = np.count_nonzero(settings.sample.top_scored.hit[chosen.rows][is_kept])
+    rows, judged = chosen.rows, ""
+    if result is not None:
+        numbers = settings.row_numbers
+        rows = np.flatnonzero(np.isin(result.rows, rows if numbers is None else numbers[rows]))
+        judged = " judged"
+    is_kept = kept[rows]
+    right_count = np.count_nonzero(sample.top_scored.hit[rows][is_kept])
     count = np.count_nonzero(is_kept)
     of_these = f", and {right_count:,} of these are right" if count else ""
     st.markdown(
-        f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."
+        f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {rows.size:,}{judged} are kept{of_these}."
     )
 
 
-def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
+def _pinned(settings: Settings, ranking: RankedBy, before: str) -> list[RiskCoverage]:
     """Return the curve of the pinned state, if that has other rows or another model."""
     pinned_state = pinning.current(settings)
     if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
         return []
     curve = session.risk_coverage(pinned_state.settings, ranking)
     name = pinning.difference_of(replace(pinned_state, method=session.NOT_RECALIBRATED), settings)
-    return [replace(curve, name=f"Pinned: {name}")]
+    return [replace(curve, name=f"Pinned: {name}{before}")]
 
 
 def _others(
@@ -270,7 +268,7 @@ def _others(
         ):
             kinds = [r for r in rankings if r != figure.ranking]
             curves = [
-                result.curves[r][0] if result else session.risk_coverage(settings, r) for r in kinds
+                result.curves[r][1] if result else session.risk_coverage(settings, r) for r in kinds
             ]
             others += [replace(curve, name=figure.name) for curve in curves]
         models, left_out = other_models_of(settings)
@@ -287,9 +285,7 @@ def _others(
 SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 
 
-def draw_coverage_table(
-    figure: RiskCoverage, after: RiskCoverage | None, settings: Settings
-) -> None:
+def draw_coverage_table(figure: RiskCoverage, before: RiskCoverage | None = None) -> None:
     """Draw the table, and a button for the whole curve as CSV."""
     choices = _choices(figure)
     columns: dict[str, Sequence[object]] = {
@@ -300,11 +296,11 @@ def draw_coverage_table(
         "accuracy": percent_numbers(c.accuracy for c in choices),
         "95 % interval": [_interval(c) for c in choices],
     }
-    if after is not None:
-        then = [after.at_coverage(c.coverage) for c in choices]
-        columns["threshold after"] = [c.threshold for c in then]
-        columns["accuracy after"] = percent_numbers(c.accuracy for c in then)
-        columns["interval after"] = [_interval(c) for c in then]
+    if before is not None:
+        then = [before.at_coverage(c.coverage) for c in choices]
+        columns["threshold before"] = [c.threshold for c in then]
+        columns["accuracy before"] = percent_numbers(c.accuracy for c in then)
+        columns["interval before"] = [_interval(c) for c in then]
     sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
     count = st.column_config.NumberColumn(format="localized")
     share = st.column_config.NumberColumn(format="%.1f %%")
@@ -316,9 +312,9 @@ def draw_coverage_table(
             "referred": count,
             "threshold": st.column_config.NumberColumn(sign, format="%.4f"),
             "accuracy": share,
-            "threshold after": st.column_config.NumberColumn(f"after: {sign}", format="%.4f"),
-            "accuracy after": st.column_config.NumberColumn("after: accuracy", format="%.1f %%"),
-            "interval after": st.column_config.TextColumn("after: 95 % interval"),
+            "threshold before": st.column_config.NumberColumn(f"before: {sign}", format="%.4f"),
+            "accuracy before": st.column_config.NumberColumn("before: accuracy", format="%.1f %%"),
+            "interval before": st.column_config.TextColumn("before: 95 % interval"),
         },
     )
     download_button("Download the curve as CSV", figure.frame, "risk-coverage", quiet=True)
@@ -433,6 +429,16 @@ def _curve(
 # ---- After recalibration
 
 
+def when(method: str, word: str = "after") -> str:
+    """Return " after recalibration", for what the page says of some scores; "" if there is no method."""
+    return "" if method == session.NOT_RECALIBRATED else f" {word} recalibration"
+
+
+def chosen_sample(settings: Settings, method: str) -> Sample:
+    """Return the rows, after the method if there is one; raise a CalvizError if it cannot be fitted."""
+    return before_after.sample_after(settings, method) if when(method) else settings.sample
+
+
 @dataclass(frozen=True, eq=False)
 class RecalibratedCurves:
     """The kept results of a recalibration: curves, and the confidences that decisions use.
@@ -470,10 +476,10 @@ def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
-    result = before_after.recalibrate(_settings, method)
+    result, after = before_after.fitted(key, method, _settings)
     label = RECALIBRATORS[method].label
     names = (model_name(_settings), name_after(label))
-    judged = Sample(result.before), Sample(result.after)
+    judged = Sample(result.before), after
     return RecalibratedCurves(
         label=label,
         rows=result.rows,

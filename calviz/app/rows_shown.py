@@ -31,16 +31,18 @@ from calviz.sample.sample import predicted_classes
 from calviz.verdicts.watching import watched
 
 NO_TEST_NOTE = (
-    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
+    "The rest of the page is not about these alone. They were chosen by looking at them, so no test is run on them; the interval "
     "is that of these rows alone (Clopper-Pearson; the table of groups has the normal approximation)."
 )
 NO_INTERVAL_NOTE = (
-    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
+    "The rest of the page is not about these alone. They were chosen by their true class: even for a calibrated model their gap is not 0, "
     "so it is no sign of miscalibration and has no interval."
 )
 
 
-def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
+def draw_selection(
+    settings: Settings, *, hint: str = "", rows: bool = True, when: str = ""
+) -> None:
     """Draw the selection on a page; without one, say `hint` to select on this page.
 
     Parameters
@@ -50,6 +52,8 @@ def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> 
         One sentence, shown as long as nothing is selected.
     rows : bool
         Whether the rows are listed, with their classes and slices.
+    when : str
+        " before recalibration" on a page that is about other scores.
     """
     chosen = selection.current(settings)
     if chosen is None:
@@ -68,7 +72,7 @@ def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> 
         st.caption("None of the rows shown is among them.")
         return
     some, every = _measured((*settings.key, chosen.rule.link()), chosen, settings)
-    st.markdown(f"They are {_shares(some, settings)}.")
+    st.markdown(f"They are {_shares(some, settings)}{',' * bool(when)}{when}.")
     draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
     if rows:
         draw_rows_and_spread(settings, chosen.rows)
@@ -94,12 +98,13 @@ def say_not_followed(settings: Settings, subject: str) -> None:
         st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
 
 
-def say_changed(settings: Settings, *, primary: bool = False) -> str:
+def say_changed(settings: Settings, *, primary: bool = False, when: str = "") -> str:
     """Say, with a link to the tab Time, since when calibration has changed, as these rows do not tell what holds on new ones; "" if it has not."""
     state = settings.sample.once(watched)
     if state is not None and state.change is not None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-            words = f"{state.headline}. What these rows show may not hold on new ones."
+            lead = f"{capitalised(when.strip())}: " if when else ""
+            words = f"{lead}{state.headline}. What these rows show may not hold on new ones."
             help_text = md(state.sentence(), 1_000)
             st.markdown(f":material/warning: {md(words)}", help=help_text, width="content")
             navigation.draw_link("over_time", "Time", width="content")

@@ -32,7 +32,6 @@ from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
-from calviz.figures.slice_gaps import Levels, levels_of
 from calviz.sample.logistic_curves import FlexibleKind
 from calviz.sample.sample import Sample, Where, rows_where
 from calviz.verdicts import analysis
@@ -440,12 +439,6 @@ def class_bars(sample: Sample, mode: Mode) -> ClassBars:
     """Compute the errors of the classes; shows no message."""
     top = sample.top_label
     return top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
-
-
-def trust_levels(settings: Settings, column: str, risk: float) -> Levels:
-    """Find the miscalibrated values of a group column, and the confidence from which each keeps at most this risk."""
-    with computing(settings, f"Looking at every value of {shorten(column, 40)} …") as sample:
-        return sample.once(levels_of, column=column, risk=risk)
 
 
 def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:

@@ -8,6 +8,13 @@ from streamlit.testing.v1 import AppTest
 
 import calviz
 from calviz.app import open_files
+from calviz.app.selection import SliceRule
+from calviz.comparison.fitting import before_and_after
+from calviz.figures.risk_coverage import RiskCoverage
+from calviz.figures.slice_gaps import levels_of
+from calviz.sample.sample import Sample
+from calviz.sample.slices import wrong_where_kept
+from calviz.verdicts.analysis import evaluate
 from tests.app.pages import GOOD, PATIENCE, open_page, plain, press, quiet, text_of, unfold, upload
 from tests.inputs.reliability import rare, rare_file
 
@@ -270,6 +277,80 @@ def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
 
 
 @pytest.mark.slow
+def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged(tmp_path):
+    rng = np.random.default_rng(0)
+    topic, score = rng.integers(0, 4, 8_000), rng.uniform(0, 1, 8_000)
+    hit = rng.random(8_000) < np.where(topic == 2, score**4, score)
+    lines = [f"{p:.6f},{y:d},t{t}" for p, y, t in zip(score, hit, topic, strict=True)]
+    (tmp_path / "calls.csv").write_text("\n".join(["score,label,topic", *lines]))
+    app = upload(open_page(), "calls.csv", (tmp_path / "calls.csv").read_bytes())
+    app.session_state["calviz.selection"].select(SliceRule((("topic", "t2"),)))
+    app.open("risk_coverage")
+    app = quiet(app.slider(key="allowed").set_value(20.0).run())
+    app = quiet(app.slider(key="calviz.risk.by.errors").set_value(20).run())
+    text = text_of(app).replace("\xa0", " ")
+    assert "Where topic = t2," in text
+    assert "recalibration" not in text
+    assert _by(app, "topic")["rows"].sum() == 8_000
+    app = quiet(app.selectbox(key="recalibrated").set_value("segments").run())
+    text = text_of(quiet(unfold(app, "Summaries: AURC and others"))).replace("\xa0", " ")
+
+    result = before_and_after(calviz.load(tmp_path / "calls.csv"), "segments")
+    after, before = Sample(result.after), Sample(result.before)
+    at, was = (RiskCoverage.compute(s).at_risk(0.2) for s in (after, before))
+    assert plain(app.title[0].value).replace("\xa0", " ") == at.headline != was.headline
+    assert f"After recalibration: {at.sentence}" in text
+    assert f"Before recalibration: {was.sentence}" in text
+    kept = after.top_scored.score >= at.threshold - 1e-12
+    assert wrong_where_kept(after, kept, 0.2, "") == ""
+    assert "kept are wrong (" not in text
+    chosen = result.after.groups["topic"].mask("t2")
+    right = np.count_nonzero(after.top_scored.hit[kept & chosen])
+    said = f"{np.count_nonzero(kept & chosen):,} of {np.count_nonzero(chosen):,} judged are kept, and {right:,} of these are right."
+    assert f"Of the selected rows (where topic = t2), {said}" in text
+    assert re.search(r"They are 2\d\.\d % of the rows.*, before recalibration\.", text)
+    assert "Where can it be believed after recalibration?" in text
+    table, levels = _by(app, "topic"), levels_of(after.but(reduction="positive"), "topic", 0.2)
+    assert table["rows"].tolist() == [s.rows for s in levels.slices.slices]
+    assert table["rows"].sum() == 4_000
+    assert table["kept"].tolist() == [c.kept for c in levels.choices]
+    assert set(table["the score is"]) == {"within noise"}
+    assert "These summaries rank by confidence after recalibration." in text
+    assert f"{evaluate(after, ['aurc'])['aurc'].value:.4f}" in text
+    assert "Select the kept rows before recalibration" in {b.label for b in app.button}
+    app = quiet(unfold(app, "Accuracy by share kept, as a table"))
+    curve = next(t.value for t in app.dataframe if "rows kept" in t.value)
+    assert curve["threshold"].tolist()[-1] == pytest.approx(after.top_scored.score.min())
+    assert curve["threshold before"].tolist()[-1] == pytest.approx(before.top_scored.score.min())
+
+
+def _by(app, column):
+    return next(t.value for t in app.dataframe if "from" in t.value and column in t.value)
+
+
+@pytest.mark.slow
+def test_a_promise_about_the_scores_before_a_map_is_not_made_of_those_after_it():
+    data = rare(6_000)
+    rows = zip(data.labels, data.probs[:, 1], ["calibration", "test"] * 3_000, strict=True)
+    lines = ["fraud,score,split", *(f"{hit},{p:.7f},{split}" for hit, p, split in rows)]
+    app = upload(open_page(), "fraud.csv", "\n".join(lines).encode())
+    app = quiet(app.open("risk_coverage"))
+    assert text_of(app).count("No threshold can promise") == 2
+    app = quiet(app.selectbox(key="recalibrated").set_value("platt").run())
+    assert "Always '0' would be right in" in text_of(app)
+    assert "No threshold can promise" not in text_of(app)
+
+
+@pytest.mark.slow
+def test_a_change_is_said_to_be_of_the_scores_before_a_map():
+    app = upload(open_page(), "days.csv", _changed_file()).open("risk_coverage")
+    words = next(m.value for m in quiet(app).markdown if "may not hold on new ones" in m.value)
+    assert "Before recalibration" not in words
+    app = quiet(app.selectbox(key="recalibrated").set_value("platt").run())
+    words = next(m.value for m in app.markdown if "may not hold on new ones" in m.value)
+    assert "Before recalibration: " in plain(words)
+
+
 @pytest.mark.slow
 def test_the_method_that_was_advised_comes_first_for_the_model_that_it_was_advised_for():
     app = open_page("data=digits&model=MLP", "risk_coverage")
