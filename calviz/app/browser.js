@@ -1,9 +1,20 @@
 export default function ({ parentElement, data, setStateValue }) {
-  const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
+  const button = parentElement.querySelector(".link"), save = parentElement.querySelector(".save");
   const idle = "Copy link";
+  // Few read a button's title: for a moment it says what it did.
+  const say = (on, name, done) => {
+    const caption = on.querySelector("span");
+    if (!on.dataset.busy) caption.textContent = name;
+    if (!done) return;
+    caption.textContent = done;
+    on.dataset.busy = "1";
+    setTimeout(() => { delete on.dataset.busy; caption.textContent = name; }, 3000);
+  };
   parentElement.querySelector(".beside").hidden = !data.view;
   button.title = data.help;
-  if (!button.dataset.busy) caption.textContent = idle;
+  save.title = data.save;
+  say(button, idle);
+  say(save, "Save this view");
   const here = () => {
     const url = new URL(window.location.href);
     for (const [name, value] of Object.entries(data.address || {})) {
@@ -16,17 +27,12 @@ export default function ({ parentElement, data, setStateValue }) {
     button.dataset.link = url.href;
     try {
       await navigator.clipboard.writeText(url.href);
-      // Few read the button's title.
-      caption.textContent = "Link copied: it holds no data";
-      button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
+      say(button, idle, "Link copied: it holds no data");
     } catch {
       // Browsers do not let a page copy without a secure (https) address.
       window.prompt(idle, url.href);
     }
   };
-  const save = parentElement.querySelector(".save");
-  save.title = data.save;
   save.onclick = () => {
     const url = here(), settings = {};
     for (const name of new Set(url.searchParams.keys())) {
@@ -41,8 +47,7 @@ export default function ({ parentElement, data, setStateValue }) {
     to.download = data.file;
     to.click();
     URL.revokeObjectURL(to.href);
-    save.textContent = "Saved: open it like a file";
-    setTimeout(() => { save.textContent = "Save this view"; }, 3000);
+    say(save, "Save this view", "Saved: open it like a file");
   };
   if (data.go && data.go.turn !== window.calvizWent) {
     // Streamlit restores every setting from the address after a step in the browser's history; this makes such a step.
