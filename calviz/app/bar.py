@@ -576,7 +576,10 @@ _SHORTCUTS_HTML = """
 """
 _OTHERS = (
     ("c", "copy the figure that is pointed at"),
-    ("Tab", "to the next control; in a table, arrows move and Shift + Space ticks a row"),
+    (
+        "Tab",
+        "to the next control; in a table, arrows move, Space opens a cell, Shift + Space ticks a row",
+    ),
     ("?", "this list"),
 )
 

@@ -85,10 +85,26 @@ export default function ({ parentElement, data, setStateValue }) {
   // Plotly takes every touch of a figure that selects for a drag, and the page does not scroll. Where it sees no touch, a swipe scrolls and a
   // tap becomes the click of a mouse; where a drag picks a range, it has to see them.
   const leave = (event) => {
+    window.calvizTap = null;
     const figure = event.target.closest(".js-plotly-plot");
     if (figure && figure.layout?.dragmode !== "select") event.stopPropagation();
   };
   document.addEventListener("touchstart", leave, { capture: true, passive: true });
+  // What a tap selects may move what stands above the figure: it stays where it is until the next touch. Not every browser sees to that.
+  const stay = (event) => {
+    const figure = matchMedia("(hover: none)").matches && event.target.closest("[data-testid=stElementContainer]:has(.js-plotly-plot)");
+    const page = main?.closest("[data-testid=stMain]"), key = figure && [...figure.classList].find((name) => name.startsWith("st-key"));
+    if (!key || !page) return;
+    const tap = window.calvizTap = {}, top = figure.getBoundingClientRect().top, end = Date.now() + 10_000;
+    const hold = () => {
+      const at = document.querySelector(`.${key}`)?.getBoundingClientRect();
+      // Drawn anew, it has no height for a moment.
+      if (at?.height) page.scrollTop += at.top - top;
+      if (window.calvizTap === tap && Date.now() < end) requestAnimationFrame(hold);
+    };
+    hold();
+  };
+  document.addEventListener("click", stay, true);
   // Streamlit's links to rooms carry no query, and it keeps the browser from opening a link in a tab of its own.
   const carry = (event) => {
     const link = event.target.closest("a[data-testid*=Nav]");
@@ -119,6 +135,7 @@ export default function ({ parentElement, data, setStateValue }) {
     clearInterval(timer);
     document.removeEventListener("focusin", hold);
     document.removeEventListener("touchstart", leave, true);
+    document.removeEventListener("click", stay, true);
     for (const kind of kinds) document.removeEventListener(kind, carry, true);
   };
 }
