@@ -27,8 +27,8 @@ from calviz.core.words import (
 from calviz.sample.sample import Where, rows_where
 
 _PICK = "calviz.pick"
-#: Characters of a title that fit a chip, and one beside another on a phone.
-_FITS, _FITS_PHONE = 24, 16
+#: Characters of a title that fit a chip.
+_FITS = 24
 #: The sentences that are shown, and where.
 _NOTES = "calviz.notes.shown"
 
@@ -48,7 +48,7 @@ def draw_bar(page: str) -> None:
         phone = screen.page_width() is not None
         # Named by the page: a link in it leads to another one, where it is closed.
         key = f"calviz.settings.{page}"
-        with st.popover("Settings", icon=":material/tune:", key=key) if phone else nullcontext():
+        with st.popover("Settings", key=key) if phone else nullcontext():
             chosen = draw_settings_choice()
             if phone:
                 st.markdown("**Style of figures**")
@@ -93,8 +93,9 @@ def _data_set() -> None:
     }
     rows = counted(loaded.recognition.rows, "row")
     phone = screen.page_width() is not None
-    chip = md(shorten(entry.title, _FITS_PHONE if phone else _FITS)) + f" · {rows}" * (not phone)
-    with st.popover(chip, icon=":material/description:", key=f"calviz.file.{navigation.here()}"):
+    chip = md(shorten(entry.title, _FITS)) + f" · {rows}" * (not phone)
+    icon = None if phone else ":material/description:"
+    with st.popover(chip, icon=icon, key=f"calviz.file.{navigation.here()}"):
         # Of another file it is another widget: a browser would send what it held before, if the popover was closed meanwhile.
         pick = f"{_PICK}.{open_files.current_key()}"
         st.selectbox(
@@ -575,7 +576,10 @@ _SHORTCUTS_HTML = """
 """
 _OTHERS = (
     ("c", "copy the figure that is pointed at"),
-    ("Tab", "to the next control; in a table, arrows move and Shift + Space ticks a row"),
+    (
+        "Tab",
+        "to the next control; in a table, arrows move, Space opens a cell, Shift + Space ticks a row",
+    ),
     ("?", "this list"),
 )
 

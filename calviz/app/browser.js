@@ -1,9 +1,20 @@
 export default function ({ parentElement, data, setStateValue }) {
-  const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
+  const button = parentElement.querySelector(".link"), save = parentElement.querySelector(".save");
   const idle = "Copy link";
+  // Few read a button's title: for a moment it says what it did.
+  const say = (on, name, done) => {
+    const caption = on.querySelector("span");
+    if (!on.dataset.busy) caption.textContent = name;
+    if (!done) return;
+    caption.textContent = done;
+    on.dataset.busy = "1";
+    setTimeout(() => { delete on.dataset.busy; caption.textContent = name; }, 3000);
+  };
   parentElement.querySelector(".beside").hidden = !data.view;
   button.title = data.help;
-  if (!button.dataset.busy) caption.textContent = idle;
+  save.title = data.save;
+  say(button, idle);
+  say(save, "Save this view");
   const here = () => {
     const url = new URL(window.location.href);
     for (const [name, value] of Object.entries(data.address || {})) {
@@ -16,17 +27,12 @@ export default function ({ parentElement, data, setStateValue }) {
     button.dataset.link = url.href;
     try {
       await navigator.clipboard.writeText(url.href);
-      // Few read the button's title.
-      caption.textContent = "Link copied: it holds no data";
-      button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
+      say(button, idle, "Link copied: it holds no data");
     } catch {
       // Browsers do not let a page copy without a secure (https) address.
       window.prompt(idle, url.href);
     }
   };
-  const save = parentElement.querySelector(".save");
-  save.title = data.save;
   save.onclick = () => {
     const url = here(), settings = {};
     for (const name of new Set(url.searchParams.keys())) {
@@ -41,8 +47,7 @@ export default function ({ parentElement, data, setStateValue }) {
     to.download = data.file;
     to.click();
     URL.revokeObjectURL(to.href);
-    save.textContent = "Saved: open it like a file";
-    setTimeout(() => { save.textContent = "Save this view"; }, 3000);
+    say(save, "Save this view", "Saved: open it like a file");
   };
   if (data.go && data.go.turn !== window.calvizWent) {
     // Streamlit restores every setting from the address after a step in the browser's history; this makes such a step.
@@ -80,10 +85,26 @@ export default function ({ parentElement, data, setStateValue }) {
   // Plotly takes every touch of a figure that selects for a drag, and the page does not scroll. Where it sees no touch, a swipe scrolls and a
   // tap becomes the click of a mouse; where a drag picks a range, it has to see them.
   const leave = (event) => {
+    window.calvizTap = null;
     const figure = event.target.closest(".js-plotly-plot");
     if (figure && figure.layout?.dragmode !== "select") event.stopPropagation();
   };
   document.addEventListener("touchstart", leave, { capture: true, passive: true });
+  // What a tap selects may move what stands above the figure: it stays where it is until the next touch. Not every browser sees to that.
+  const stay = (event) => {
+    const figure = matchMedia("(hover: none)").matches && event.target.closest("[data-testid=stElementContainer]:has(.js-plotly-plot)");
+    const page = main?.closest("[data-testid=stMain]"), key = figure && [...figure.classList].find((name) => name.startsWith("st-key"));
+    if (!key || !page) return;
+    const tap = window.calvizTap = {}, top = figure.getBoundingClientRect().top, end = Date.now() + 10_000;
+    const hold = () => {
+      const at = document.querySelector(`.${key}`)?.getBoundingClientRect();
+      // Drawn anew, it has no height for a moment.
+      if (at?.height) page.scrollTop += at.top - top;
+      if (window.calvizTap === tap && Date.now() < end) requestAnimationFrame(hold);
+    };
+    hold();
+  };
+  document.addEventListener("click", stay, true);
   // Streamlit's links to rooms carry no query, and it keeps the browser from opening a link in a tab of its own.
   const carry = (event) => {
     const link = event.target.closest("a[data-testid*=Nav]");
@@ -114,6 +135,7 @@ export default function ({ parentElement, data, setStateValue }) {
     clearInterval(timer);
     document.removeEventListener("focusin", hold);
     document.removeEventListener("touchstart", leave, true);
+    document.removeEventListener("click", stay, true);
     for (const kind of kinds) document.removeEventListener(kind, carry, true);
   };
 }

@@ -27,8 +27,10 @@ def explore_bins(settings: Settings) -> None:
     with navigation.boundary():
         # On a phone the diagram and what is set would lie above the rows that were asked for.
         first = screen.page_width() is not None and selection.is_asked_for()
+        asked_for = st.container()
         if first:
-            rows_shown.draw_selection(settings)
+            with asked_for:
+                rows_shown.draw_selection(settings)
         row = st.container(horizontal=True, gap="medium")
         diagram, beside = (row.container(width=WIDTH + screen.wider()), row.container())
         # Drawn before the diagram, which takes the browser longest.

@@ -285,7 +285,7 @@ def picture_cell(address: str | None, description: str) -> str:
 
 _LINK_KEY = "calviz.browser"
 _LINK_HTML = """<div class="beside"><button type="button" class="link"><span></span></button>
-<button type="button" class="save">Save this view</button></div>"""
+<button type="button" class="save"><span></span></button></div>"""
 
 
 @cache
