@@ -635,7 +635,6 @@ for case, how, names in (
     (f"{ALL_OFF}, one region 0.5 logits more, 20,000 rows", {"off": 0.5, "n": 20_000}, True),
     (f"{ALL_OFF}, one region 1 logit less, 8,000 rows", {"off": -1.0}, True),
     (f"{ALL_OFF}, one region 0.2 logits less, 100,000 rows", {"off": -0.2, "n": 100_000}, True),
-    (f"{ALL_OFF}, one region right, 8,000 rows", {"off": -0.3}, True),
     (f"{ALL_OFF}, one region right, 20,000 rows", {"off": -0.3, "n": 20_000}, True),
     (f"{ALL_OFF}, 8,000 rows", {"short": 0.0}, False),
     (
