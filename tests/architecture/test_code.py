@@ -34,9 +34,11 @@ LIMITS = {
     # file leaves open (105), for rare events (45) and splits by their values (20); 190 of them were taken off elsewhere.
     # 280 for slices that differ from the rest, with their sizes, also of clustered rows (120), labels left out and percentages of one model of
     # several (60), one event (20) and where scores stay off after a map (40); 220 of them were taken off elsewhere.
+    # 340 for titles above a header (65), columns and names of classes that a map is applied by (60), roles that are shown as read (35), where more of
+    # the kept are wrong (80), slices that hold most of the error, that alone are right, and changes among patients (100); 230 were taken off elsewhere.
     "files": 213,
-    "code lines": 64_299,
-    "code lines per file, most": 558,
+    "code lines": 64_407,
+    "code lines per file, most": 557,
     "imports between files": 1_835,
     "rooms": 12,
     "floors": 8,
