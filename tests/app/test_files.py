@@ -272,7 +272,7 @@ def test_repairs_are_offered_made_on_request_and_undone():
 @pytest.mark.slow
 def test_a_link_waits_for_its_file_and_gives_it_its_settings():
     app = quiet(open_page("data=0123456789abcdef&bins=4&reduction=class&class=fox"))
-    assert "0123456789abcdef" in text_of(app)
+    assert "0123456789abcdef" in helps_of(app)
     assert not app.number_input
     drop(app, "mine.csv", GOOD)
     quiet(app)

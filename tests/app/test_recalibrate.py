@@ -132,7 +132,7 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     joined = "\n".join(["left,old,new", *rows[:200], "left,old,new", *rows[200:]])
     app = upload(open_page(page="data"), "two.csv", joined.encode())
     # What is asked whatever the answers is asked at once, the missing value of a model after it.
-    next(r for r in app.radio if "2 models" in r.options).set_value("2 models")
+    app = next(r for r in app.radio if "2 models" in r.options).set_value("2 models").run()
     for button in ("Read it with these answers", "Leave out the rows with missing values"):
         app = press(app, button)
     app = quiet(app.open("recalibrate"))
