@@ -748,13 +748,3 @@ def test_from_a_link_to_a_calibrated_file(view):
 
     first = waiting.in_the_end(page, tops, lambda at: len(at) == 2 and at[0] < at[1])
     assert first[0] < first[1]
-    # Those of a bin that is tapped stand below it, and the diagram stays where it was tapped, also in a browser that does not see to that.
-    page.add_style_tag(content="* { overflow-anchor: none !important; }")
-    page.locator("[data-testid=stMain]").evaluate(f"e => {{ e.scrollTop = {first[1] - 150}; }}")
-    before = waiting.at_rest(page, tops)
-    box = page.locator(".js-plotly-plot .bars .point path").nth(5).bounding_box()
-    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 60)
-    page.wait_for_url("**selected=bins~10")
-    after = waiting.in_the_end(page, tops, lambda at: len(at) == 2 and at[0] > at[1])
-    assert after[0] > after[1]
-    assert waiting.at_rest(page, tops)[1] == pytest.approx(before[1], abs=2)
