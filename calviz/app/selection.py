@@ -364,8 +364,8 @@ def current(settings: Settings) -> Selected | None:
 
 @cached_results(6)
 def _selected(key: tuple[str, ...], _chosen: SelectionRule, _settings: Settings) -> Selected:
-    sample = _settings.sample
-    return Selected(_chosen, _chosen.words(sample), rows_of(_chosen, sample))
+    rows = rows_of(_chosen, _settings.sample)  # says what does not fit
+    return Selected(_chosen, _chosen.words(_settings.sample), rows)
 
 
 def sample_of(settings: Settings, chosen: Selected) -> Sample:

@@ -329,6 +329,12 @@ def test_rows_by_hand(rule, rows):
     assert rows_of(rule, _sample()).tolist() == rows
 
 
+def test_a_link_to_a_bin_that_is_not_there_says_so():
+    app = quiet(open_page("data=breast_cancer&selected=bins~99", "reliability"))
+    assert "The selection in the link cannot be shown: there are 15 bins." in text_of(app)
+    assert app.title
+
+
 @pytest.mark.slow
 def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
     app = quiet(open_page("data=digits&model=MLP&selected=cell~3~8", "classwise"))
