@@ -430,6 +430,21 @@ def test_a_change_is_found_of_clusters_that_extend_over_days():
     assert looked_at(score, hit, day, clusters=day // 100).change is None
 
 
+def test_draws_of_clusters_vary_as_their_sums():
+    rng = np.random.default_rng(0)
+    cluster, look = rng.integers(0, 40, 600), rng.integers(0, 5, 600)
+    columns = rng.normal(size=(2, 600))
+    drawn = watching._by_cluster(cluster, look, columns, rng)
+    sums = np.zeros((5, 2, 40))
+    np.add.at(sums, (look, slice(None), cluster), columns.T)
+    # The cluster-robust covariance of the sums of any two looks (Liang & Zeger 1986).
+    expected = np.einsum("tac,ubc->taub", sums, sums)
+    found = np.einsum("tad,ubd->taub", drawn, drawn) / watching.DRAWS
+    sd = np.sqrt(np.einsum("tata->ta", expected))
+    error = (found - expected) / np.einsum("ta,ub->taub", sd, sd)
+    assert np.abs(error).max() < 5 / np.sqrt(watching.DRAWS)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("close", [False, True])
 def test_patients_who_come_back_make_no_change(close):
