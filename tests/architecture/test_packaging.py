@@ -215,9 +215,11 @@ def test_what_travels_in_the_wheel_is_there():
 def test_the_version_is_the_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", calviz.__version__)
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "calviz/core/__init__.py"
-    assert f"\nversion: {calviz.__version__}\n" in (ROOT / "CITATION.cff").read_text(
-        encoding="utf-8"
-    )
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    date = re.search(r"^date-released: (\S+)$", cited, re.M)[1]
+    assert f"\nversion: {calviz.__version__}\n" in cited
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## [{calviz.__version__}] - {date}\n" in changes
 
 
 CHANGES = "# Changelog\n\n## [Unreleased]\n{}\n## [1.2.3] - 2030-12-31\n\n- One.\n"
