@@ -126,7 +126,7 @@ def draw_metric_lines(
 ) -> None:
     """Draw metrics in one line of text each: value, interval, noise floor, `pinned` value; `notes` follow the name.
 
-    `draw_verdict` is that of the same rows, for an evaluation that has none.
+    `verdict` is that of the same rows, for an evaluation that has none.
     """
     judged = verdict or evaluation.verdict
     with st.container(gap="xsmall"):

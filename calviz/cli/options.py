@@ -522,7 +522,7 @@ def parse_parameters(texts: Iterable[str], keys: Sequence[str] | None = None) ->
     Raises
     ------
     OptionError
-        If a text has another form, or names an unknown method or parameter, or one that is not among `methods`.
+        If a text has another form, or names an unknown method or parameter, or one that is not among `keys`.
     """
     from calviz.core.entry_specs import RECALIBRATORS
 

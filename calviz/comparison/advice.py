@@ -394,8 +394,8 @@ class Record:
     ----------
     brier, nll : float
         Winrates: mean share of the other methods with a strictly larger score.
-    worse_brier, worse_nll : float
-        Share of the experiments in which the score is larger (worse) than without calibration.
+    worse_brier : float
+        Share of the experiments in which the Brier score is larger (worse) than without calibration.
     gain : float
         Mean gain in the Brier score over no calibration.
     """
@@ -403,7 +403,6 @@ class Record:
     brier: float
     nll: float
     worse_brier: float
-    worse_nll: float
     gain: float
 
     @property

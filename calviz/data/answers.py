@@ -461,8 +461,6 @@ def _say(rows: _Answered, sums: Agreement, complete: BoolArray) -> None:
 
 
 # ---- Confidence that is stated in a text: "Confidence: 85%", "85/100", "I am 0.85 sure"
-
-# ---- What a text says
 #
 # A number counts only beside a word for confidence, or if it is all of the text. Bounds ("at least 80 %") and ranges state no number;
 # of several statements the last one counts, as answers end with it. Prompts that ask for this form: Lin et al. 2022, Tian et al. 2023.

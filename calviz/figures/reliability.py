@@ -16,7 +16,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import between, isotonic_fits
 from calviz.core.entry_specs import Interval, MetricResult, Theme, figure
-from calviz.core.errors import DataFrame, OptionError, check_choice, check_level, data_frame, picked
+from calviz.core.errors import OptionError, check_choice, check_level, picked
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
@@ -273,15 +273,6 @@ class Reliability(ScoreFigure):
             **end_columns("ci", self.interval, self.bin),
             **end_columns("band", self.band, self.bin),
         }
-
-    def curves_frame(self) -> DataFrame:
-        """Return the points of the curves as a table, one row each; empty without curves."""
-        names = [kind for kind, curve in self.curves.items() for _ in curve.score]
-        columns = [np.concatenate([[], *part]) for part in zip(*self.curves.values(), strict=True)]
-        score, probability, rows = columns or (np.zeros(0),) * 3
-        return data_frame(
-            {"curve": names, "score": score, "probability": probability, "rows": rows}
-        )
 
     def plot(
         self,

@@ -203,9 +203,6 @@ def zero_probability(sample: Sample) -> Iterator[Told]:
         yield "warning", statement
 
 
-# ---- Classes
-
-
 # ---- All classes against the rest
 
 #: Numbers of redraws of the labels; a p-value is read from a tail fitted to the errors of the redraws. If the p-value with the first

@@ -338,29 +338,28 @@ def test_the_isotonic_curve_against_scikit_learn():
     from sklearn.isotonic import IsotonicRegression
 
     p = binary_of_reliability_curves(400, seed=2)
-    frame = Reliability.compute(p, reduction="positive", curves=("isotonic",)).curves_frame()
+    curve = Reliability.compute(p, reduction="positive", curves=("isotonic",)).curves["isotonic"]
     score = p.probs[:, 1]
     fitted = IsotonicRegression().fit(score, p.labels)
-    np.testing.assert_allclose(frame["probability"], fitted.predict(frame["score"]), atol=1e-9)
+    np.testing.assert_allclose(curve.probability, fitted.predict(curve.score), atol=1e-9)
     # Mean recalibrated score is the base rate (a property of isotonic regression).
-    at = np.interp(score, frame["score"], frame["probability"])
+    at = np.interp(score, curve.score, curve.probability)
     assert at.mean() == pytest.approx(p.labels.mean(), abs=1e-9)
 
 
-def test_what_is_drawn_is_the_frame():
+def test_what_is_drawn_are_the_curves():
     figure = Reliability.compute(
         binary_of_reliability_curves(500), reduction="positive", curves=BOTH
     )
-    frame, picture = figure.curves_frame(), figure.plot(caption=True)
+    picture = figure.plot(caption=True)
     for kind, name in zip(BOTH, ("Kernel-smoothed", "Isotonic (CORP)"), strict=True):
         *_, trace = [t for t in picture.data if t.name == name]
-        part = frame[frame["curve"] == kind]
-        few = part["rows"] < 20
-        np.testing.assert_allclose(trace.x, part["score"], rtol=1e-6)
-        expected = part["probability"].where(~few)
+        curve = figure.curves[kind]
+        np.testing.assert_allclose(trace.x, curve.score, rtol=1e-6)
+        expected = np.where(curve.rows < 20, np.nan, curve.probability)
         np.testing.assert_allclose(trace.y, expected, rtol=1e-6)
     plain = Reliability.compute(binary_of_reliability_curves(500), reduction="positive")
-    assert len(plain.curves_frame()) == 0
+    assert not plain.curves
     assert len(plain.plot().data) == len(
         [t for t in picture.data if t.name not in ("Kernel-smoothed", "Isotonic (CORP)")]
     )
@@ -370,9 +369,9 @@ def test_what_is_drawn_is_the_frame():
 def test_edge_cases_of_reliability_curves(score):
     p = calviz.Predictions(probs=np.array(score), labels=np.arange(len(score)) % 2)
     figure = Reliability.compute(p, reduction="positive", curves=BOTH)
-    frame = figure.curves_frame()
-    assert set(frame["curve"]) == set(BOTH)
-    assert frame["probability"].between(0, 1).all()
+    assert set(figure.curves) == set(BOTH)
+    for curve in figure.curves.values():
+        assert ((curve.probability >= 0) & (curve.probability <= 1)).all()
     figure.plot(theme="dark", caption=True, width=350)
 
 
