@@ -288,6 +288,9 @@ class MetricFacts(Generic[V]):
         before intervals of paired differences are computed from them (`calviz.comparison.difference_intervals`). Without it these
         intervals would be too narrow, because errors vary slightly less between resamples of the rows than between new samples,
         most of all where a largest gap or a bandwidth depends on the rows (measured, see ``benchmarks/results/tried.md``).
+    follows_rows : bool
+        Whether its bins, folds, bandwidth or scale follow the number of rows, so that it changes if every row counts twice. True
+        without being declared where the view is bound to a scheme that follows them, "equal-mass" or "sturges".
     one_bin : bool
         Whether the value is the gap of one bin, and judged like that bin: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
@@ -321,13 +324,18 @@ class MetricFacts(Generic[V]):
     criterion: int | None = None
     rare_losses: RowLoss | None = None
     widening: float = 1.04
+    follows_rows: bool = False
     one_bin: bool = False
     at_least: str = ""
     bound: Callable[[Any, V], float] | None = None
 
     def __call__(self, value: Callable[[V], FloatArray]) -> Callable[[V], FloatArray]:
         """Register the decorated function, from a view to values of any shape; its docstring's first paragraph is the summary."""
-        named = {**vars(self), "key": self.key or value.__name__}
+        follows = self.follows_rows or _plain(self.view)[1].get("scheme") in (
+            "equal-mass",
+            "sturges",
+        )
+        named = {**vars(self), "key": self.key or value.__name__, "follows_rows": follows}
         METRICS.register(Metric(**named, value=value, summary=first_paragraph(value)))
         return value
 

@@ -374,6 +374,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
 
 @_binned(
     paired=False,
+    follows_rows=True,
     label="ECE (sweep)",
     formula=r"\mathrm{ECE}_{b^*},\; b^* = \max\{b: \mathrm{acc}_1 \le \dots \le \mathrm{acc}_{b'}\ \forall b' \le b\}",
     reference="Roelofs et al. 2022, algorithm 1",

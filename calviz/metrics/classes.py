@@ -400,6 +400,7 @@ def classwise_ece(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
     formula=r"\frac1K \sum_k \sum_m \frac{|B_{km}|}{n_k} |\mathrm{conf}_{km} - \mathrm{acc}_{km}|,\; p_{ik} > \epsilon",
     reference="Nixon et al. 2019, section 4",
     view=one_vs_rest.classwise_thresholded,
+    follows_rows=True,
     undefined="undefined: no probability is above the threshold.",
 )
 def tace(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:

@@ -51,6 +51,7 @@ _distance_metric = partial(
     paired=False,
     reference="Austin & Steyerberg 2019",
     view=with_curve,
+    follows_rows=True,
     interval="half-inverted",
     undefined=logistic_curves.NO_FIT,
 )
@@ -288,6 +289,7 @@ def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     formula=r"U = (2 \ell(\hat a, \hat b) - 2 \ell(0, 1) - 2) / n",
     reference="Miller et al. 1991; Harrell 2015",
     details=_joint,
+    follows_rows=True,
     interval="inverted-unbiased",
 )
 def unreliability(view: Steps) -> FloatArray:
@@ -303,6 +305,7 @@ _gain_metric = partial(_validation, direction="higher", reference="Harrell 2015"
 
 
 @_gain_metric(
+    follows_rows=True,
     label="Discrimination D",
     bounds=(-math.inf, _MOST),
     formula=r"D = (2 \ell(\hat a, \hat b) - 2 \ell_0 - 1) / n",
@@ -316,7 +319,9 @@ def discrimination_index(view: Steps) -> FloatArray:
     return np.asarray((line - alone - 1) / view.n)
 
 
-@_gain_metric(label="Quality Q", bounds=(-math.inf, 1 + _MOST), formula=r"Q = D - U")
+@_gain_metric(
+    follows_rows=True, label="Quality Q", bounds=(-math.inf, 1 + _MOST), formula=r"Q = D - U"
+)
 def quality_index(view: Steps) -> FloatArray:
     """Discrimination D minus unreliability U: twice the gain in log-likelihood per row of the scores, as they are, over the share of hits alone, plus 1 / n.
 
@@ -356,6 +361,7 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
     view=steps,
     tail="two-sided",
     details=_spiegelhalter_p,
+    follows_rows=True,
     undefined="undefined: all scores are exactly 0, 1/2 or 1.",
 )
 def spiegelhalter_z(view: Steps) -> FloatArray:
@@ -396,6 +402,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     formula=r"\sum_{g} \frac{(O_g - E_g)^2}{E_g (1 - E_g / n_g)}",
     reference="Hosmer & Lemeshow 1980",
     view=groups,
+    follows_rows=True,
     details=_hosmer_lemeshow_p,
     bound=_of_chi_squared,
     undefined=(
@@ -564,6 +571,7 @@ def _at(view: Steps) -> Mapping[str, float]:
     reference="Lee et al. 2023 (adaptive T-Cal)",
     view=steps,
     details=_at,
+    follows_rows=True,
     undefined="undefined: no two rows whose scores are neither 0 nor 1 share a bin.",
 )
 def tcal(view: Steps) -> FloatArray:

@@ -254,7 +254,7 @@ def _levels(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray
 
 # ---- Cross-fitted parts, all classes
 
-_out_of_fold = partial(_score, direction="lower", paired=False)
+_out_of_fold = partial(_score, direction="lower", paired=False, follows_rows=True)
 _all_classes = partial(
     _out_of_fold,
     reference="Berta et al. 2025 (variational calibration and refinement); probmetrics",
@@ -420,6 +420,7 @@ def brier_calibration(view: CrossFitted) -> FloatArray:
     reference="Berta, Braun et al. 2026 (variational estimate of the L1 calibration error)",
     view=cross_fitted,
     paired=False,
+    follows_rows=True,
 )
 def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
     """Mean absolute gap between score and true probability, without the upward bias of an ECE: a map fitted to the other folds tells on which side of its score each row's probability lies, and the labels tell how far.

@@ -238,6 +238,7 @@ def _bandwidth(p: FloatArray) -> float:
     formula=r"\frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j)\, (e_{y_i} - p_i)^\top (e_{y_j} - p_j)",
     reference="Widmann, Lindsten & Zachariah 2019, eq. 7 (unbiased quadratic estimator)",
     view=pairwise_errors,
+    follows_rows=True,
     interval="inverted-unbiased",
     undefined="undefined: one row makes no pair.",
 )
@@ -359,6 +360,7 @@ _kde_metric = partial(
     _smoothed,
     reference="Zhang et al. 2020, section 4.1, eq. 7, appendices B and C",
     view=kernel_steps,
+    follows_rows=True,
 )
 
 

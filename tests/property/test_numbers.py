@@ -140,25 +140,13 @@ def test_the_order_of_rows_does_not_matter(view, seed):
     same(values(data, reduction), values(data.take(order), reduction))
 
 
-#: Metrics whose bins, bandwidth or scale follow from the number of rows.
-DEPENDS_ON_N = {
-    *("ece_sturges", "ece_equal_mass", "ece_debiased", "ece_sweep", "tace", "skce"),
-    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
-    *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
-    *("nll_calibration_all", "nll_refinement_all", "brier_calibration_all", "brier_refinement_all"),
-    "ce_l1_unbiased",
-    *("ici", "e50", "e90", "emax", "eci"),
-    *("unreliability", "discrimination_index", "quality_index"),
-}
-
-
 @pytest.mark.slow
 @quick
 @given(data=predictions())
 def test_rows_counted_twice_change_nothing(data):
     twice = data.take(np.tile(np.arange(data.n), 2))
     mine, other = values(data), values(twice)
-    same({k: v for k, v in mine.items() if k not in DEPENDS_ON_N}, other)
+    same({k: v for k, v in mine.items() if not METRICS[k].follows_rows}, other)
 
 
 @pytest.mark.slow

@@ -23,5 +23,8 @@ from calviz.sample.sample import bin_sums
     interval="inverted",
 )
 def average_ce(sums: BinSums) -> FloatArray:
-    """Average calibration error: the mean gap of the bins that have rows, however many rows they have."""
+    """Average calibration error: the mean gap of the bins that have rows, however many rows they have.
+
+    Sums of shape (..., M) give values of shape (...).
+    """
     return np.asarray(np.abs(sums.gap).sum(axis=-1) / (sums.count > 0).sum(axis=-1))

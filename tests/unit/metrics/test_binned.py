@@ -498,18 +498,5 @@ def test_rows_in_another_order_and_doubled():
     for key in ALL:
         value = pytest.approx(one[key].value, nan_ok=True)
         assert turned[key].value == value, key
-        # What depends on the number of rows by its definition.
-        if key not in DEPENDS_ON_N:
+        if not METRICS[key].follows_rows:
             assert doubled[key].value == value, key
-
-
-DEPENDS_ON_N = {
-    *("ece_equal_mass", "ece_sturges", "ece_debiased", "ece_sweep", "tace", "skce"),
-    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
-    *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
-    *("nll_calibration_all", "nll_refinement_all", "brier_calibration_all", "brier_refinement_all"),
-    "ce_l1_unbiased",
-    # The penalty of the curve weighs less where there are more rows; what parameters gain by chance is divided by their number.
-    *("ici", "e50", "e90", "emax", "eci"),
-    *("unreliability", "discrimination_index", "quality_index"),
-}

@@ -19,7 +19,7 @@ from calviz.metrics.binned import mcs
 from calviz.sample.binning import effective_rows
 from calviz.sample.draws import HitSums, RowDraws, held_bytes
 from calviz.sample.error_bars import resampled
-from calviz.sample.sample import SMALL, Sample, event_sums, metric_view
+from calviz.sample.sample import SMALL, Sample, event_sums, metric_options, metric_view
 from calviz.verdicts.analysis import evaluate, verdict
 from calviz.verdicts.evaluation import missing, remarks
 from tests.inputs.simulated import draw_labels
@@ -67,19 +67,17 @@ def test_a_weight_of_two_is_the_row_twice(binning):
     how = {"scheme": binning, "bandwidth": 0.1, "findings": False, "classes": False}
     weighted = evaluate(with_rows(plain, weights=counts), **how)
     expected = evaluate(twice, **how)
-    # Cuts of equal mass fall on rows, of which there are others.
-    by_rank = ["ece_equal_mass", "ece_sturges", "ece_sweep", "tace", "ece_debiased"]
-    # Statistics of tests grow with the rows, and pairs of copies are pairs.
-    by_rank += ["hosmer_lemeshow", "spiegelhalter_z", "skce", "tcal"]
-    # Folds are dealt out row by row.
-    by_rank += ["ce_l1_unbiased"]
-    by_rank += [f"{s}_{part}" for s in ("nll", "brier") for part in ("refinement", "calibration")]
-    # What parameters gain by chance is divided by the number of rows, and the penalty of a curve is for so many.
-    by_rank += ["unreliability", "discrimination_index", "quality_index"]
-    by_rank += ["ici", "e50", "e90", "emax", "eci"]
-    compared = [m.key for m in weighted if m.available and m.key not in by_rank]
-    if binning == "equal-mass":
-        compared = [k for k in compared if k not in ("ece", "ece_l2", "rmsce", "mce")]
+    kept = ("kde_ece", "kde_ece_l2")  # their bandwidth is given here
+    compared = [
+        m.key
+        for m in weighted
+        if m.available and (m.key in kept or not METRICS[m.key].follows_rows)
+    ]
+    if (
+        binning == "equal-mass"
+    ):  # cuts follow the rows for metrics whose bins are those of the sample
+        sample = Sample.of(plain, scheme=binning)
+        compared = [k for k in compared if "scheme" not in metric_options(sample, METRICS[k])]
     assert len(compared) > 15
     for key in compared:
         assert weighted[key].value == pytest.approx(expected[key].value, rel=1e-12, abs=1e-12), key
