@@ -158,6 +158,8 @@ class Verdict(JudgedNumbers):
     worst : BinGap or None
         The bin that is most certainly off in the direction of the verdict; None if no single bin is
         off beyond noise.
+    names_worst : bool
+        Whether the sentence names that bin.
     beyond_noise : bool
         Whether any of `tests` is beyond noise, adjusted for their number.
     classes_off : tuple of str
@@ -186,6 +188,7 @@ class Verdict(JudgedNumbers):
     direction: VerdictDirection
     reduction: str
     worst: BinGap | None
+    names_worst: bool = False
     beyond_noise: bool = False
     classes_off: tuple[str, ...] = ()
     slices: int = 0

@@ -86,6 +86,11 @@ class Evidence(JudgedNumbers):
         return any(t.adjusted <= OVERALL for t in self.tests if t.reduction == self.reduction.key)
 
     @property
+    def shows_places(self) -> bool:
+        """Whether its own scores are shown to be off, so that the sentence names where; otherwise only all classes together are."""
+        return self.shows_itself or any(self.sides)
+
+    @property
     def off_on_average(self) -> bool:
         """Whether mean score and share of hits differ by more than noise."""
         # Test and interval have to agree: the interval alone is too narrow if all rows are hits.

@@ -204,7 +204,7 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
     verdict = evaluation.verdict
     assert verdict is not None  # findings come with it
     said: set[object] = {miscalibration}
-    if verdict.worst is not None and verdict.worst.where in verdict.sentence:
+    if verdict.names_worst:
         said.add(worst_bin)
     if verdict.elsewhere:
         said.update(c.run for c in CHECKS if c.about == "slices")

@@ -33,8 +33,10 @@ PERHAPS = 0.04
     adjusted="step-down min-p on redrawn labels (Westfall & Young 1993) at 3 %",
 )
 @takes_weights
-def judged(sample: Sample) -> Verdict:
+def judged(sample: Sample, rows: str = "") -> Verdict:
     """Judge a sample; interval and noise floor are those of an evaluation of the same sample.
+
+    `rows` is what the sentence calls its rows, `rows_words` if left out.
 
     Notes
     -----
@@ -52,8 +54,9 @@ def judged(sample: Sample) -> Verdict:
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.
     classes = classes_off(sample) if quiet and sample.data.alike else ()
-    no_error_words = nothing_found(evidence, sample) if quiet else ""
-    direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
+    describe = _off if evidence.beyond_noise else nothing_found
+    told = describe(evidence, sample, rows or rows_words(sample))
+    direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
     change = None if state is None else state.change
     one, elsewhere = "", ""
@@ -71,6 +74,7 @@ def judged(sample: Sample) -> Verdict:
         direction=direction,
         reduction=evidence.reduction.key,
         worst=evidence.worst,
+        names_worst=evidence.worst is not None and evidence.shows_places,
         beyond_noise=evidence.beyond_noise,
         classes_off=classes,
         slices=len(by_group.slices) if by_group else 0,
@@ -91,7 +95,7 @@ def judged(sample: Sample) -> Verdict:
 def _judge(
     evidence: Evidence,
     sample: Sample,
-    quiet: str,
+    told: str,
     classes: tuple[str, ...],
     by_group: Slices | None,
     tells_apart: bool,
@@ -106,15 +110,15 @@ def _judge(
         )
     no_discrimination = "" if tells_apart else "; the probabilities hardly tell the classes apart"
     if evidence.direction != "none":
-        return evidence.direction, f"{_off(evidence, sample)}{no_discrimination}."
+        return evidence.direction, f"{told}{no_discrimination}."
     but = list(classes)
     if by_group and by_group.off:
         but.append(f"{by_group.counted_off}, most surely {': '.join(by_group.furthest)}")
     unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
-        return "off", f"{quiet}, but {' and '.join(but)}{no_discrimination}."
+        return "off", f"{told}, but {' and '.join(but)}{no_discrimination}."
     direction: VerdictDirection = "undecided" if evidence.ece_below >= BLUNT else "calibrated"
-    return direction, f"{quiet}{unseen}{no_discrimination}."
+    return direction, f"{told}{unseen}{no_discrimination}."
 
 
 @claim(
@@ -137,20 +141,18 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     slices, rest = usual_slices(sample), rest_of_rows(sample)
     if slices is None or rest is None:
         return "", ""
-    evidence, worst, rows = rest.once(joint_tests.collect_evidence), slices.off[0], rows_words(rest)
-    where = f"where {': '.join(slices.furthest)}."
+    evidence, worst = rest.once(joint_tests.collect_evidence), slices.off[0]
+    where, others = f"where {': '.join(slices.furthest)}.", f"the other {rows_words(rest)}"
     if not evidence.beyond_noise and slices.apart:
-        verdict = rest.once(judged)
-        found = verdict.sentence.replace("found on", "found on the other", 1)
-        return f"Off {where} {found}" * (verdict.direction == "calibrated"), ""
+        verdict = judged(rest, others)
+        return f"Off {where} {verdict.sentence}" * (verdict.direction == "calibrated"), ""
     least = min(map(abs, worst.interval))
     if len(slices.named) > 1 or worst.rows * least < evidence.rows * evidence.ece:
         return "", ""
     way = {"over": "too high", "under": "too low"}.get(evidence.direction)
     size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
     elsewhere = slices.rest or (f"{way} by {size} points" if way else "off in places")
-    found = _off(evidence, rest).replace(f"on {rows}", f"on the other {rows}", 1)
-    return f"Off most {where} {found}.", elsewhere
+    return f"Off most {where} {_off(evidence, rest, others)}.", elsewhere
 
 
 @claim(
@@ -159,12 +161,12 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     chosen="nothing; said if nothing is found",
     adjusted="the larger of the upper ends of the ECE and of the absolute MCS",
 )
-def nothing_found(evidence: Evidence, sample: Sample) -> str:
-    """Begin the sentence for a sample without an error beyond noise: the rows, and how large the error may still be."""
+def nothing_found(evidence: Evidence, sample: Sample, rows: str = "") -> str:
+    """Begin the sentence for a sample without an error beyond noise: the rows (`rows`, in words), and how large the error may still be."""
     of_top_label = of_the_top_label(sample)
     below = points(evidence.ece_below, points_decimals(evidence.ece))
     return (
-        f"No miscalibration{of_top_label} found on {rows_words(sample)}: ECE is below {below} points with "
+        f"No miscalibration{of_top_label} found on {rows or rows_words(sample)}: ECE is below {below} points with "
         "95 % confidence"
     )
 
@@ -185,8 +187,7 @@ def rows_words(sample: Sample) -> str:
     chosen="the worse of two views",
     adjusted="off: the verdict's step-down min-p; perhaps: the 95 % interval excludes 0 and the test of it alone agrees at 4 %",
 )
-def _off(evidence: Evidence, sample: Sample) -> str:
-    rows = rows_words(sample)
+def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
     if evidence.direction in ("over", "under"):
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
@@ -196,7 +197,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
             tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
-    if not evidence.shows_itself and not any(evidence.sides):
+    if not evidence.shows_places:
         label = shorten(evidence.reduction.label, 40)
         return (
             f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
