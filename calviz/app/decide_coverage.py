@@ -116,10 +116,10 @@ def _slider(
         if by == "threshold":
             return _by_threshold(figure)
         if by == "share":
-            percent = st.slider(
+            kept = st.slider(
                 "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params", width=420
             )
-            return lambda curve: curve.at_coverage(percent / 100)
+            return lambda curve: curve.at_coverage(kept / 100)
         allowed = st.slider(
             "Errors allowed among the kept, %",
             0.0,
@@ -199,7 +199,7 @@ def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
 
 def _select(ranking: RankedBy, choice: ReferralChoice, before: str) -> None:
     """Draw buttons that select the kept and the referred rows."""
-    percent = round(100 * choice.coverage)
+    kept = round(100 * choice.coverage)
     with st.container(horizontal=True, gap="small"):
         for side in ("kept", "referred"):
             st.button(
@@ -207,8 +207,8 @@ def _select(ranking: RankedBy, choice: ReferralChoice, before: str) -> None:
                 type="tertiary",
                 key=f"calviz.risk.select.{side}",
                 on_click=selection.choose,
-                args=(Covered(side, ranking, percent),),
-                disabled=percent == (0 if side == "kept" else 100),
+                args=(Covered(side, ranking, kept),),
+                disabled=kept == (0 if side == "kept" else 100),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ class FitRows:
     settings: Settings
     data: Dataset
     division: Division
+
+    @cached_property
+    def rows(self) -> Rows:
+        """These rows, divided; raises CalvizError if there is nothing to fit on."""
+        return self.division.rows(self.data)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -175,8 +181,6 @@ class MethodChoice:
 
     Attributes
     ----------
-    rows : Rows
-        The fitting rows and the evaluation rows.
     methods : tuple of str
         In the order of the registry.
     options : dict of str to dict
@@ -185,7 +189,6 @@ class MethodChoice:
         The container of the small choices, to which a page may add its own.
     """
 
-    rows: Rows
     methods: tuple[str, ...]
     options: dict[str, dict[str, Any]]
     line: DeltaGenerator
@@ -221,18 +224,18 @@ def choose_methods(
     said : DeltaGenerator, optional
         Where the reason is drawn, if not here.
     """
-    data, about = fit_rows.data, about or fit_rows.settings.rows_key
+    about = about or fit_rows.settings.rows_key
     try:
-        rows = fit_rows.division.rows(data)
+        fitting = fit_rows.rows.fit.rows
     except CalvizError as error:
         (said or st).warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
-    fitted = [data] if models is None else list(models)
+    fitted = [fit_rows.data] if models is None else list(models)
     # Only methods that all models allow are offered.
     narrowest = min(fitted, key=lambda d: d.kind != "confidence")
-    suggestion = suggest(narrowest, rows.fit.rows)
+    suggestion = suggest(narrowest, fitting)
     preselected = suggestion.usual if many_fits else suggestion.methods
-    methods, line = _methods(suggestion, preselected, (*about, str(rows.fit.rows)))
+    methods, line = _methods(suggestion, preselected, (*about, str(fitting)))
     if most is not None and len(methods) > most:
         left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
         st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
@@ -240,7 +243,7 @@ def choose_methods(
     floor = choose_zero_floor(fitted, about)
     with line:
         options = choose_cap(methods, options_with_floor(methods, floor))
-    return MethodChoice(rows, methods, options, line)
+    return MethodChoice(methods, options, line)
 
 
 def _methods(

@@ -52,14 +52,11 @@ class PlanChoice:
     settings : Settings
     fit_rows : FitRows
         The fitting rows and the evaluation rows, and how they are divided.
-    rows : Rows
-        These rows, divided.
     plan : Plan
     """
 
     settings: Settings
     fit_rows: FitRows
-    rows: fitting.Rows
     plan: Plan
 
     @property
@@ -82,12 +79,11 @@ def choose_plan(settings: Settings, said: DeltaGenerator) -> PlanChoice | None:
         methods = fitting_choices.choose_methods(chosen_rows, said=said)
     if methods is None:
         return None
-    rows = methods.rows
     with said:
-        _draw_rows(rows)
+        _draw_rows(chosen_rows.rows)
     with methods.line:
-        refits = 0 if rows.in_sample else _refits()
-    return PlanChoice(settings, chosen_rows, rows, chosen_rows.plan(methods, refits))
+        refits = 0 if chosen_rows.rows.in_sample else _refits()
+    return PlanChoice(settings, chosen_rows, chosen_rows.plan(methods, refits))
 
 
 def rule_for(data: Dataset, rows: fitting.Rows | None = None) -> Guideline | None:
@@ -150,7 +146,7 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
     data, settings = choice.fit_rows.data, choice.settings
     labels = {spec.key: spec.label for spec in choice.plan.specs}
-    kept, judged = kept_comparisons(), choice.rows.judged_of(data)
+    kept, judged = kept_comparisons(), choice.fit_rows.rows.judged_of(data)
 
     def run(job: Job) -> ComparisonOutcome:
         for label in labels.values():
@@ -177,7 +173,7 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
             if kept and not job.stopping():
                 kept.keep(choice.key, comparison)
         about = settings.reduction, choice.plan.options, comparison
-        outcome = ComparisonOutcome(choice.key, data, choice.rows, *about)
+        outcome = ComparisonOutcome(choice.key, data, choice.fit_rows.rows, *about)
         probs = (getattr(m.calibrated, "probs", np.empty(0)) for m in comparison)
         if sum(p.nbytes for p in probs) <= KEPT_BYTES:
             return outcome

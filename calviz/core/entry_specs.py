@@ -63,7 +63,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: A function of row weights that returns a function of a scale, which returns the view, with a leading axis of length b.
 #: The weights have one column per resample, shape (n, b), or are a `calviz.sample.draws.GroupWeights`, which holds them by
-#: cluster. With None as the scale, the view is that of rows that occur as often as their weights say. With a number, the gaps
+#: cluster. With None as the scale, the view is that of the rows repeated by their weights. With a number, the gaps
 #: between scores and hits in the sample are multiplied by it, and the deviations due to the weights are added: so the view is that
 #: of simulated data whose true error is known (see `calviz.comparison.difference_intervals`).
 Reweighted = Callable[[Any], Callable[[float | None], Any]]

@@ -220,10 +220,10 @@ def reason_of(error: Exception) -> str:
     return f"it failed: {str(error) or type(error).__name__}."
 
 
-def shortened(name: str) -> str:
-    """Return a name on one line, cut to 80 characters, for use inside a sentence."""
+def shortened(name: str, length: int = 80) -> str:
+    """Return a name on one line, cut to `length` characters, for use inside a sentence."""
     name = " ".join(name.split())
-    return name if len(name) <= 80 else f"{name[:79]}…"
+    return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 def _finished(text: str, remedy: str | None) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
-from functools import cached_property
+from functools import cached_property, partial
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self, cast
@@ -298,10 +298,8 @@ def places(rows: Sequence[int], line: Callable[[int], int | None]) -> str:
     return join_places([place(row, line) for row in rows[:NAMED]], len(rows))
 
 
-def short(text: str, length: int = 40) -> str:
-    """Put text on one line and shorten it to `length` characters, for use inside a sentence."""
-    text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+#: Shortens names and cells of files for use inside a sentence, to fewer characters than other names.
+short = partial(errors.shortened, length=40)
 
 
 def known_columns(columns: Iterable[str]) -> str:

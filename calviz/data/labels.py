@@ -370,7 +370,7 @@ def from_one_hot(
     block: npt.NDArray[Any], names: tuple[str, ...], line: Callable[[int], int | None]
 ) -> IntArray:
     """Class indices, shape (n,), from a 0/1 array of shape (n, K); with K = 1, the column is class 1."""
-    shown = short(", ".join(names), 60)
+    shown = short(", ".join(names), length=60)
     missing = np.isnan(block).any(axis=1) if block.dtype.kind == "f" else np.zeros(len(block), bool)
     bad = ~(((block == 0) | (block == 1)).all(axis=1) | missing)
     if bad.any():

@@ -131,7 +131,7 @@ class Logs:
         # lm-evaluation-harness writes its result files into the same folder.
         left_out = [name for name in self.others if not name.startswith("results")]
         if left_out:
-            text = f"left out, not {'logs' if len(left_out) > 1 else 'a log'}: {short(', '.join(left_out), 80)}"
+            text = f"left out, not {'logs' if len(left_out) > 1 else 'a log'}: {short(', '.join(left_out), length=80)}"
             notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
         formats = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
         count = f"{len(runs)} log{'s' if len(runs) > 1 else ''} of {formats}"

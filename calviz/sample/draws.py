@@ -269,7 +269,7 @@ _PLAIN_CELLS = 1 << 22
 
 
 class RowSums:
-    """Sums over rows, per cell, of values times the weights of the rows.
+    """Weighted sums of columns per cell.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ def interval(
         The other methods are for errors that cannot fall below 0. Noise biases such an error upwards, and the resamples
         add the same bias again, so that their quantiles are too large.
 
-        *inverted*: all true errors that would make a value like the observed one not unusual (test inversion). This needs the
+        *inverted*: the true errors that a test does not reject (test inversion). This needs the
         quantiles of the metric for every true error. They are known for two: for a true error of 0 they are those
         of `calibrated`, for a true error equal to the value those of `values`. For other true errors they are taken to lie on the
         straight line through these two. The lower end is the true error whose upper quantile equals the value (0 if noise
