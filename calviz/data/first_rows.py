@@ -237,7 +237,7 @@ def _cells(column: Column, rows: Sequence[int]) -> tuple[str, ...]:
     head, odd = column.head, column.odd
     known = (row for row in rows if row < len(head) or row in odd)
     cells = (odd[row] if row in odd else _cell(head[row], whole) for row in known)
-    return tuple(short(cell, _CELL) for cell in cells)
+    return tuple(short(cell, length=_CELL) for cell in cells)
 
 
 def _cell(value: Any, whole: bool = False) -> str:
