@@ -271,7 +271,7 @@ def classwise(chosen: Settings) -> None:
         class_errors = diagnose_classes.find_class_views(chosen)
         if class_errors is None:
             st.stop()
-        shown = list(class_errors.views.values())
+        shown, rare = list(class_errors.told.values()), class_errors.rare
         is_off = False
         if chosen.sample.data.rows == 1:
             st.markdown(md(session.verdict(chosen), 1_000))
@@ -292,7 +292,9 @@ def classwise(chosen: Settings) -> None:
                 key="order",
             )
         st.caption(
-            "By predicted class is what to act on, as it is known when the model is used; one-vs-rest takes the probability of "
+            f"{rare} is seldom or never the more probable class: what to act on is its probability, one-vs-rest on all rows."
+            if rare
+            else "By predicted class is what to act on, as it is known when the model is used; one-vs-rest takes the probability of "
             "each class on all rows, by true class the rows that have the class."
         )
         figure = class_errors.views.get(mode)
@@ -317,7 +319,7 @@ def classwise(chosen: Settings) -> None:
             else:
                 st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
         frame = diagnose_classes.merged_views(chosen, class_errors)
-        diagnose_classes.drill_down(frame, chosen)
+        diagnose_classes.drill_down(frame, chosen, rare=bool(rare))
         if chosen.whole.labels is not None:
             rows_shown.draw_selection(
                 chosen,
@@ -328,7 +330,10 @@ def classwise(chosen: Settings) -> None:
             at = at[(-abs(ranked.beyond[at])).argsort(kind="stable")]
         listed = ranked.class_index[at].tolist()
         diagnose_classes.draw_table(frame, chosen, listed, ranked.mode, pinned)
-        diagnose_classes.explore_confusion(chosen)
+        if rare:
+            navigation.draw_link("decisions", "Mistakes at a cutoff, under Costs")
+        else:
+            diagnose_classes.explore_confusion(chosen)
 
 
 def groups(chosen: Settings) -> None:
