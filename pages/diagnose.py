@@ -71,19 +71,10 @@ GREY = (
     "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 2 of 1,000 files; what lies within is "
     "no evidence of an error."
 )
-NOT_CENTRED = (
-    "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows "
-    "that the model gave to it."
-)
-NO_RANGE = (
-    "What a perfectly calibrated model would show cannot be said without the probabilities of all "
-    "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
-    "alone is no evidence of an error."
-)
-NO_RANGE_OF_PROFILES = (
-    "A profile holds sums of the rows, from which what a perfectly calibrated model would show by true class is not known. It is "
-    "not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
-)
+NOT_CENTRED = "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave to it."
+_NOT_0 = "It is not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
+NO_RANGE = f"What a perfectly calibrated model would show cannot be said without the probabilities of all classes. {_NOT_0}"
+NO_RANGE_OF_PROFILES = f"A profile holds sums of the rows, from which what a calibrated model would show by true class is not known. {_NOT_0}"
 NO_RANGE_OF_CLUSTERS = (
     "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
     "probabilities, so that a long bar alone is no evidence of an error. Intervals, each class by itself, say how precisely "
@@ -271,7 +262,8 @@ def classwise(chosen: Settings) -> None:
         class_errors = diagnose_classes.find_class_views(chosen)
         if class_errors is None:
             st.stop()
-        shown, rare = list(class_errors.told.values()), class_errors.rare
+        rare = class_errors.rare
+        shown = list(class_errors.views.values())[: 1 if rare else None]
         is_off = False
         if chosen.sample.data.rows == 1:
             st.markdown(md(session.verdict(chosen), 1_000))

@@ -43,17 +43,12 @@ class AllowedClassViews(NamedTuple):
 
     views: Mapping[Mode, ClassBars]
     reasons: Mapping[Mode, str]
-    rare: str
-
-    @property
-    def told(self) -> Mapping[Mode, ClassBars]:
-        """The views that the title is about: of a rare event, that of its probability on all rows."""
-        return {m: v for m, v in self.views.items() if not self.rare or m == "one-vs-rest"}
+    rare: str = ""
 
     @property
     def first(self) -> Mode:
         """The view that is shown first."""
-        return next(iter(self.told))
+        return next(iter(self.views))
 
 
 def find_class_views(settings: Settings) -> AllowedClassViews | None:
@@ -104,10 +99,11 @@ def _compute_views(
     if not views:
         raise NotAvailable(reasons["true-class"])
     rare, names = event_rate_if_rare(sample), sample.data.class_names
-    if rare is None or "one-vs-rest" not in views:
-        return AllowedClassViews(views, reasons, "")
+    first: Mode = "one-vs-rest"
+    if rare is None or first not in views:
+        return AllowedClassViews(views, reasons)
     event = f"'{md(names[rare < 0.5], 40)}', {percent(min(rare, 1 - rare))} of the rows,"
-    return AllowedClassViews(views, reasons, event)
+    return AllowedClassViews({first: views.pop(first)} | views, reasons, event)
 
 
 def pinned_class_errors(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:

@@ -163,7 +163,7 @@ def test_of_a_rare_event_the_classes_are_those_of_its_probability():
     words = text_of(app)
     assert app.segmented_control(key="classes_by").value == "one-vs-rest"
     assert "predicted class" not in app.title[0].value
-    assert "(furthest 'yes')" in app.title[0].value
+    assert "furthest &#39;yes&#39;" in app.title[0].value
     (share,) = re.findall("'yes', (.*) % of the rows, is seldom or never the more probable", words)
     assert float(share) == pytest.approx(100 * hits.mean(), abs=0.1)
     assert "What is taken for what?" not in words
