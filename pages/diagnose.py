@@ -315,7 +315,7 @@ def classwise(chosen: Settings) -> None:
         if chosen.whole.labels is not None:
             rows_shown.draw_selection(
                 chosen,
-                hint="Choose a bar or a cell of the matrix, or tick a class, to select its rows, here and on every page.",
+                hint=f"Choose a bar{'' if rare else ' or a cell of the matrix'}, or tick a class, to select its rows, here and on every page.",
             )
         at = ranked.ranked(order)
         if order == "beyond":  # the furthest outside first, on whichever side
