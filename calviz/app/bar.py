@@ -447,7 +447,7 @@ def _bins(requests: _Requests, usual: Scheme) -> tuple[Scheme, BinNumber]:
         "of the number of rows, as scikit-learn 1.10 offers.",
     )
     if usual != "equal-width":
-        st.caption("Equal mass at first, as one equal-width bin would hold over 90 % of the rows.")
+        st.caption("Equal mass at first, as one equal-width bin would hold most of the rows.")
     if chosen in _CUBE_ROOTS:
         return _CUBE_ROOTS[chosen], CUBE_ROOT
     scheme: Scheme = chosen  # type: ignore[assignment]

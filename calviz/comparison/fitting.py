@@ -230,12 +230,7 @@ def _observed(data: Dataset, rows: IntArray) -> int:
 
 
 def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
-    def others(rows: IntArray) -> IntArray:
-        mask = np.ones(data.n, dtype=np.bool_)
-        mask[rows] = False
-        return np.flatnonzero(mask)
-
-    of = partial(loaded.rows_of_split, data)
+    of, others = partial(loaded.rows_of_split, data), partial(np.delete, np.arange(data.n))
     fit_rows = of(fit) if fit is not None else others(of(str(evaluation)))
     rows = of(evaluation) if evaluation is not None else others(fit_rows)
     if in_sample and evaluation is None:
@@ -275,13 +270,12 @@ def _trained_remark(data: Dataset, rows: Rows) -> str:
 def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
     count = min(max(round(fraction * data.n), 1), data.n - 1)
     rng = np.random.default_rng(seed)
-    if data.clusters is None:
-        fit, how = stratified_sample(strata(data), count, rng), "stratified"
+    together, how = _together(data)
+    if together is None:
+        fit = stratified_sample(strata(data), count, rng)
     else:
-        fit, how = whole_clusters(data.clusters.codes, count, rng), "in whole clusters"
-    mask = np.ones(data.n, dtype=np.bool_)
-    mask[fit] = False
-    rest = np.flatnonzero(mask)
+        fit = whole_clusters(together.codes, count, rng)
+    rest = np.delete(np.arange(data.n), fit)
     return Rows(
         ((fit, rest),),
         RowsUsed(None, fit.size, f"{percent(fraction, 0)} of the rows, {how}, seed {seed}"),
@@ -297,17 +291,17 @@ def _cross_fitted(data: Dataset, folds: int | str, seed: int) -> Rows:
             f"'cross_fit' must be at most the number of rows, {data.n:,}, got {folds!r}."
         )
     rng = np.random.default_rng(seed)
-    if data.clusters is None:
-        fold, words = assign_parts(strata(data), folds, rng), "stratified"
+    together, words = _together(data)
+    if together is None:
+        fold = assign_parts(strata(data), folds, rng)
     else:
-        levels = len(data.clusters.levels)
+        levels = len(together.levels)
         if folds > levels:
             raise OptionError(
                 f"'cross_fit' must be at most the number of clusters, {levels:,}, got {folds!r}."
             )
         # Rows of one cluster stay in one fold: otherwise the map would have seen related rows.
-        fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
-        words = "in whole clusters"
+        fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[together.codes]
     pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds))
     return _each_by_the_others(data, pairs, f"{folds}-fold cross-fitting, {words}, seed {seed}")
 
@@ -351,6 +345,16 @@ def strata(data: Dataset) -> IntArray:
     if isinstance(data, Predictions):
         return data.labels
     return data.correct.astype(np.intp)
+
+
+def _together(data: Dataset) -> tuple[Factor | None, str]:
+    """Return which rows a random division keeps together, those of a cluster or of an identifier that repeats, and words for it."""
+    if data.clusters is not None:
+        return data.clusters, "in whole clusters"
+    ids = None if data.ids is None else Factor.of(data.ids)
+    if ids is not None and 1 < len(ids.levels) < data.n:
+        return ids, f"rows of the same {shortened(data.id_name)} together"
+    return None, "stratified"
 
 
 def assign_parts(labels: IntArray, parts: int, rng: np.random.Generator) -> IntArray:

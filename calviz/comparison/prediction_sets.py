@@ -25,6 +25,8 @@ from calviz.core.words import counted, decimal, level_text, listed, percent, sho
 from calviz.sample.sample import Sample, dataset_of, rows_where
 from calviz.sample.slice_tests import counts_as, slice_sums
 
+#: Sets of more classes on average narrow down nothing for who has to choose.
+USEFUL = 10
 #: How sets are formed.
 SetMethod = Literal["lac", "aps"]
 
@@ -161,7 +163,7 @@ class PredictionSets:
         text = (
             f"The sets hold the true class of {percent(s.coverage)} of {counted(s.rows, 'row')} ({level} CI {percent(low)} to "
             f"{percent(high)}) where {percent(self.coverage)} were asked for, with {size} classes on average ({level} CI {sizes}); "
-            f"{percent(self.sizes[1] / s.rows)} of the sets have one class."
+            f"{percent(self.sizes[1] / s.rows)} of the sets have one class.{' Sets this large help nobody.' * (s.size > USEFUL)}"
         )
         other = f"{self.beside.size_words[0]} classes on average"
         if self.thresholds:
@@ -181,6 +183,8 @@ class PredictionSets:
         """Coverage and mean size, in at most 15 words."""
         s = self.overall
         size, _ = s.size_words
+        if s.size > USEFUL:
+            return f"Sets of {size} classes on average help nobody; the true one is in {percent(s.coverage)}"
         return f"Sets of {size} classes on average hold the true one in {percent(s.coverage)} of the rows"
 
     def _of_each_class(self, other: str) -> str:

@@ -102,6 +102,8 @@ class ColumnRoles:
         Columns of numbers that are cut into intervals to slice by.
     kept : tuple of str
         Columns without another role, which a map leaves as they are.
+    related : tuple of str
+        Columns without a role that may say which rows belong together.
     """
 
     scores: tuple[ScoreColumns, ...] = ()
@@ -120,6 +122,7 @@ class ColumnRoles:
     time: str | None = None
     features: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = ()
 
     @property

@@ -23,7 +23,7 @@ from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.json_results import plain
 from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.sample.slices import Slices
 from calviz.verdicts.analysis import evaluate, first_metrics, verdict
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, precision_words
@@ -367,6 +367,11 @@ class Subject:
         return self.title or self.sample.data.name or "Predictions"
 
     @property
+    def of_rare_event(self) -> bool:
+        """Whether one of two classes is rare, so that nearly all rows are predicted as the other."""
+        return event_rate_if_rare(self.sample) is not None
+
+    @property
     def has_error_bars(self) -> bool:
         """Whether all metrics get intervals and noise floors."""
         return not self.sample.is_large if self.error_bars is None else self.error_bars
@@ -512,8 +517,8 @@ PRESETS: dict[Preset, PresetSections] = {
     # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.
     "clinical": PresetSections(
         "for a clinical study",
-        "verdict calibration-curve decisions metrics comparison provenance definitions",
-        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold",
+        "verdict calibration-curve slices sites over-time decisions metrics comparison provenance definitions",
+        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold; with groups, sites and time",
     ),
     "credit": PresetSections(
         "for a validation of ratings",

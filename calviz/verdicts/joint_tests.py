@@ -27,7 +27,7 @@ from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_sha
 from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
-from calviz.sample.sample import Sample, chosen_bins, event_sums
+from calviz.sample.sample import Sample, chosen_bins, event_rate_if_rare, event_sums
 from calviz.sample.step_views import Placements, step_of_rows, steps
 from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import BinGap, CalibrationTest, JudgedNumbers
@@ -116,7 +116,8 @@ def collect_evidence(sample: Sample) -> Evidence:
     """Collect the evidence on a sample; intervals and noise floors are those of an evaluation of the same sample."""
     own, *others = sample.once(evidence_of_views)
     for other in others:
-        larger = _noise_free_size(other) > WORSE * _noise_free_size(own)
+        mirrored = other.reduction.kind == "top-label" and event_rate_if_rare(sample) is not None
+        larger = not mirrored and _noise_free_size(other) > WORSE * _noise_free_size(own)
         if other.shows_itself and (larger or not own.shows_itself):
             return other
     return own

@@ -233,15 +233,15 @@ TWICE, BY_CHANCE = 0.01, 0.01
 
 @check("CAL011", "Splits that share rows", clusters=True, weights=True)
 def shared_rows(sample: Sample) -> Iterator[Told]:
-    """Search for ids, or else for identical rows, that are in several splits."""
+    """Search for ids, clusters, or else for identical rows, that are in several splits."""
     data = sample.data
     if data.splits is None or len(data.splits.levels) < 2:
         return
     codes = data.splits.codes
-    if data.ids is not None:
-        shared, _ = _in_several(np.asarray(data.ids), codes)
-        if shared:
-            yield _finding(shared, data.n, "have an id that is also in another split")
+    clusters = None if data.clusters is None else data.clusters.codes
+    for keys, what in ((data.ids, "an id"), (clusters, "a cluster")):
+        if keys is not None and (shared := _in_several(np.asarray(keys), codes)[0]):
+            yield _finding(shared, data.n, f"have {what} that is also in another split")
             return
     if not isinstance(data, Predictions) or data.cells is not None:
         return

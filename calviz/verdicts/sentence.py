@@ -11,7 +11,7 @@ from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
-from calviz.sample.sample import Sample, event_sums
+from calviz.sample.sample import Sample, event_rate_if_rare, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
@@ -321,7 +321,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     Returns
     -------
     (str, str) or None
-        A statement and its numbers; None without a second view, or if both show the same or nothing beyond noise.
+        A statement and its numbers; None without a second view, if both show the same or nothing beyond noise, or for the top label
+        of a rare event.
 
     Notes
     -----
@@ -340,6 +341,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     ]
     if not (this.shows_itself or other.shows_itself) or shown[0] == shown[1]:
         return None
+    if other.reduction.kind == "top-label" and event_rate_if_rare(sample):
+        return None  # of a rare event, nearly all rows have the other label: the top label shows the same in other words
     head = f"Seen by the {other.reduction.label}"
     score, hit = words.score_and_hit(other.reduction)
     digits = words.share_decimals(other.score, other.observed, 1)

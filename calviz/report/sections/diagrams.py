@@ -125,6 +125,8 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             reason = str(error)
     if not views:
         raise errors.NotAvailable(reason)
+    if subject.of_rare_event and "one-vs-rest" in views:
+        views = {"one-vs-rest": views["one-vs-rest"]}
     for mode, bars in views.items():
         yield Text(bars.shares())
         yield chart(
@@ -135,9 +137,9 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             formats=_CLASS_COLUMNS,
         )
     yield Note(
-        "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 2 of 1,000 files. By true class it is not "
-        "centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave "
-        "to it."
+        "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 2 of 1,000 files."
+        + " By true class it is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the "
+        "model gave to it." * ("true-class" in views)
     )
 
 

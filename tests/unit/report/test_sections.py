@@ -303,3 +303,49 @@ def test_sections_are_chosen_on_the_command_line(tmp_path):
     assert "there is no section 'verdikt'" in wrong.stderr
     both = run(*asked, "--sections", "all", "--preset", "full")
     assert "give --preset or --sections, not both." in both.stderr
+
+
+# ---- What a study of a rare event reads
+
+
+@pytest.fixture(scope="module")
+def rare():
+    rng = np.random.default_rng(2)
+    p = expit(rng.normal(-3.4, 1.2, 3_000))
+    days = np.datetime64("2024-01-01") + np.arange(3_000) // 10
+    site = np.array(["a", "b", "c", "d", "e", "f"])[np.arange(3_000) % 6]
+    return calviz.Predictions(
+        probs=p, labels=(rng.random(p.size) < p) * 1, times=days, groups={"site": site}
+    )
+
+
+@pytest.mark.slow
+def test_a_clinical_report_holds_groups_sites_and_time_where_the_file_has_them(rare):
+    def titles(subject):
+        keys = set(preset_sections("clinical", subject)) & {"slices", "sites", "over-time"}
+        return re.findall("<h2[^>]*>(Groups|Sites|Time)<", report_of(subject, *keys).html())
+
+    sample = Sample(rare, resamples=99)
+    assert titles(Subject(sample, sites="site")) == ["Groups", "Sites", "Time"]
+    bare = Sample(replace(rare, groups={}, times=None), resamples=99)
+    assert titles(Subject(bare)) == []
+
+
+@pytest.mark.slow
+def test_the_classes_of_a_rare_event_are_those_of_its_probability(rare):
+    report = report_of(Subject(Sample(rare, resamples=99)), "classwise")
+    assert set(dict(report.tables())) == {"classes-one-vs-rest"}
+    assert "By true class" not in report.html()
+
+
+def test_sets_of_many_classes_are_said_to_help_nobody():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(60, 5.0), 600)
+    data = calviz.Predictions(probs=probs, labels=rng.integers(0, 60, 600))
+    sets = prediction_sets(data, fit_fraction=0.5)
+    assert re.match(
+        r"Sets of \d\d classes on average help nobody; the true one is in", sets.headline
+    )
+    assert "Sets this large help nobody." in sets.reading()
+    sure = calviz.Predictions(probs=0.9 * np.eye(60)[data.labels] + 0.1 / 60, labels=data.labels)
+    assert "nobody" not in prediction_sets(sure, fit_fraction=0.5).reading()
