@@ -25,8 +25,6 @@ from calviz.core.words import counted, decimal, level_text, listed, percent, sho
 from calviz.sample.sample import Sample, dataset_of, rows_where
 from calviz.sample.slice_tests import counts_as, slice_sums
 
-#: Sets of more classes on average narrow down nothing for who has to choose.
-USEFUL = 10
 #: How sets are formed.
 SetMethod = Literal["lac", "aps"]
 
@@ -163,7 +161,7 @@ class PredictionSets:
         text = (
             f"The sets hold the true class of {percent(s.coverage)} of {counted(s.rows, 'row')} ({level} CI {percent(low)} to "
             f"{percent(high)}) where {percent(self.coverage)} were asked for, with {size} classes on average ({level} CI {sizes}); "
-            f"{percent(self.sizes[1] / s.rows)} of the sets have one class.{' Sets this large help nobody.' * (s.size > USEFUL)}"
+            f"{percent(self.sizes[1] / s.rows)} of the sets have one class."
         )
         other = f"{self.beside.size_words[0]} classes on average"
         if self.thresholds:
@@ -181,10 +179,10 @@ class PredictionSets:
     @property
     def headline(self) -> str:
         """Coverage and mean size, in at most 15 words."""
-        s = self.overall
+        s, classes = self.overall, self.sizes.size - 1
         size, _ = s.size_words
-        if s.size > USEFUL:
-            return f"Sets of {size} classes on average help nobody; the true one is in {percent(s.coverage)}"
+        if s.size > max(10, classes / 10):  # too many to look through, and more than a small part of all
+            return f"Sets narrow down little: {size} of {classes:,} classes on average; {percent(s.coverage)} hold the true one"
         return f"Sets of {size} classes on average hold the true one in {percent(s.coverage)} of the rows"
 
     def _of_each_class(self, other: str) -> str:
