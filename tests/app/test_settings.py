@@ -469,7 +469,7 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     assert "AUROC" in labels
     assert "Accuracy" not in labels
     # The command line names the same place.
-    judged = calviz.verdict(rare(3_000)).sentence
+    judged = calviz.verdict(rare(3_000)).beyond_headline
     assert judged in text_of(app).replace("\u00a0", " ")
     assert "scheme" not in app.query_params
     app.selectbox(key="scheme").set_value("equal-width").run()
