@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -87,7 +88,7 @@ def overview(chosen: Settings) -> None:
         with st.expander("More numbers"):
             others = [key for key in keys if key not in tiles]
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
-        _draw_next(chosen, judged)
+        say_fix = _draw_next(chosen, judged)
         others = where_to_look(evaluation)
         if others or not judged.off_alone:
             st.subheader("Where to look", anchor=False)
@@ -96,10 +97,11 @@ def overview(chosen: Settings) -> None:
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)
+    say_fix()
 
 
-def _draw_next(chosen: Settings, judged: Verdict) -> None:
-    """Draw what recalibration would bring, and what to do next."""
+def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
+    """Draw what to do next; return what says above it, after the rest of the page, what recalibration would bring."""
     # What fits maps takes a second to import: a fresh server draws the page first, and the line once it is there.
     waits = None if _FITTING in sys.modules else 2.0
     fix = st.container()
@@ -122,8 +124,12 @@ def _draw_next(chosen: Settings, judged: Verdict) -> None:
         if judged.off_alone or judged.elsewhere:
             others = selection.OtherRows(judged.off_where)
             _button("See the other rows", "reliability", rule=others)
-    with fix:
-        st.fragment(_say_what_a_fix_brings, run_every=waits)(chosen, judged, waits is not None)
+
+    def say() -> None:
+        with fix:
+            st.fragment(_say_what_a_fix_brings, run_every=waits)(chosen, judged, waits is not None)
+
+    return say
 
 
 def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
@@ -133,11 +139,7 @@ def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
         return None
     if verdict.named_where:
         return selection.SliceRule(verdict.named_where)
-    if (
-        verdict.worst is None
-        or diagram.worst is None
-        or verdict.reduction != chosen.sample.reduction.key
-    ):
+    if None in (verdict.worst, diagram.worst) or verdict.reduction != chosen.sample.reduction.key:
         return None
     number = int(diagram.bin[diagram.worst])
     return selection.Bins(number, number)
@@ -205,13 +207,13 @@ def in_plain_words(chosen: Settings, judged: Verdict) -> None:
         screen.copy_button(
             " ".join(sentences), "Copy the five sentences", key="calviz.explain.copy"
         )
-        with navigation.boundary():
-            _draw_next(chosen, judged)
+        say_fix = _draw_next(chosen, judged)
     with picture:
         if judged.rows > 1:
             squares = HundredSquares.compute(judged, chosen.sample)
             screen.chart(squares, key="explain", filename="of-a-hundred")
             st.caption("Every square stands for one of a hundred rows.")
+    say_fix()
 
 
 navigation.enter()
