@@ -403,6 +403,9 @@ def test_a_pinned_state_stands_beside_the_present_one():
     app.button(key="calviz.unpin").click().run()
     assert "pinned" not in app.query_params
     assert "pinned 79.1" not in text_of(quiet(app))
+    # What is pinned there is what is seen there, without the map of another page.
+    app.button(key="calviz.pin").click().run()
+    assert quiet(app).query_params["pinned"] == "-"
 
 
 @pytest.mark.slow
