@@ -196,6 +196,15 @@ def test_one_slice_that_alone_is_off_is_the_title_and_a_button_leads_to_its_rows
     off = (table["score"] - (table["event"] == "yes")).abs()
     assert off.is_monotonic_decreasing
     assert off.iloc[0] > 0.8
+    # The rows that the headline calls the others are one click away.
+    others = quiet(
+        press(quiet(press(app, f"{rows:,} selected").open("overview")), "See the other rows")
+    )
+    assert f"{8_000 - rows:,} selected" in [b.label for b in others.button]
+    assert others.query_params["selected"] == "others~region~r0"
+    app = quiet(
+        press(quiet(press(others, f"{8_000 - rows:,} selected").open("overview")), "See the rows")
+    )
     # Looked at alone, they are all rows, and nothing is selected among them.
     app = quiet(app.open("slices"))
     app = quiet(press(app, app.button[-1].label))

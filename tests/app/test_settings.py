@@ -403,6 +403,9 @@ def test_a_pinned_state_stands_beside_the_present_one():
     app.button(key="calviz.unpin").click().run()
     assert "pinned" not in app.query_params
     assert "pinned 79.1" not in text_of(quiet(app))
+    # What is pinned there is what is seen there, without the map of another page.
+    app.button(key="calviz.pin").click().run()
+    assert quiet(app).query_params["pinned"] == "-"
 
 
 @pytest.mark.slow
@@ -469,7 +472,7 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     assert "AUROC" in labels
     assert "Accuracy" not in labels
     # The command line names the same place.
-    judged = calviz.verdict(rare(3_000)).sentence
+    judged = calviz.verdict(rare(3_000)).beyond_headline
     assert judged in text_of(app).replace("\u00a0", " ")
     assert "scheme" not in app.query_params
     app.selectbox(key="scheme").set_value("equal-width").run()

@@ -12,7 +12,7 @@ from calviz.figures.class_bars import TITLES, ClassBars, Mode
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, Text, caption, chart, section, spread
@@ -59,8 +59,10 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
 def make_diagram(subject: Subject) -> Iterator[Block]:
     """The reliability diagram alone."""
     diagram = subject.sample.once(Reliability.compute, curves=())
+    named = ReliabilityOverlay.of_headline(subject.sample, diagram.sums, subject.verdict)
     yield chart(
         diagram,
+        beside=named,
         key="reliability",
         title="Reliability diagram",
         caption=caption(subject, diagram.caption()[-1]),
