@@ -295,8 +295,8 @@ def prediction_sets(
     ]
     classes = []
     for k in present:
-        name, at = data.class_names[k], labels == k
-        parts = judged[at], sizes[at], covered[at]
+        name, of_class = data.class_names[k], labels == k
+        parts = judged[of_class], sizes[of_class], covered[of_class]
         classes.append(_summary(name, *parts, *common, together=present.size))
     return PredictionSets(
         name=data.name,
@@ -412,8 +412,8 @@ def _threshold(conformity: FloatArray, coverage: float, weights: FloatArray | No
     if weights is not None:
         order = np.argsort(conformity, kind="stable")
         upto = np.cumsum(weights[order]) / weights.mean()
-        at = int(np.searchsorted(upto, (n + 1) * coverage - n * _ROUNDING))
-        return math.inf if at >= n else float(conformity[order[at]])
+        place = int(np.searchsorted(upto, (n + 1) * coverage - n * _ROUNDING))
+        return math.inf if place >= n else float(conformity[order[place]])
     k = math.ceil((n + 1) * coverage - _ROUNDING)
     return math.inf if k > n else float(np.partition(conformity, k - 1)[k - 1])
 

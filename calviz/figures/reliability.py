@@ -62,9 +62,13 @@ class ReliabilityOverlay:
         selected_events = BinaryEvents(events.score[rows], events.hit[rows])
         row_weights = None if weights is None else weights[rows]
         part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
-        at = np.flatnonzero(part.count)
+        filled = np.flatnonzero(part.count)
         return cls(
-            name, "selected", part.confidence[at], part.accuracy[at], np.asarray(part.count[at])
+            name,
+            "selected",
+            part.confidence[filled],
+            part.accuracy[filled],
+            np.asarray(part.count[filled]),
         )
 
 
@@ -446,9 +450,11 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
         view = sample.view(step_views.steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
-            at = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
+            some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
             width = _half_width(view)
-            curves[kind] = Curve(x[at], y[at], _rows_within(view, x[at] - width, x[at] + width))
+            curves[kind] = Curve(
+                x[some], y[some], _rows_within(view, x[some] - width, x[some] + width)
+            )
         else:
             first, last, level = isotonic_curve(view)
             rows = np.repeat(_rows_within(view, first, last), 2)
