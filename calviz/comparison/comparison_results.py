@@ -588,9 +588,9 @@ class ModelComparison(Compared[ModelResult]):
         of = f"{counted(self.rows, 'row')}, {shorten(self.reduction)}"
         return replace(shared, title=f"{shared.title}: {of}")
 
-    def short_names(self, limit: int = 30) -> dict[str, str]:
-        """Return the names of the models as they are shown, at most `limit` characters each."""
-        return dict(zip(self.models, told_apart(self.models, limit), strict=True))
+    def short_names(self) -> dict[str, str]:
+        """Return the names of the models as they are shown, at most 30 characters each."""
+        return dict(zip(self.models, told_apart(self.models, 30), strict=True))
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """Return the metric of `one` minus that of `other`; None without paired resamples."""
@@ -613,9 +613,9 @@ class ModelComparison(Compared[ModelResult]):
         if metric not in self.pairs:
             return {}
         ranks: dict[str, int] = {}
-        for at, name in enumerate(order):
+        for place, name in enumerate(order):
             # None behind is better beyond noise: the interval of a difference holds that of the values.
-            ahead = (self.difference(metric, better, name) for better in order[:at])
+            ahead = (self.difference(metric, better, name) for better in order[:place])
             ranks[name] = 1 + sum(d is not None and d.verdict == "better" for d in ahead)
         return ranks
 
@@ -676,16 +676,18 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     best, *tied = comparison.tied_with_best(metric)
     column = comparison.column(metric)
     value = f"{column.text(best)} {column.written.unit_words}".rstrip()
-    more = len(comparison.ranking(metric)) - 1 - len(tied)
+    others = len(comparison.ranking(metric)) - 1 - len(tied)
     short = comparison.short_names()
-    if tied and not more:
+    if tied and not others:
         return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
         text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
-    if more:
-        text += f"; {'the other is' if more == 1 else f'the other {more:,} are'} worse beyond noise"
+    if others:
+        text += (
+            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
+        )
     return f"{text}."
 
 

@@ -169,7 +169,8 @@ class Division:
         elif self.fit_split is not None or self.eval_split is not None:
             rows = _by_splits(data, self.fit_split, self.eval_split, self.in_sample)
         else:
-            return _all_rows_twice(data)
+            every, used = np.arange(data.n), RowsUsed(None, data.rows, "all rows")
+            return Rows(((every, every),), used, used, in_sample=True)
         for fit, _ in rows.pairs:
             count = _observed(data, fit)
             if count < LEAST_ROWS:
@@ -216,12 +217,6 @@ def _for_more_rows(data: Dataset, *, folds: int | str | None) -> str:
     return "fit on a larger split or a larger fraction of the rows, or cross-fit"
 
 
-def _all_rows_twice(data: Dataset) -> Rows:
-    every = np.arange(data.n)
-    used = RowsUsed(None, data.rows, "all rows")
-    return Rows(((every, every),), used, used, in_sample=True)
-
-
 def _observed(data: Dataset, rows: IntArray) -> int:
     """Number of observed rows: for a profile, those behind the given cells."""
     if data.cells is None or data.weights is None:
@@ -230,9 +225,9 @@ def _observed(data: Dataset, rows: IntArray) -> int:
 
 
 def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
-    of, others = partial(loaded.rows_of_split, data), partial(np.delete, np.arange(data.n))
-    fit_rows = of(fit) if fit is not None else others(of(str(evaluation)))
-    rows = of(evaluation) if evaluation is not None else others(fit_rows)
+    of = partial(loaded.rows_of_split, data)
+    fit_rows = of(fit) if fit is not None else _others(data.n, of(str(evaluation)))
+    rows = of(evaluation) if evaluation is not None else _others(data.n, fit_rows)
     if in_sample and evaluation is None:
         rows, evaluation = fit_rows, fit
     if rows.size == 0 or fit_rows.size == 0:
@@ -250,6 +245,10 @@ def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample
         used(evaluation, _observed(data, rows)),
         in_sample=bool(np.intersect1d(fit_rows, rows).size),
     )
+
+
+def _others(n: int, rows: IntArray) -> IntArray:
+    return np.delete(np.arange(n), rows)
 
 
 @claim("splits-differ")
@@ -275,7 +274,7 @@ def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
         fit = stratified_sample(strata(data), count, rng)
     else:
         fit = whole_clusters(together.codes, count, rng)
-    rest = np.delete(np.arange(data.n), fit)
+    rest = _others(data.n, fit)
     return Rows(
         ((fit, rest),),
         RowsUsed(None, fit.size, f"{percent(fraction, 0)} of the rows, {how}, seed {seed}"),
@@ -302,8 +301,7 @@ def _cross_fitted(data: Dataset, folds: int | str, seed: int) -> Rows:
             )
         # Rows of one cluster stay in one fold: otherwise the map would have seen related rows.
         fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[together.codes]
-    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds))
-    return _each_by_the_others(data, pairs, f"{folds}-fold cross-fitting, {words}, seed {seed}")
+    return _each_by_the_others(fold, folds, f", {words}, seed {seed}")
 
 
 def _by_folds(data: Dataset, column: str) -> Rows:
@@ -322,18 +320,16 @@ def _by_folds(data: Dataset, column: str) -> Rows:
                 f"{what} in several folds of '{shortened(column)}', so that a map would see what it is judged on",
                 remedy="give the number of folds, and --cluster where rows belong together",
             )
-    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds.size))
-    how = f"{folds.size}-fold cross-fitting by '{shortened(column)}'"
-    return _each_by_the_others(data, pairs, how)
+    return _each_by_the_others(fold, folds.size, f" by '{shortened(column)}'")
 
 
-def _each_by_the_others(
-    data: Dataset, pairs: tuple[tuple[IntArray, IntArray], ...], how: str
-) -> Rows:
+def _each_by_the_others(fold: IntArray, folds: int, words: str) -> Rows:
+    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds))
+    how = f"{folds}-fold cross-fitting{words}"
     return Rows(
         pairs,
         RowsUsed(None, pairs[0][0].size, how),
-        RowsUsed(None, data.n, f"all rows, each by a map that never saw it ({how})"),
+        RowsUsed(None, fold.size, f"all rows, each by a map that never saw it ({how})"),
     )
 
 
@@ -370,8 +366,8 @@ def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> 
     n = labels.size
     order = _shuffled_by_class(labels, rng)
     # Systematic sampling: evenly spaced along the rows sorted by class, from a random start.
-    at = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
-    return np.sort(order[np.minimum(at, n - 1)])
+    places = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
+    return np.sort(order[np.minimum(places, n - 1)])
 
 
 def _shuffled_by_class(labels: IntArray, rng: np.random.Generator) -> IntArray:
@@ -505,9 +501,9 @@ def fit_and_apply(
     warnings: list[str] = []
     parts: list[dict[str, FloatArray]] = []
     recalibrator: Any = None
-    for at, (fit, judged) in enumerate(rows.pairs, start=1):
+    for fold, (fit, judged) in enumerate(rows.pairs, start=1):
         if len(rows.pairs) > 1:
-            checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
+            checkpoint(f"fitting fold {fold} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
         if getattr(recalibrator, "floor", "") == "auto" and recalibrator.input != "logits":
             recalibrator.floor = _floor_of_others(data, scores, fit) or "auto"

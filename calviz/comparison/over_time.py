@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, Unpack, get_args
+from typing import Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricRes
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber
 from calviz.core.p_values import in_spreads, max_t
-from calviz.core.predictions import Dataset, with_rows
+from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.sample import EventOptions, Sample, shows_options
@@ -148,7 +148,7 @@ def over_time(
     rows = divided.rows
     progress("measuring each period", 0, large.size)
     values = blocks.map_threads(
-        lambda i: _measured(sample, rows[large[i]], metric), range(large.size), threaded=True
+        lambda period: _measured(sample, rows[period], metric), large.tolist(), threaded=True
     )
     result = OverTime(
         name=sample.data.name,
@@ -171,9 +171,9 @@ def over_time(
     if method is not None:
         result = _with_past(tested, sample, divided, large, method, progress)
         if result.watch is not None and result.watch.changed is not None:
-            at = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
-            later = sample.with_data(sample.data.take(at))
-            since = replace(divided, code=divided.code[at])
+            since_then = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
+            later = sample.with_data(sample.data.take(since_then))
+            since = replace(divided, code=divided.code[since_then])
             result = replace(result, anew=_with_past(tested, later, since, large, method, progress))
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
@@ -572,7 +572,10 @@ def _with_past(
             continue
         fitted_on |= dict.fromkeys(some, past)
         judged.append(now)
-        mapped.append(scores_of(without_logits(calibrated))[0])
+        # The uncalibrated rows may have logits.
+        mapped.append(
+            calibrated.probs if isinstance(calibrated, Predictions) else scores_of(calibrated)[0]
+        )
     result = replace(result, method=spec.key, failures=failures)
     if not judged:
         why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
@@ -582,7 +585,7 @@ def _with_past(
     recalibrated = sample.with_data(after)
     parts = np.split(np.arange(after.n), np.cumsum((ends - starts)[list(fitted_on)])[:-1])
     values = blocks.map_threads(
-        lambda at: _measured(recalibrated, parts[at], metric), range(len(parts)), threaded=True
+        lambda rows: _measured(recalibrated, rows, metric), parts, threaded=True
     )
     measured = list(result.periods)
     for (i, past), value in zip(fitted_on.items(), values, strict=True):
@@ -655,14 +658,6 @@ def _with_expected(
             measured[i] = replace(measured[i], before_labels=value)
     awaited = [Waiting(n, e.rows, e.metrics[metric]) for n, e in zip(names, each, strict=True)]
     return replace(result, periods=tuple(measured), waiting=tuple(awaited), whole_waiting=whole)
-
-
-def without_logits(data: Dataset) -> Dataset:
-    """Return the data without logits, which only uncalibrated rows have, so that probabilities are compared."""
-    if getattr(data, "logits", None) is None:
-        return data
-    bare: Any = data
-    return with_probabilities(data, bare.probs)
 
 
 def _evaluated(sample: Sample, data: Dataset, metric: str, *, ci: bool = True) -> MetricResult:

@@ -794,7 +794,10 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         return specs
 
     def check_options(
-        self, options: Mapping[str, Mapping[str, Any]], keys: Sequence[str], name: str = "'options'"
+        self,
+        options: Mapping[str, Mapping[str, Any]],
+        methods: Sequence[str],
+        name: str = "'options'",
     ) -> None:
         """Raise OptionError if there are parameters of a method that is not used, or one has a value that is not allowed.
 
@@ -802,15 +805,15 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         ----------
         options : mapping of str to mapping
             Parameters of single methods.
-        keys : sequence of str
-            Keys of the methods that are used.
+        methods : sequence of str
+            The methods that are used.
         name : str
             What the message calls the parameters.
         """
-        if others := [method for method in options if method not in keys]:
-            used = f"methods are {', '.join(keys)}"
-            if len(keys) == 1:
-                used = f"method is '{keys[0]}'"
+        if others := [method for method in options if method not in methods]:
+            used = f"methods are {', '.join(methods)}"
+            if len(methods) == 1:
+                used = f"method is '{methods[0]}'"
             raise OptionError(f"{name} names '{others[0]}', but the {used}.")
         for method, values in options.items():
             try:

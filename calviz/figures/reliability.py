@@ -80,8 +80,9 @@ class ReliabilityOverlay:
         selected_events = BinaryEvents(events.score[rows], events.hit[rows])
         row_weights = None if weights is None else weights[rows]
         part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
-        at = np.flatnonzero(part.whole_rows >= least)
-        return cls(name, role, part.confidence[at], part.accuracy[at], np.asarray(part.count[at]))
+        kept = np.flatnonzero(part.whole_rows >= least)
+        counts = np.asarray(part.count[kept])
+        return cls(name, role, part.confidence[kept], part.accuracy[kept], counts)
 
     @classmethod
     def of_headline(
@@ -92,8 +93,8 @@ class ReliabilityOverlay:
         rows = rows_where(sample.data, where)
         if rows is None:
             return ()
-        name, at = where_words(where, 20), np.flatnonzero(rows)
-        return (cls.of_rows(sample, sums, at, name, "named", least=FEW_ROWS),)
+        name = where_words(where, 20)
+        return (cls.of_rows(sample, sums, np.flatnonzero(rows), name, "named", least=FEW_ROWS),)
 
 
 @figure(
@@ -474,9 +475,11 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
         view = sample.view(step_views.steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
-            at = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
+            some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
             width = _half_width(view)
-            curves[kind] = Curve(x[at], y[at], _rows_within(view, x[at] - width, x[at] + width))
+            curves[kind] = Curve(
+                x[some], y[some], _rows_within(view, x[some] - width, x[some] + width)
+            )
         else:
             first, last, level = isotonic_curve(view)
             rows = np.repeat(_rows_within(view, first, last), 2)

@@ -432,8 +432,8 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
             factor = sliced if factor is None or value in sliced.levels else factor
         cut = data.cuts.get(column)
         side = cut.sides.get(value) if cut is not None and value not in factor.levels else None
-        at = [i for i, level in enumerate(factor.levels) if level in (side or ())]
-        rows = factor.mask(value) if side is None else np.isin(factor.codes, at)
+        codes = [i for i, level in enumerate(factor.levels) if level in (side or ())]
+        rows = factor.mask(value) if side is None else np.isin(factor.codes, codes)
         mask = rows if mask is None else np.logical_and(mask, rows)
     return mask
 

@@ -405,16 +405,22 @@ class Evaluation(Displayed):
         return data_frame(
             {
                 "metric": r.key,
-                "value": r.value,
-                "low": r.interval.low if r.interval else math.nan,
-                "high": r.interval.high if r.interval else math.nan,
-                "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
-                "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
-                "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
+                **dict(zip(("value", "low", "high", *NOISE_COLUMNS), numbers_of(r), strict=True)),
                 "reason": r.reason,
             }
             for r in self
         ).set_index("metric")
+
+
+#: Columns of the noise floor in a table of results.
+NOISE_COLUMNS = ("noise_mean", "noise_q95", "p_value")
+
+
+def numbers_of(result: MetricResult) -> tuple[float, ...]:
+    """Value, ends of the interval, mean and 95 % quantile of the noise floor, p-value; nan for what there is not."""
+    floor = result.noise_floor
+    noise = (math.nan,) * 3 if floor is None else (floor.mean, floor.q95, floor.p_value)
+    return result.value, *(result.interval or (math.nan,) * 2), *noise
 
 
 # ---- How values are written

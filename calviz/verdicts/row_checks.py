@@ -262,14 +262,14 @@ def rows_again(sample: Sample) -> Iterator[Told]:
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None:
         return
-    at = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    tied = np.flatnonzero(np.bincount(codes)[codes] > 1)
     scores = data.probs if isinstance(data, Predictions) else data.confidence[:, None]
     factors = (data.splits, data.clusters, *data.groups.values(), *data.texts.values())
     own: list[Any] = [codes, data.labels, getattr(data, "correct", None), *data.numbers.values()]
     own += [data.weights, data.times, *(f.codes for f in factors if f is not None)]
-    cells = np.stack([c[at].astype(np.float64) for c in own if c is not None], axis=1)
-    keys = row_hashes(scores)[at] ^ row_hashes(cells)
-    again = np.delete(at, np.unique(keys, return_index=True)[1])
+    cells = np.stack([c[tied].astype(np.float64) for c in own if c is not None], axis=1)
+    keys = row_hashes(scores)[tied] ^ row_hashes(cells)
+    again = np.delete(tied, np.unique(keys, return_index=True)[1])
     if again.size:
         count = counted(again.size, "row repeats", "rows repeat")
         same = f"{shorten(data.id_name, 30)} {shorten(str(np.asarray(data.ids)[again[0]]), 30)}"
@@ -505,8 +505,12 @@ def _least_probable(data: Predictions) -> str:
     ids, given = data.ids, _of_labels(data)
     first = np.argsort(given, kind="stable")[:NAMED]
     kind = "row" if ids is None else "id"
-    at = first if data.file_rows is None else data.file_rows[first]
-    names = [f"{i + 1:,}" for i in at] if ids is None else [shorten(str(ids[i]), 30) for i in first]
+    row_numbers = first if data.file_rows is None else data.file_rows[first]
+    names = (
+        [f"{i + 1:,}" for i in row_numbers]
+        if ids is None
+        else [shorten(str(ids[i]), 30) for i in first]
+    )
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

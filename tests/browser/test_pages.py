@@ -201,10 +201,7 @@ def test_a_legend_of_a_small_window_is_whole(view):
 @pytest.mark.parametrize(
     "link",
     [
-        *(
-            f"/{page}?data=breast_cancer"
-            for page in ("metrics", "reliability", "classwise", "slices")
-        ),
+        *(f"/{page}?data=breast_cancer" for page in ("metrics", "reliability", "slices")),
         # With columns for the selected rows and for the pinned state.
         *(
             f"/{page}?data=digits&selected=predicted~3&pinned=mextra trees"

@@ -240,8 +240,8 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
     elif subject.whole is not None:
         numbers = np.flatnonzero(_rows_of_file(subject.whole, subject.sample))
         if numbers.size == data.n:
-            at = numbers if data.file_rows is None else data.file_rows
-            columns["row"] = [whole(n + 1) for n in at[rows]]
+            row_numbers = numbers if data.file_rows is None else data.file_rows
+            columns["row"] = [whole(n + 1) for n in row_numbers[rows]]
     if data.labels is not None and data.class_names:
         columns["true class"] = [shorten(data.class_names[data.labels[i]], 40) for i in rows]
     predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted

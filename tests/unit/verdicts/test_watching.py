@@ -371,7 +371,7 @@ def test_a_change_is_found_although_the_scores_are_off_before(before):
 @pytest.mark.slow
 @pytest.mark.parametrize("alike", cases("alike all the time"), ids=lambda one: one.case)
 def test_scores_that_are_off_alike_all_the_time_hardly_ever_change(alike):
-    assert np.mean(alike.outcomes(24)) <= too_many(0.05, 24)
+    assert np.mean(alike.outcomes(16)) <= too_many(0.05, 16)
 
 
 def two_parts(n=6_000, seed=0):
@@ -450,9 +450,9 @@ def test_draws_of_clusters_vary_as_their_sums():
 def test_patients_who_come_back_make_no_change(close):
     found = [
         of_patients(np.random.default_rng([4, i]), close=close).change is not None
-        for i in range(60)
+        for i in range(30)
     ]
-    assert np.mean(found) <= too_many(0.05, 60)
+    assert np.mean(found) <= too_many(0.05, 30)
 
 
 def test_where_a_change_cannot_be_told_nothing_is_said_of_one():
