@@ -115,7 +115,7 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
                 on_click=session.look_since,
                 args=(settings, day),
             )
-        return day
+        return state.shown(day)
     return ""
 
 
