@@ -396,7 +396,7 @@ def _prevalence(data: Dataset, requests: _Requests) -> float | None:
         placeholder="as in the file",
         key="prevalence",
         help="Rows are weighted by class until this is the share of the class in each split: right for rows of another prevalence "
-        "that are alike within each class. The recalibrator *New base rate* changes the scores for it.",
+        "that are alike within each class. The recalibrator *Offset*, given a base rate, changes the scores for it.",
     )
     rate = _rate(str(percent))
     if rate is None:

@@ -584,12 +584,12 @@ def columns_to_apply(
 
 
 def _numbers_in(value: Any) -> int:
-    """Count the numbers in plain values: the complexity of a saved map."""
+    """Count the numbers in plain values, in lists those that are not 0: the complexity of a saved map."""
     if isinstance(value, Mapping):
         return sum(map(_numbers_in, value.values()))
     if isinstance(value, list | tuple):
         if value and isinstance(value[0], float):  # long lists are of one kind
-            return len(value)
+            return int(np.count_nonzero(value))
         return sum(map(_numbers_in, value))
     return int(isinstance(value, int | float) and not isinstance(value, bool))
 

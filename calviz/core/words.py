@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,22 @@ _INVISIBLE = re.compile(
 )
 #: All white space except the non-breaking space.
 _SPACE = re.compile(r"[^\S\u00a0]+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def month_or_day(day: str, days: Iterable[str]) -> str:
+    """Write a day as its month or year, if all of these days are the first of one.
+
+    >>> month_or_day("2026-03-01", ["2026-02-01", "2026-03-01"]), month_or_day("2026-03-01", ["2026-03-01", "2026-03-02"])
+    ('March 2026', '2026-03-01')
+    >>> month_or_day("2026-01-01", ["2025-01-01", "2026-01-01"]), month_or_day("2026-03-01", ["2026-03-01"])
+    ('2026', '2026-03-01')
+    """
+    named = {one if _DAY.fullmatch(one) else "" for one in days}
+    if len(named) < 2 or not all(one.endswith("-01") for one in named):
+        return day
+    first_of_years = all(one.endswith("-01-01") for one in named)
+    return date.fromisoformat(day).strftime("%Y" if first_of_years else "%B %Y")
 
 
 def shorten(text: object, limit: int = 40) -> str:

@@ -209,6 +209,13 @@ class Verdict(JudgedNumbers):
         return self.seen_by_other and ": ".join(self.seen_by_other)
 
     @property
+    def alone(self) -> str:
+        """Say that no map of all rows repairs the slice that is off, alone or most; "" if there is none."""
+        if self.off_in is None or not self.named_where:
+            return ""
+        return f"No map of all rows repairs {self.off_in[0]} alone."
+
+    @property
     @claim("miscalibration")
     def headline(self) -> str:
         """The verdict in at most 15 words, without interval and place."""

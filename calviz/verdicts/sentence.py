@@ -55,11 +55,11 @@ def judged(sample: Sample) -> Verdict:
     no_error_words = nothing_found(evidence, sample) if quiet else ""
     direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
-    change = None if state is None else state.change
+    change = state.headline if state is not None and state.change is not None else ""
     one, elsewhere = "", ""
     if evidence.beyond_noise and not (reverse or change):
         one, elsewhere = one_slice_off(sample)
-    if first := one or (change and f"{change.headline}."):
+    if first := one or (change and f"{change}."):
         sentence = f"{first} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
         sentence = f"{reverse} {sentence}"
@@ -79,7 +79,7 @@ def judged(sample: Sample) -> Verdict:
         off_where=off_where,
         off_alone=off_where if one and not elsewhere else (),
         elsewhere=elsewhere,
-        changed="" if change is None else change.headline,
+        changed=change,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
         seen_by_other=seen_by_other(sample),

@@ -154,9 +154,9 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
 
 def cheap_fix(whole: Dataset, verdict: Verdict | None) -> tuple[str, str]:
     """Return the recalibrator to try, and why it is not one map for all rows, where one slice is off, alone or most."""
-    if verdict is None or verdict.off_in is None or not verdict.named_where:
+    if verdict is None or not verdict.alone:
         return cheap_method(whole), ""
-    return "segments", f"No map of all rows repairs {verdict.off_in[0]} alone. "
+    return "segments", f"{verdict.alone} "
 
 
 def no_fix_words(verdict: Verdict) -> str:
