@@ -111,9 +111,9 @@ def winner_before_or_after(
     return any(len(c.tied_with_best("nll")) < models for c in (both, both.after))
 
 
-def turned(rng: np.random.Generator, *, sharper: float) -> bool:
+def turned(rng: np.random.Generator, *, sharper: float, n: int) -> bool:
     """Whether the sentence says that a model whose scores carry more, but are too extreme, is best only after a map for each."""
-    z = 1.5 * rng.normal(size=1_000)
+    z = 1.5 * rng.normal(size=n)
     labels = (rng.random(z.size) < 1 / (1 + np.exp(-z))).astype(int)
     scores = {"own": sharper * z, "noisy": 0.8 * z + 0.4 * rng.normal(size=z.size)}
     views = {k: Predictions(probs=1 / (1 + np.exp(-v)), labels=labels) for k, v in scores.items()}
@@ -156,6 +156,6 @@ simulation(
 simulation(
     "models-after-map",
     "the turn is said",
-    "log loss, better scores with logits x 3, 1,000 rows",
+    "log loss, better scores with logits x 3, 2,000 rows",
     at_least=0.9,
-)(partial(turned, sharper=3.0))
+)(partial(turned, sharper=3.0, n=2_000))

@@ -479,12 +479,13 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         key,
         f"Fitting {counted(len(choice.methods), 'method')} to {len(chosen.models)} models",
         make_work,
-        "Fit them",
+        f"Compare {counted(len(choice.methods), 'method')} for each model",
         always=True,
         possible=bool(choice.methods),
         idle="The methods are fitted on the same rows for all models, and judged on the same other rows.",
     )
-    if (comparisons := work.draw().result) is not None:
+    # Of large files, the one map for each is the primary action.
+    if (comparisons := work.draw(primary=_is_small(chosen)).result) is not None:
         _draw_methods(comparisons)
 
 

@@ -484,7 +484,7 @@ def _both(model: Dataset, name: str, time: str) -> npt.NDArray[Any]:
 
 def _are_unique(texts: npt.NDArray[Any]) -> bool:
     given = texts[texts != NO_IDENTIFIER]
-    return np.unique(given).size == given.size
+    return bool(np.unique(given).size == given.size)
 
 
 def _check_order(models: NamedModels) -> str:
