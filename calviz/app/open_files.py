@@ -252,7 +252,7 @@ def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> Reading
         except InputError as error:
             given = [
                 options.answered(r)
-                for r in error.readings
+                for r in error.answers
                 if like.options.answered(r) == like.options
             ]
             if not given or given[0] == options:

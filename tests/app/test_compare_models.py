@@ -187,10 +187,11 @@ def test_a_large_file_is_recalibrated_on_request(monkeypatch):
 
 
 def test_a_model_that_does_not_match_leaves_the_comparison_of_the_others():
-    score = np.random.default_rng(0).uniform(0.02, 0.98, 60)
+    rng = np.random.default_rng(0)
     labels = (np.arange(60) % 2).astype(int)
     app = _finished(open_page("data=breast_cancer", "compare_models"))
     for name, y in (("one", labels), ("two", labels), ("three", 1 - labels)):
+        score = rng.uniform(0.02, 0.98, 60)
         content = _csv([str(i) for i in range(60)], score, y)
         drop(app, f"{name}.csv", re.sub(rb"^[^,]+,", b"", content, flags=re.MULTILINE))
     assert len(_finished(app).table[0].value) == 2
