@@ -133,6 +133,8 @@ def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
     entry, outcome = settings.entry, _latest(recalibrate_comparison.PLACE, settings)
     chosen = models_compared.usual_models(entry)
+    with suppress(CalvizError):  # models of other rows: the page Compare models says why
+        chosen, _ = models_compared.that_match(chosen, settings)
     grades = decide_cutoff.chosen_grade_column()
     several = len(entry.loaded.models) > 1
     # Models of other files that are open were not asked for until they are compared on their page.
@@ -311,7 +313,7 @@ def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Cal
         compared = models_compared.latest_comparison(inputs.chosen, settings)
         subject = replace(subject, models=compared)
         if compared is None:
-            with suppress(CalvizError):  # models of other rows: the page Compare models says why
+            with suppress(CalvizError):
                 compare = models_compared.comparison_work(inputs.chosen, settings)
 
     def work(job: Job) -> Part:

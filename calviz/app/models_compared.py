@@ -211,7 +211,7 @@ def _that_match(
             names[name] = data
         except InputError as error:
             reasons.append(error)
-    if len(names) < 2:
+    if len(names) < 2 and reasons:
         raise reasons[0]
     return tuple(names), tuple(map(str, reasons))
 

@@ -21,7 +21,7 @@ from calviz.comparison.comparison_results import (
     ModelComparison,
     ModelResult,
 )
-from calviz.comparison.paired_differences import pair
+from calviz.comparison.paired_differences import Paired, pair
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.errors import (
@@ -169,18 +169,38 @@ def _with_differences(comparison: ModelComparison, settings: Mapping[str, Any]) 
             name: replace(m, best_share={k: v[name] for k, v in shares.items()}) if m.ok else m
             for name, m in comparison.models.items()
         },
-        pairs={
-            key: {(a, b): metric.difference(a, b, metric.all_pairs) for a, b in metric.all_pairs}
-            for key, metric in paired.metrics.items()
-        },
+        pairs=_differences(paired, sets),
         undefined=paired.undefined,
     )
+
+
+def _differences(
+    paired: Paired, models: Iterable[str], ends: tuple[str, ...] = ("",)
+) -> dict[str, dict[tuple[str, str], Difference]]:
+    """Return the differences of all pairs of models, whose names have the first end, adjusted for the pairs with each of them."""
+    pairs = tuple(combinations(models, 2))
+    every = tuple((f"{a}{end}", f"{b}{end}") for end in ends for a, b in pairs)
+    found = {
+        key: [metric.difference(*names, every) for names in every[: len(pairs)]]
+        for key, metric in paired.metrics.items()
+    }
+    # Maps of scores that differ by such a map alone agree up to the accuracy of their fit.
+    same = Difference(0.0, Interval(0.0, 0.0), "tied")
+    least = LEAST if len(ends) > 1 else -1.0
+    return {
+        key: {
+            names: d if abs(d.value) > least else same for names, d in zip(pairs, of, strict=True)
+        }
+        for key, of in found.items()
+    }
 
 
 #: Folds in which each model is cross-fitted where no split is there to fit on.
 FOLDS = 5
 #: Differences of log loss or Brier score up to this are none.
 LEAST = 1e-6
+#: End of the name of a model after a map; no name of a user's has it.
+MAPPED = "\0"
 
 
 def after_map(
@@ -225,49 +245,30 @@ def _after_map(comparison: ModelComparison, aligned: Alignment, resamples: int) 
         return comparison
     mapped = {name: fit_and_apply(m, spec, rows, {}).calibrated for name, m in sets.items()}
     judged = {name: rows.judged_of(m) for name, m in sets.items()}
-    both = {"before": judged, "after": mapped}
     checkpoint("resampling all models together, before and after")
     paired = pair(
-        {f"{when} {name}": m for when, of in both.items() for name, m in of.items()},
+        {**judged, **{f"{name}{MAPPED}": m for name, m in mapped.items()}},
         keys,
         reduction=comparison.reduction,
         resamples=resamples,
         rng=np.random.default_rng([seed, 3]),
-    ).metrics
-    names_of = {
-        when: {(a, b): (f"{when} {a}", f"{when} {b}") for a, b in combinations(sets, 2)}
-        for when in both
-    }
-    every = tuple(names for of in names_of.values() for names in of.values())
-
-    def differences(when: str) -> dict[str, dict[tuple[str, str], Difference]]:
-        found = {
-            key: {of: metric.difference(*names, every) for of, names in names_of[when].items()}
-            for key, metric in paired.items()
-        }
-        # Maps of scores that differ by such a map alone agree up to the accuracy of their fit.
-        same = Difference(0.0, Interval(0.0, 0.0), "tied")
-        return {
-            key: {of: d if abs(d.value) > LEAST else same for of, d in pairs.items()}
-            for key, pairs in found.items()
-        }
-
+    )
+    values = {key: metric.values for key, metric in paired.metrics.items()}
     results = {
-        name: ModelResult(
-            name, {key: MetricResult(key, m.values[f"after {name}"]) for key, m in paired.items()}
-        )
+        name: {key: MetricResult(key, of[f"{name}{MAPPED}"]) for key, of in values.items()}
         for name in sets
     }
     after = replace(
         comparison,
         alignment=replace(aligned, models=mapped),
-        models=results,
-        directions={key: comparison.directions[key] for key in paired},
-        pairs=differences("after"),
+        models={name: ModelResult(name, metrics) for name, metrics in results.items()},
+        directions={key: comparison.directions[key] for key in values},
+        pairs=_differences(paired, sets, (MAPPED, "")),
         method=spec.key,
         fit=rows.fit,
     )
-    return replace(comparison, pairs={**comparison.pairs, **differences("before")}, after=after)
+    before = _differences(paired, sets, ("", MAPPED))
+    return replace(comparison, pairs={**comparison.pairs, **before}, after=after)
 
 
 @dataclass(frozen=True, eq=False)
