@@ -205,15 +205,24 @@ def _that_match(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     first, *others = _chosen.models.items()
     names, reasons = dict([first]), list[InputError]()
-    for name, data in others:
-        try:
-            compare_models.same_rows({**names, name: data}, split=split)
-            names[name] = data
-        except InputError as error:
-            reasons.append(error)
+    for one in others:
+        why = _why_not(dict([*names.items(), one]), split)
+        if why is None:
+            names |= [one]
+        else:
+            # With the first alone, the reason names no model that matches.
+            reasons.append(_why_not(dict([first, one]), split) or why)
     if len(names) < 2 and reasons:
         raise reasons[0]
     return tuple(names), tuple(map(str, reasons))
+
+
+def _why_not(models: Mapping[str, Dataset], split: str | None) -> InputError | None:
+    try:
+        compare_models.same_rows(models, split=split)
+    except InputError as error:
+        return error
+    return None
 
 
 def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
