@@ -248,7 +248,8 @@ class Audit:
             yield Audited(as_given(file), name, loaded, sample, evaluation, others, counts, promise)
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
-                rivals = METRICS.in_table("rivals")
+                of_two = sample.reduction.kind == "positive"
+                rivals = METRICS.in_table("rivals") + METRICS.in_table("two-classes") * of_two
                 evaluate(sample, rivals, ci=True, noise_floor=False, findings=False)
             sample.let_go()  # free memory for the next model
 
