@@ -189,7 +189,7 @@ def open_file(
     link, asked_about = waiting_link(), unreadable_file()
     if asked_about is not None and asked_about.source is source:
         stays = asked_about.stays
-    of_link = ReadingOptions()
+    of_link, is_new = ReadingOptions(), options is None
     if options is None and link is not None:
         of_link = decode_options(link.query.get(READING, ""))
     options = options or of_link
@@ -210,6 +210,14 @@ def open_file(
         with suppress(CalvizError):
             odd = [q.row for q in questions if q.row]
             rows = first_rows(source, name=name, options=options, also=odd)
+        if is_new and rows is not None:
+            alike = (each for each in files().values() if changed_options(each.options))
+            for other in [o for o in alike if o.loaded.recognition.columns == tuple(rows.cells)]:
+                if found := _answers_of(other, name, source):
+                    said = errors.Reading("", changed_options(found)).in_shell()
+                    has = f"{name or 'The file'} has the columns of {other.title}"
+                    queue_note(f"{has} and is read with the same answers: {said}.")
+                    return open_file(name, source, found, stays=stays)
         answered = rows is not None and not rows.missing  # by the roles that are guessed
         asks = any(one.readings or (answered and one.asks) for one in questions)
         failure = UnreadableFile(
@@ -229,6 +237,29 @@ def open_file(
         queue_note(closed)
     select(stays if stays and stays in files() else key)
     return entry
+
+
+def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> ReadingOptions | None:
+    """Return the answers of another file with the same columns that this one asks for too; None if these do not read it.
+
+    What the columns are holds for both; values are repaired only where this file asks for it.
+    """
+    options = replace(like.options, repair=())
+    while True:
+        try:
+            read(source, name=name, options=options)
+            return options
+        except InputError as error:
+            given = [
+                options.answered(r)
+                for r in error.answers
+                if like.options.answered(r) == like.options
+            ]
+            if not given or given[0] == options:
+                return None
+            options = given[0]
+        except CalvizError:
+            return None
 
 
 def close(key: str) -> None:

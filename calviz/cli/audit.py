@@ -251,7 +251,8 @@ class Audit:
             )
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
-                rivals = METRICS.in_table("rivals")
+                of_two = sample.reduction.kind == "positive"
+                rivals = METRICS.in_table("rivals") + METRICS.in_table("two-classes") * of_two
                 evaluate(sample, rivals, ci=True, noise_floor=False, findings=False)
             sample.let_go()  # free memory for the next model
 
@@ -337,14 +338,13 @@ class Audit:
         return wanted and models > 1 and len(self.files) == 1 and bool(self.outputs.reports)
 
     def _with_models(self, part: Part, audited: list[AuditedModel]) -> Part:
-        from calviz import compare_models
+        from calviz.comparison.compare_models import after_map, compare_models
         from calviz.report import content, document
 
-        comparison = compare_models(
-            {one.name: one.loaded.models[one.name] for one in audited},
-            samples={one.name: one.sample for one in audited},
-            **self._settings,
-        )
+        models = {one.name: one.loaded.models[one.name] for one in audited}
+        samples = {one.name: one.sample for one in audited}
+        comparison = compare_models(models, samples=samples, **self._settings)
+        comparison = after_map(comparison, models, resamples=self.resamples)
         subject = content.Subject(audited[0].sample, models=comparison)
         return document.with_section(part, "models", subject)
 

@@ -256,6 +256,15 @@ def may_be_cluster(name: str) -> bool:
     )
 
 
+def may_be_time(name: str) -> bool:
+    """Whether a name has a word for times, also where the values are numbers.
+
+    >>> may_be_time("month"), may_be_time("Order date"), may_be_time("width")
+    (True, True, False)
+    """
+    return not set(words(name)).isdisjoint(TIMES)
+
+
 _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)
 
 

@@ -164,6 +164,8 @@ def make_models(subject: Subject) -> Iterator[Block]:
         warning = comparison_results.caution(comparison, keys[0])
         if warning:
             yield Text(warning)
+    for text in comparison_results.map_words(comparison)[-1:]:
+        yield Note(text)
     for note in comparison.alignment.notes:
         yield Note(shorten(note, 500))
     columns = [c for c in comparison.columns(comparison.in_table("rivals")) if c.best]
