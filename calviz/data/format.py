@@ -30,6 +30,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray
 from calviz.core.errors import MAX_ARRAY, MAX_FILE, Finding, InputError, OptionError, Repair, needs
 from calviz.core.probabilities import RENORMALISE, SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
+from calviz.core.words import PLAIN_CSV
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing
 
@@ -340,6 +341,8 @@ class Source:
     ----------
     while_read : ExitStack
         Resources that a format keeps open while the file is read; closed when the source, a context manager, exits.
+    style : CsvStyle
+        How a text file is written, once it was opened.
     """
 
     def __init__(
@@ -352,6 +355,7 @@ class Source:
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()
+        self.style = PLAIN_CSV
         if isinstance(source, bytes | bytearray | memoryview):
             self.data = bytes(source)
             self.name = name or "upload"
