@@ -18,7 +18,7 @@ import numpy as np
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, MAX_LINE, InputError
 from calviz.core.words import CsvStyle, counted
 from calviz.data.column_names import count_scores, is_missing, whole
-from calviz.data.format import NAMED, REPAIRS, Source, join_places, place, short
+from calviz.data.format import NAMED, REPAIRS, ReadingOptions, Source, join_places, place, short
 
 # ---- Detection
 
@@ -154,8 +154,10 @@ def numbered_records(text: str, separator: str) -> Iterator[tuple[int, list[str]
         ) from None
 
 
-def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str]]]:
-    """Detect the dialect of a text from its beginning; also return the first records of data.
+def sniff(
+    text: str, encoding: str, whole: bool, told: ReadingOptions
+) -> tuple[Dialect, list[list[str]]]:
+    """Detect the dialect of a text from its beginning, but for what is told; also return the first records of data.
 
     Parameters
     ----------
@@ -164,12 +166,16 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     encoding : str
     whole : bool
         Whether `text` is the whole file, so that its last line is complete.
+    told : ReadingOptions
     """
     lines = text.split("\n")
     if not whole:
         lines = lines[:-1] or lines
-    skip, comments, separator = 0, 0, None
-    while skip < len(lines) and (not lines[skip].strip() or _COMMENT.match(lines[skip])):
+    skip, comments, separator, at = 0, 0, told.separator, told.header_line
+    if at:
+        skip = at - 1
+        lines[skip:at] = [line.lstrip(" #") for line in lines[skip:at]]
+    while not at and skip < len(lines) and (not lines[skip].strip() or _COMMENT.match(lines[skip])):
         if lines[skip].strip():
             if _is_commented_header(lines, skip):
                 lines[skip] = lines[skip].lstrip(" #")
@@ -177,8 +183,8 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
             comments += 1
         skip += 1
     if skip < len(lines) and (match := re.fullmatch(r"sep=(.+?)\r?", lines[skip])):
-        separator = match[1]
-        if separator not in SEPARATORS:
+        separator = separator or match[1]
+        if separator not in (*SEPARATORS, told.separator):
             raise InputError(
                 f"the first line asks for the separator {separator[:10]!r}, which is not supported",
                 remedy="separate the cells by commas",
@@ -186,8 +192,14 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         skip += 1
     body = "\n".join(lines[skip:])
     if not body.strip():
-        raise InputError("the file holds nothing but blank or comment lines")
+        what = (
+            f"there is no text from line {at:,} on"
+            if at
+            else "the file holds nothing but blank or comment lines"
+        )
+        raise InputError(what)
     separator, above = _separator(body, separator)
+    above = above if at is None else 0
     title = lines[skip].strip(f' \r"{separator}') if above else ""
     skip += above
     body = "\n".join(lines[skip:]) if above else body
@@ -201,8 +213,10 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         raise InputError("the file holds nothing but blank cells")
     rows = [_without_trailing_empty(row, rows[0]) for row in rows]
     first = rows[0]
-    decimal_comma = _has_decimal_comma(rows[1:] or rows, separator)
-    header = _is_header(rows, decimal_comma)
+    decimal_comma = told.decimal == ","
+    if told.decimal is None:
+        decimal_comma = _has_decimal_comma(rows[1:] or rows, separator)
+    header = _is_header(rows, decimal_comma) if at is None else at > 0
     end = "\r\n" if "\r\n" in text else "\n"
     over = "".join(f"{line.rstrip(chr(13))}{end}" for line in lines[:skip])
     quoting = _quoting(body.split("\n")[header:][:_QUOTED_LINES], separator)
