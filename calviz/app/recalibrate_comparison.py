@@ -565,7 +565,7 @@ def _differences(suffix: str, settings: Settings) -> Iterator[str]:
 
 
 #: Reading options that are about the scores alone: new predictions have no labels yet.
-_OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "repair")
+_OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "separator", "decimal", "header_line", "repair")  # fmt: skip
 
 
 def read_alike(settings: Settings) -> str:
