@@ -221,7 +221,8 @@ def apply(
     """Apply a saved recalibration map to the predictions in FILE, which need no labels.
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
-    columns unchanged.
+    columns unchanged. A CSV file made from text is written as FILE is: separator, decimal sign, quotation marks, encoding and the
+    lines above the header.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, Finding, InputError
 from calviz.core.words import FORMULA, counted
 from calviz.data import csv_dialect
-from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, is_missing, plain
+from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.format import (
     AS_ASKED,
     HEAD_BYTES,
@@ -627,21 +627,13 @@ def _without_units(
     rows: list[list[str]], text: str, dialect: csv_dialect.Dialect
 ) -> tuple[list[list[str]], Sequence[str], list[tuple[bytes, InputError]]]:
     """Return the first rows without a line of units, the unit of each column, and that line with the error about it: it has units above numbers, and nothing else."""
-    first, *others = rows
+    first, *others = rows or [[]]
     found = {j: cell for j, cell in enumerate(first) if _UNIT.fullmatch(cell)}
-    above = [[row[j] for row in others if j < len(row)] for j in found]
-    numbers = any(
-        csv_dialect.all_numbers(column)
-        if not dialect.decimal_comma
-        else all(csv_dialect.is_number(cell, True) for cell in column)
-        for column in above
-    )
-    if not (
-        dialect.header
-        and others
-        and numbers
-        and all(is_missing(first[j]) for j in range(len(first)) if j not in found)
-    ):
+    known = [{row[j] for row in others if j < len(row)} - {*MISSING_WORDS} for j in found]
+    comma = dialect.decimal_comma
+    of_numbers = (c and all(csv_dialect.is_number(cell, comma) for cell in c) for c in known)
+    bare = {cell for j, cell in enumerate(first) if j not in found} <= {*MISSING_WORDS}
+    if not (dialect.header and bare and any(of_numbers)):
         return rows, [""] * len(dialect.names), []
     at, line = next(
         (at, line)
@@ -682,5 +674,5 @@ reads(
     label="CSV, TSV and other separated text",
     suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
     text=True,
-    summary="One row per line; the separator, the header and the encoding are recognised.",
+    summary="One row per line; the separator, the decimal sign, the header and the encoding are recognised, or told.",
 )(lambda source: reshaped(open_csv(source)))
