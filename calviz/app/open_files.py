@@ -547,7 +547,13 @@ def decode_options(text: str) -> ReadingOptions:
     for option in fields(options) if isinstance(values, dict) else ():
         if option.name in ("confidence_pattern", "answer_pattern"):
             continue  # a regular expression from a link could run without end
-        kind = list if "tuple" in str(option.type) else int if option.name == "label_base" else str
+        kind = (
+            list
+            if "tuple" in str(option.type)
+            else int
+            if "int" in str(option.type) or option.name == "label_base"
+            else str
+        )
         value: Any = values.get(option.name)
         parts = value if kind is list else ()
         # By type, as True is an int.

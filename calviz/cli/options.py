@@ -35,6 +35,7 @@ import inspect
 import json
 import re
 import sys
+import textwrap
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -119,7 +120,10 @@ class _Command(click.Command):
         with formatter.section("Options"):
             formatter.write_dl([row for row in rows if row])
         with formatter.section("How FILE is read, if not as recognised (see 'calviz formats')"):
-            formatter.write_text(", ".join(reading.values()))
+            names, width = ", ".join(reading.values()), formatter.width - formatter.current_indent
+            lines = textwrap.fill(names, width, break_on_hyphens=False)
+            lines = textwrap.indent(lines, " " * formatter.current_indent)
+            formatter.write(f"{lines}\n")
 
 
 def reading_options() -> list[click.Parameter]:

@@ -861,10 +861,12 @@ def test_roles_of_a_file_that_is_not_read_are_proposals():
 
 
 def test_how_a_text_is_divided_is_told_in_the_panel():
-    text = b"run,by,at\n1,me,now\nid;p;label\n" + b"1;0,25;0\n2;0,75;1\n" * 20
-    app = upload(open_page(page="data"), "told.csv", text)
-    app.number_input(key="failed.header").set_value(3)
-    app.selectbox(key="failed.separator").set_value(";")
-    app.selectbox(key="failed.decimal").set_value(",")
+    text = b"id;p;label\n" + b"1;0,25;0\n2;0,75;1\n" * 20
+    app = press(upload(open_page(page="data"), "told.csv", text), "Read it differently")
+    next(n for n in app.number_input if n.label == "Line of the header").set_value(1)
+    for label, sign in (("Separator", ";"), ("Decimal sign", ",")):
+        next(box for box in app.selectbox if box.label == label).set_value(sign)
     press(app, "Read it this way")
+    told = decode_options(app.query_params["reading"])
+    assert (told.header_line, told.separator, told.decimal) == (1, ";", ",")
     assert "40 rows" in text_of(app)
