@@ -556,7 +556,7 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
         path = Path(folder) / f"calibrated{suffix}"
         loaded = settings.entry.loaded
         named = loaded.named_as_labels(data)
-        write_predictions(named, path, before=before, types=loaded.types)
+        write_predictions(named, path, before=before, types=loaded.types, style=loaded.style)
         return path.read_bytes()
 
 
@@ -575,7 +575,7 @@ def _differences(suffix: str, settings: Settings) -> Iterator[str]:
 
 
 #: Reading options that are about the scores alone: new predictions have no labels yet.
-_OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "repair")
+_OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "separator", "decimal", "header_line", "repair")  # fmt: skip
 
 
 def read_alike(settings: Settings) -> str:

@@ -749,6 +749,12 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
             f"the map is for {k} classes, these data have {scores.shape[1]}",
             remedy="apply it to scores of the classes that it was fitted on",
         )
+    fitted_on = record.get("scores", {}).get("kind", data.kind)
+    if (fitted_on == "confidence") != (data.kind == "confidence"):
+        raise InputError(
+            f"the map was fitted on {fitted_on}, and these scores are read as {data.kind}",
+            remedy=f"apply it to {fitted_on}, and say so if they are such (--kind, kind=)",
+        )
     if isinstance(data, Predictions):
         if not loaded.classes_agree(data.class_names, names):
             raise InputError(

@@ -133,6 +133,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     if isinstance(options, ReadingForMap):
         mapped = tuple(each for each in found.scores if each.model == options.model)
         found = replace(found, scores=mapped or found.scores)
+        options.check_not_confidence([c for each in found.scores for c in each.columns])
     return found
 
 

@@ -443,8 +443,9 @@ def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
     """As when the first run was broken off: a later one must not offer the first of the list, which the browser would take."""
     app = open_page("split=calibration&bins=9").run()
     split = app.selectbox(key="split")
-    assert split.options[split.proto.default] == split.value == "calibration"
-    assert app.number_input(key="bins").proto.default == 9
+    assert (split.proto.set_value, split.value) == (True, "calibration")
+    bins = app.number_input(key="bins").proto
+    assert (bins.set_value, bins.value) == (True, 9)
 
 
 def test_a_link_whose_first_run_starts_another_one_sets_no_value_twice(monkeypatch, caplog):

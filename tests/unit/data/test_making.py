@@ -445,7 +445,7 @@ def test_a_name_for_scores_makes_a_majority_of_percentages_scores_but_no_repair_
     text = "\n".join(["score,y", *(f"{cell},{j % 2}" for j, cell in enumerate(cells))]).encode()
     with pytest.raises(InputError, match="'score' is 'err'") as asked:
         read(text)
-    assert "10 rows of 60" in str(asked.value)
+    assert "10 of 60 rows" in str(asked.value)
     assert not asked.value.repairs
     assert first_rows(text).roles["score"] == "score"
     # Of another name, they may be anything.
