@@ -271,6 +271,10 @@ for case, how in {
         "change-of-calibration", "found", f"logits {case}, 10,000 rows of 2,500 patients", at_least=0.9
     )(lambda rng, how=how: of_patients(rng, **how).change is not None)  # fmt: skip
 alike("logits x 1.8, 10,000 rows in clusters of 5 with one outcome", _in_clusters)
+# What the condition in the sentence is about.
+simulation("watch", "alarms of calibrated scores", "10,000 rows of 500 patients who come back")(
+    lambda rng: of_patients(rng, per=20, slopes=(1.0, 1.0)).alarm
+)
 
 CHANGES = {
     "logits x 1.15, then x 1.6": {"slopes": (1.15, 1.6)},
@@ -351,7 +355,7 @@ def of_sides(measures, outcome, **required):
 
         def one(rng, how=how):
             change = looked_at(*year(rng, 8_000, **how)).change
-            return None if change is None else outcome(*change.sides)
+            return None if change is None else outcome(*(way for way, _ in change.sides))
 
         simulation("sides-of-a-change", measures, f"{case}, 8,000 rows", files=300, **required)(one)
 
@@ -363,6 +367,27 @@ of_sides(
     lambda _, before: "not" not in before,
     at_most=0.05,
 )
+
+
+def _size(rng, how):
+    """The size that is said of the rows since, as a share of the true one."""
+    change = looked_at(*year(rng, 8_000, **how)).change
+    if change is None or not change.sides[0][1].endswith("points"):
+        return None
+    true = np.random.default_rng(0).normal(0, 1.5, 200_000)
+    gap = np.mean(expit(true + how["shifts"][1]) - expit(true))
+    return float(change.sides[0][1].split()[0]) / (100 * gap)
+
+
+for case, how in SIDES.items():
+    simulation(
+        "sides-of-a-change",
+        "size said of the rows since, as a share of the true one",
+        f"{case}, 8,000 rows",
+        at_least=0.95,
+        at_most=1.1,
+        files=300,
+    )(lambda rng, how=how: _size(rng, how))
 
 
 # ---- Off in one slice, without a change

@@ -110,12 +110,12 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
             navigation.draw_link("over_time", "Time", width="content")
             day = state.change.since
             st.button(
-                f"Only the rows since {day}",
+                f"Only the rows since {state.shown(day)}",
                 type="primary" if primary else "secondary",
                 on_click=session.look_since,
                 args=(settings, day),
             )
-        return day
+        return state.shown(day)
     return ""
 
 

@@ -387,8 +387,8 @@ def where_of(
 ) -> tuple[tuple[str, str], ...]:
     """The columns and values of a combination."""
     levels = [factors[name].levels for name in names]
-    at = np.unravel_index(number, [len(some) for some in levels])
-    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
+    codes = np.unravel_index(number, [len(some) for some in levels])
+    return tuple((name, some[i]) for name, some, i in zip(names, levels, codes, strict=True))
 
 
 def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:

@@ -11,7 +11,7 @@ from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
-from calviz.sample.sample import Sample, event_sums
+from calviz.sample.sample import Sample, event_rate_if_rare, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
@@ -58,11 +58,11 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     told = describe(evidence, sample, rows or rows_words(sample))
     direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
-    change = None if state is None else state.change
+    change = state.headline if state is not None and state.change is not None else ""
     one, elsewhere = "", ""
     if evidence.beyond_noise and not (reverse or change):
         one, elsewhere = one_slice_off(sample)
-    if first := one or (change and f"{change.headline}."):
+    if first := one or (change and f"{change}."):
         sentence = f"{first} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
         sentence = f"{reverse} {sentence}"
@@ -83,7 +83,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         off_where=off_where,
         off_alone=off_where if one and not elsewhere else (),
         elsewhere=elsewhere,
-        changed="" if change is None else change.headline,
+        changed=change,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
         seen_by_other=seen_by_other(sample),
@@ -322,7 +322,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     Returns
     -------
     (str, str) or None
-        A statement and its numbers; None without a second view, or if both show the same or nothing beyond noise.
+        A statement and its numbers; None without a second view, if both show the same or nothing beyond noise, or for the top label
+        of a rare event.
 
     Notes
     -----
@@ -341,6 +342,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     ]
     if not (this.shows_itself or other.shows_itself) or shown[0] == shown[1]:
         return None
+    if other.reduction.kind == "top-label" and event_rate_if_rare(sample):
+        return None  # of a rare event, nearly all rows have the other label: the top label shows the same in other words
     head = f"Seen by the {other.reduction.label}"
     score, hit = words.score_and_hit(other.reduction)
     digits = words.share_decimals(other.score, other.observed, 1)
