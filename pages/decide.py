@@ -134,7 +134,7 @@ def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> 
 def _outcomes(chosen: Settings, sample: Sample) -> None:
     with session.computing(chosen, "Counting …"):
         figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
-    st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
+    st.markdown(md(figure.reading(), 1_000))
     screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
 
 

@@ -128,7 +128,7 @@ def _curve_instead_of_bins(chosen: Settings) -> None:
         "each score for itself.",
     )
     curve = session.calibration_curve(chosen, kind)
-    description = keep_units_together(curve.describe().split(": ", 1)[-1])
+    description = keep_units_together(curve.reading())
     st.markdown(md(capitalised(description), 1_000))
     screen.chart(curve, key="reliability.curve", filename="calibration-curve")
 

@@ -474,7 +474,7 @@ def explore_confusion(settings: Settings) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         colours: By = session.choose_one("Colour by share", BY, default="true", key="confusion-by")
         chosen = _chosen_classes(figure, settings)
-    description = words.keep_units_together(figure.describe().split(": ", 1)[-1])
+    description = words.keep_units_together(figure.reading())
     st.markdown(md(capitalised(description), 600))
     picture, pairs = st.columns([6, 5], gap="small")
     with picture:

@@ -269,12 +269,18 @@ def points_text(
     >>> points_text(0.0541, (0.0482, 0.0603))
     '5.41 points (95 % CI 4.82 to 6.03)'
     """
-    decimals = points_decimals(value)
-    text = f"{points(value, decimals)} points"
-    if interval:
-        low, high = (points(v, decimals) for v in interval)
-        text += f" ({level_text(level)} CI {low} to {high})"
-    return text
+    text = f"{points(value, points_decimals(value))} points"
+    return f"{text} ({points_interval(value, interval, level)})" if interval else text
+
+
+def points_interval(value: float, interval: tuple[float, float], level: float = 0.95) -> str:
+    """Write the interval of a difference in percentage points, with as many decimals as the difference.
+
+    >>> points_interval(0.0541, (0.0482, 0.0603))
+    '95 % CI 4.82 to 6.03'
+    """
+    low, high = (points(v, points_decimals(value)) for v in interval)
+    return f"{level_text(level)} CI {low} to {high}"
 
 
 def percent(value: float, decimals: int = 1) -> str:

@@ -332,16 +332,16 @@ class CalibrationCurve(ScoreFigure):
         return f"{points(self.distance, words.points_decimals(self.distance))} points"
 
     def describe(self) -> str:
+        """Name the curve and the data, and say the `reading`."""
+        if self.n == 1:
+            return f"Calibration curve of {named(self.name, self.split)}: {self.reading()}"
+        return f"Calibration curve ({NAMES[self.kind]}) of {self._subject}: {self.reading()}"
+
+    def reading(self) -> str:
         """Say how far the curve is from the diagonal, and where it is furthest."""
         if self.n == 1:
-            return (
-                f"Calibration curve of {named(self.name, self.split)}: a single row has no curve, and says nothing about "
-                "calibration."
-            )
-        text = (
-            f"Calibration curve ({NAMES[self.kind]}) of {self._subject}: {self._points()} from the diagonal on "
-            "average over the rows (ICI)."
-        )
+            return "a single row has no curve, and says nothing about calibration."
+        text = f"{self._points()} from the diagonal on average over the rows (ICI)."
         b = self.band
         inside = (b.score >= self.inner[0]) & (b.score <= self.inner[1])
         gap = np.where(inside & np.isfinite(b.probability), np.abs(b.probability - b.score), -1.0)

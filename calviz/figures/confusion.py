@@ -169,14 +169,15 @@ class Confusion(SampleFigure):
         return *self._head(classes), f"{percent(self.wrong_share)} wrong"
 
     def describe(self) -> str:
+        """Name the data, and say the `reading`."""
+        return f"Confusion matrix of {named(self.name, self.split)}: {self.reading()}"
+
+    def reading(self) -> str:
         """Say in plain words which classes are mixed up most."""
         of_weight = "" if np.array_equal(self.mass, self.rows) else " by weight"
         many = f"{self.wrong:,} of {counted(self.n, 'row')} ({percent(self.wrong_share)}{of_weight}) are"
         one = f"the one row is{'' if self.wrong else ' not'}"
-        head = (
-            f"Confusion matrix of {named(self.name, self.split)}: {one if self.n == 1 else many} "
-            "predicted wrong."
-        )
+        head = f"{one if self.n == 1 else many} predicted wrong."
         at = self.mistakes()
         if not at.size or self.n == 1:
             return head

@@ -250,7 +250,7 @@ class Cumulative(ScoreFigure):
         place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
         text = f"{self._ahead(self._size)}."
         if titled and self.interval is not None and self.ks != 0:
-            text = f"{self._size.partition('(')[2].rstrip(')')}."
+            text = f"{words.points_interval(self.ks, self.interval, self.level)}."
         if self.ks != 0:
             text = f"{text[:-1]}, at {place}; {self._after()}."
         if self.bound is not None:
@@ -281,12 +281,10 @@ class Cumulative(ScoreFigure):
     def _after(self) -> str:
         """Say what remains of the gap over all rows."""
         rest = float(self.gap[-1])
+        left = f"{points_text(abs(rest))} too {_high(rest)}"
         if abs(rest) > 0.9 * self.ks:
-            # As many decimals as the largest gap, to which it may be equal.
-            size = points_text(abs(rest), self.interval, self.level).split(" (")[0]
-            return f"over all rows they are {size} too {_high(rest)}"
-        change = "above it the error changes its sign, so that over all rows they are"
-        return f"{change} only {points_text(abs(rest))} too {_high(rest)}"
+            return f"over all rows they are {left}"
+        return f"above it the error changes its sign, so that over all rows they are only {left}"
 
     def plot(
         self,

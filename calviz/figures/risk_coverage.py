@@ -435,12 +435,13 @@ class RiskCoverage(SampleFigure):
         return *self._head(f"ranked by {self.ranking}"), numbers
 
     def describe(self) -> str:
+        """Name the data, and say the `reading`."""
+        return f"Risk-coverage curve of {self._subject}, ranked by {self.ranking}. {self.reading()}"
+
+    def reading(self) -> str:
         """Say in plain words what the curve shows."""
         _, accuracy = two_shares(self.mean_confidence, self.accuracy)
-        parts = [
-            f"Risk-coverage curve of {self._subject}, ranked by {self.ranking}. "
-            f"All predictions: accuracy {accuracy}."
-        ]
+        parts = [f"All predictions: accuracy {accuracy}."]
         if self.n > 1:
             parts.append(self.at_coverage(0.8).sentence)
             best = 1 - float(np.interp(0.8, self.coverage, self.perfect))

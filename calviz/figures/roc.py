@@ -262,6 +262,10 @@ class OutcomeHistogram(SampleFigure):
         return self._head(with_short_class(self.reduction).label)
 
     def describe(self) -> str:
+        """Name the data, and say the `reading`."""
+        return f"Scores by outcome, {named(self.name, self.split)}: {self.reading()}"
+
+    def reading(self) -> str:
         """Say how high the scores of hits and of misses are on average."""
         misses, hits = self.sums.whole_outcomes.sum(axis=0).tolist()
         # Rows and sums of scores, of misses and of hits.
@@ -271,7 +275,7 @@ class OutcomeHistogram(SampleFigure):
             for n, hit, one in ((hits, 1, "hit"), (misses, 0, "other row"))
             if n
         ]
-        return f"Scores by outcome, {named(self.name, self.split)}: {' and '.join(parts)}."
+        return f"{' and '.join(parts)}."
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw hits upwards and misses downwards."""

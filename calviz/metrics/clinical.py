@@ -302,11 +302,10 @@ def unreliability(view: Steps) -> FloatArray:
     return np.asarray((line - own - 2) / view.n)
 
 
-_gain_metric = partial(_validation, direction="higher", reference="Harrell 2015")
+_gain_metric = partial(_validation, direction="higher", reference="Harrell 2015", follows_rows=True)
 
 
 @_gain_metric(
-    follows_rows=True,
     label="Discrimination D",
     bounds=(-math.inf, _MOST),
     formula=r"D = (2 \ell(\hat a, \hat b) - 2 \ell_0 - 1) / n",
@@ -320,9 +319,7 @@ def discrimination_index(view: Steps) -> FloatArray:
     return np.asarray((line - alone - 1) / view.n)
 
 
-@_gain_metric(
-    follows_rows=True, label="Quality Q", bounds=(-math.inf, 1 + _MOST), formula=r"Q = D - U"
-)
+@_gain_metric(label="Quality Q", bounds=(-math.inf, 1 + _MOST), formula=r"Q = D - U")
 def quality_index(view: Steps) -> FloatArray:
     """Discrimination D minus unreliability U: twice the gain in log-likelihood per row of the scores, as they are, over the share of hits alone, plus 1 / n.
 
@@ -333,6 +330,7 @@ def quality_index(view: Steps) -> FloatArray:
 
 
 @_gain_metric(
+    follows_rows=False,
     label="Nagelkerke R²",
     bounds=(0.0, 1.0),
     formula=r"\frac{1 - e^{-(2 \ell(\hat a, \hat b) - 2 \ell_0) / n}}{1 - e^{2 \ell_0 / n}}",

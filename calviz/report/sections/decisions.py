@@ -108,7 +108,7 @@ def _net_benefit(subject: Subject, sample: Sample) -> Iterator[Block]:
 def _scores_by_outcome(subject: Subject, sample: Sample) -> Iterator[Block]:
     """Yield the histograms of the scores of hits and of misses."""
     figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
-    yield Text(figure.describe().split(": ", 1)[-1])
+    yield Text(figure.reading())
     yield chart(
         figure,
         key="scores-by-outcome",
@@ -244,7 +244,7 @@ def make_risk_coverage(subject: Subject) -> Iterator[Block]:
     """
     top = subject.sample.top_label
     figure = top.view(RiskCoverage.compute, ranking="confidence", **top.redrawing)
-    yield Text(figure.describe().split("ranked by confidence. ", 1)[-1])
+    yield Text(figure.reading())
     yield chart(
         figure,
         key="risk-coverage",

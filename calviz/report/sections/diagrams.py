@@ -78,7 +78,7 @@ CURVE_ROWS = 21
 def make_calibration_curve(subject: Subject) -> Iterator[Block]:
     """Observed frequency as a smooth function of the score."""
     figure = subject.sample.view(calibration_map.CalibrationCurve.compute)
-    yield Text(figure.describe().split(": ", 1)[-1])
+    yield Text(figure.reading())
     yield chart(
         figure,
         key="calibration-curve",

@@ -21,6 +21,7 @@ from calviz.core.predictions import repeated, with_rows
 from calviz.core.words import plotly_text
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
+from calviz.figures.confusion import Confusion
 from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.decision_cost import Decision
@@ -28,6 +29,8 @@ from calviz.figures.figure import Figure
 from calviz.figures.marks import captioned, with_legend_for
 from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import RiskCoverage
+from calviz.figures.roc import OutcomeHistogram
 from calviz.figures.slice_gaps import levels_of
 from calviz.figures.style import PALETTES, axis, layout, plot_config
 from calviz.sample.sample import Sample
@@ -95,6 +98,13 @@ def test_the_package_offers_every_figure():
     assert names.keys() - {"__builtins__"} == figures | {"plot_config"}
     with pytest.raises(AttributeError, match=r"no figure 'Spiral'; known: BinSensitivity, "):
         calviz.figures.Spiral  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", [CalibrationCurve, Confusion, OutcomeHistogram, RiskCoverage])
+def test_a_page_that_names_the_data_shows_the_reading_alone(kind):
+    figure = kind.compute(classes(name="fold 2: ranked by confidence. SVM"))
+    assert "SVM" not in figure.reading()
+    assert figure.describe().endswith(figure.reading())
 
 
 @pytest.mark.slow
