@@ -248,11 +248,11 @@ class Cumulative(ScoreFigure):
         if self.n == 1:
             return SINGLE_ROW
         place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
-        text = f"{self._ahead(self._size)}."
+        text = self._ahead(self._size)
         if titled and self.interval is not None and self.ks != 0:
-            text = f"{words.points_interval(self.ks, self.interval, self.level)}."
+            text = words.points_interval(self.ks, self.interval, self.level)
         if self.ks != 0:
-            text = f"{text[:-1]}, at {place}; {self._after()}."
+            text += f", at {place}; {self._after()}"
         if self.bound is not None:
             # As many decimals as the error itself, as on metric cards.
             stays = f"{points(self.bound, words.points_decimals(self.ks))} points"
@@ -260,10 +260,10 @@ class Cumulative(ScoreFigure):
             if verdict is not None:
                 more = "beyond noise" if verdict.beyond_noise else "more, looked at alone"
             text += (
-                f" A calibrated model stays within {stays} in {level_text(self.level)} of samples of "
-                f"this size: this is {more if self.beyond_noise else 'within noise'}."
+                f". A calibrated model stays within {stays} in {level_text(self.level)} of samples of "
+                f"this size: this is {more if self.beyond_noise else 'within noise'}"
             )
-        return text
+        return f"{text}."
 
     @claim("miscalibration")
     def headline(self, verdict: Verdict) -> str:
