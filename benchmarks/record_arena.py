@@ -84,7 +84,6 @@ def group(table: ResultTable, source: str, classes, rows, names=None):
                 "brier": round(standing.winrate["brier"], 4),
                 "nll": round(standing.winrate["nll"], 4),
                 "worse_brier": round(standing.worse_than_none["brier"], 4),
-                "gain": round(standing.gain["brier"], 6),
             }
     print(f"{source}: {like}: {int(chosen.sum())} experiments, {len(methods)} methods")
     return {

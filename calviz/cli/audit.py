@@ -239,9 +239,8 @@ class Audit:
                 if others is not None:
                     result_texts.print_conventions(others)
                 if self.by is not None:
-                    result_texts.print_groups(
-                        levels_of(sample, self.by, self.risk), self.by, self.risk
-                    )
+                    levels = levels_of(sample, self.by, self.risk)
+                    result_texts.print_groups(levels, self.by, self.risk)
                 if promise is not None:
                     show()
                     for line in repr(promise).splitlines():

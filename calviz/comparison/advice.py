@@ -396,14 +396,11 @@ class Record:
         Winrates: mean share of the other methods with a strictly larger score.
     worse_brier : float
         Share of the experiments in which the Brier score is larger (worse) than without calibration.
-    gain : float
-        Mean gain in the Brier score over no calibration.
     """
 
     brier: float
     nll: float
     worse_brier: float
-    gain: float
 
     @property
     def winrate(self) -> float:

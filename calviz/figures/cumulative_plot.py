@@ -223,11 +223,8 @@ class Cumulative(ScoreFigure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the KS error with its interval: one line each."""
-        return *self._head(), SINGLE_ROW if self.n == 1 else f"KS {self._size}"
-
-    @property
-    def _size(self) -> str:
-        return points_text(self.ks, self.interval, self.level)
+        size = points_text(self.ks, self.interval, self.level)
+        return *self._head(), SINGLE_ROW if self.n == 1 else f"KS {size}"
 
     def describe(self) -> str:
         """Say in plain words what the panels show."""
@@ -248,7 +245,7 @@ class Cumulative(ScoreFigure):
         if self.n == 1:
             return SINGLE_ROW
         place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
-        text = self._ahead(self._size)
+        text = self._ahead(self.interval)
         if titled and self.interval is not None and self.ks != 0:
             text = words.points_interval(self.ks, self.interval, self.level)
         if self.ks != 0:
@@ -268,14 +265,15 @@ class Cumulative(ScoreFigure):
     @claim("miscalibration")
     def headline(self, verdict: Verdict) -> str:
         """Return the largest gap in a few words, and whether the verdict on the same rows leaves it to noise."""
-        text = self._ahead(points_text(self.ks))
+        text = self._ahead()
         beyond = verdict.beyond_noise and self.beyond_noise is not False
         return text if beyond or self.ks == 0 else f"{text}, which noise can explain"
 
-    def _ahead(self, size: str) -> str:
+    def _ahead(self, interval: Interval | None = None) -> str:
         if self.ks == 0:
             return "Cumulative score and hits agree everywhere"
         ahead = "ahead of" if self.ks_signed > 0 else "behind"
+        size = points_text(self.ks, interval, self.level)
         return f"The scores run {ahead} the hits by up to {size}"
 
     def _after(self) -> str:

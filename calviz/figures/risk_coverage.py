@@ -441,12 +441,13 @@ class RiskCoverage(SampleFigure):
     def reading(self) -> str:
         """Say in plain words what the curve shows."""
         _, accuracy = two_shares(self.mean_confidence, self.accuracy)
-        parts = [f"All predictions: accuracy {accuracy}."]
-        if self.n > 1:
-            parts.append(self.at_coverage(0.8).sentence)
-            best = 1 - float(np.interp(0.8, self.coverage, self.perfect))
-            parts.append(f"A perfect ranking would reach {percent(best)} there.")
-        return " ".join(parts)
+        text = f"All predictions: accuracy {accuracy}."
+        if self.n == 1:
+            return text
+        best = percent(1 - float(np.interp(0.8, self.coverage, self.perfect)))
+        return (
+            f"{text} {self.at_coverage(0.8).sentence} A perfect ranking would reach {best} there."
+        )
 
     def plot(
         self,

@@ -45,8 +45,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     """
     evidence = sample.once(joint_tests.collect_evidence)
     # A profile has cells instead of single rows.
-    each_row = sample.data.cells is None
-    alike = sample.data.alike and each_row
+    alike = sample.data.alike and sample.data.cells is None
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
     reverse = joint_tests.reverse_words(sample)
     tells_apart = bool(reverse) or evidence.rows < MIN_ROWS or not alike
