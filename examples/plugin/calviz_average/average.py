@@ -17,7 +17,7 @@ from calviz.sample.sample import bin_sums
     family="Binned",
     direction="lower",
     bounds=(0.0, 1.0),
-    formula=r"\frac{1}{M^+} \sum_{m: B_m \neq \emptyset} |\mathrm{conf}_m - \mathrm{acc}_m|",
+    formula=r"\frac{1}{M^+} \sum_{m: |B_m| > 0} |\mathrm{conf}_m - \mathrm{acc}_m|",
     reference="Neumann et al. 2018",
     view=partial(bin_sums, scheme="equal-width"),
     interval="inverted",
