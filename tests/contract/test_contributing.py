@@ -68,7 +68,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     # With its bytecode, which stays valid as the copies keep their times: two processes need not compile all of it.
     shutil.copytree(ROOT / "calviz", folder / "calviz")
-    for part in ("tests", "benchmarks", "documentation", "pages", ".streamlit"):
+    for part in ("tests", "benchmarks", "documentation", "pages", "scripts", ".streamlit"):
         shutil.copytree(ROOT / part, folder / part)
     for file in ("pyproject.toml", "app.py", "ARCHITECTURE.md"):
         shutil.copy(ROOT / file, folder)
