@@ -52,14 +52,17 @@ def risk_coverage(chosen: Settings) -> None:
     """Which predictions to keep, and what is wrong among them."""
     say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
-        method = session.choose_method(chosen)
+        with st.container(horizontal=True, gap="medium"):
+            chosen = decide_coverage.of_chosen_predictions(chosen)
+            method = session.choose_method(chosen)
         before, after = decide_coverage.when(method, "before"), decide_coverage.when(method)
         rows_shown.say_changed(chosen, when=before)
-        sample = decide_coverage.chosen_sample(chosen, method)
+        sample = decide_coverage.chosen_rows(chosen, method)
         decide_coverage.explore_risk_coverage(chosen, method, say)
         hint = f"Choose a point of the curve to select the rows that are kept there{before}, on every page."
         rows_shown.draw_selection(chosen, hint=hint, when=before)
-        if columns := decide_costs.trust_columns(sample):
+        every = decide_coverage.chosen_sample(chosen, method)
+        if columns := decide_costs.trust_columns(sample, every):
             st.subheader(f"Where can it be believed{after}?", anchor=False)
             decide_costs.explore_trust_by_group(chosen, sample, columns)
         navigation.draw_folded(
