@@ -35,7 +35,7 @@ from calviz.core.words import (
 )
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import Sample, event_rate_if_rare, is_predicted, with_predicted
+from calviz.sample.sample import PREDICTED, Sample, event_rate_if_rare, is_predicted, with_predicted
 from calviz.sample.slices import wrong_where_kept
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
@@ -115,6 +115,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     _of_rare(settings, sample, method)
     kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
     _of_slices(sample, kept, choice)
+    _of_each_class(sample, kept)
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         sentence = keep_units_together(before.sentence)
@@ -276,6 +277,27 @@ def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> None:
         return
     if found := wrong_where_kept(sample, kept, most, overall):
         st.markdown(f":material/warning: {md(keep_units_together(found), 400)}")
+
+
+#: Most predicted classes that are listed.
+_LISTED = 6
+
+
+def _of_each_class(sample: Sample, kept: BoolArray) -> None:
+    """Say how many of the kept rows of each predicted class are wrong, of more than two that are few."""
+    classes = sample.data.groups.get(PREDICTED)
+    if not _of_many(sample.data) or classes is None or not 1 < len(classes.levels) <= _LISTED:
+        return
+    weights = sample.row_weights * kept
+    rows = np.bincount(classes.codes, weights)
+    wrong = np.bincount(classes.codes, weights * ~sample.top_scored.hit)
+    shares = [
+        f"{shorten(name, 30)} {percent(w / n)}"
+        for name, n, w in zip(classes.levels, rows, wrong, strict=True)
+        if n
+    ]
+    if shares:
+        st.caption(md(f"Wrong of the kept, by predicted class: {', '.join(shares)}.", 400))
 
 
 def _of_selected(

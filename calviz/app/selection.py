@@ -246,7 +246,7 @@ class Covered(SelectionRule):
         share = percent(self.percent / 100, 0)
         words = f"{self.side} at {share} coverage"
         if self.predicted:
-            words += f" of those predicted {predicted_words(sample.data, self.predicted)}"
+            words += f" of those predicted as {predicted_words(sample.data, self.predicted)}"
         if self.ranking != "confidence":
             return f"{words} by {self.ranking}"
         low = self._threshold(sample)

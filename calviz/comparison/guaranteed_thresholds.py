@@ -121,7 +121,7 @@ class ThresholdChoice:
         name = shorten(self.class_name, 40)
         of_these, row = "", "a row"
         if self.kept_as:
-            of_these, row = f" of {self.kept_as}", f"a row predicted {self.kept_as}"
+            of_these, row = f" of {self.kept_as}", f"a row predicted as {self.kept_as}"
         return " and ".join(
             _WORDS[of].format(x=before + _written(of, value), name=name, of=of_these, row=row)
             for of, value in zip(_tuple(self.of), values, strict=True)

@@ -363,7 +363,7 @@ class RiskCoverage(SampleFigure):
 
     @property
     def _rows(self) -> str:
-        return f"the rows predicted {self.predicted}" if self.predicted else "the rows"
+        return f"the rows predicted as {self.predicted}" if self.predicted else "the rows"
 
     def _observed_at(self, risk: float) -> str:
         """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
@@ -470,7 +470,7 @@ class RiskCoverage(SampleFigure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
         numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
-        predicted = (f"predicted {self.predicted}",) if self.predicted else ()
+        predicted = (f"predicted as {self.predicted}",) if self.predicted else ()
         return *self._head(*predicted, f"ranked by {self.ranking}"), numbers
 
     def describe(self) -> str:

@@ -17,7 +17,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_
 from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
-from calviz.core.predictions import Dataset, Predictions, check_dataset, with_rows
+from calviz.core.predictions import Dataset, Predictions, check_dataset, with_group, with_rows
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
@@ -635,8 +635,9 @@ def predicted_classes(data: Dataset) -> IntArray:
 
 def is_predicted(data: Dataset, names: Sequence[str]) -> BoolArray:
     """Whether each row is predicted as one of these classes, shape (n,); raises OptionError for an unknown class."""
+    predicted = predicted_classes(data)
     at = [Reduction("class", class_name=name).class_index(data) for name in names]
-    return np.isin(predicted_classes(data), at)
+    return np.isin(predicted, at)
 
 
 def predicted_words(data: Dataset, names: Sequence[str]) -> str:
@@ -660,10 +661,11 @@ PREDICTED = "predicted class"
 
 def with_predicted(data: Dataset) -> Dataset:
     """Return the data with the predicted classes as a group column, unless a column has its name."""
+    if PREDICTED in data.groups:
+        return data
     at = predicted_classes(data)
     names = data.class_names or tuple(str(k) for k in range(int(at.max()) + 1))
-    groups = {PREDICTED: Factor(at, names).take(np.arange(data.n))} | dict(data.groups)
-    return data.with_columns(splits=data.splits, groups=groups, ids=data.ids)
+    return with_group(data, PREDICTED, Factor(at, names).take(np.arange(data.n)))
 
 
 def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:

@@ -126,7 +126,7 @@ def test_what_is_kept_as_some_classes_is_promised_as_if_there_were_no_other_rows
     )
     assert promise in choice.reading()
     cost = calviz.threshold(data, 4, of="cost", predicted=["spam"])
-    assert "a row predicted 'spam' costs at most 4.000 on average" in cost.reading()
+    assert "a row predicted as 'spam' costs at most 4.000 on average" in cost.reading()
     each = calviz.threshold(data, 0.35, by="predicted class")
     assert list(each.groups) == ["ok", "spam", "hate"]
     assert sum(one.rows for one in each.groups.values()) == 2_000

@@ -273,11 +273,11 @@ def test_of_some_predicted_classes_by_hand():
     assert some.at_risk(0.2).headline == title
     assert some.at_risk(0.2).sentence.startswith(
         "Of the predictions of 'spam' or 'hate' with confidence ≥ 0.700, at most 20.0 % are wrong, with 95 % confidence. "
-        "These are all of the rows predicted 'spam' or 'hate' here, 9.0 % of them wrong; no whole row goes to an expert."
+        "These are all of the rows predicted as 'spam' or 'hate' here, 9.0 % of them wrong; no whole row goes to an expert."
     )
-    share = "Keep 50.0 % of the rows predicted 'spam' or 'hate': 92.0 % of them are right"
+    share = "Keep 50.0 % of the rows predicted as 'spam' or 'hate': 92.0 % of them are right"
     assert some.at_coverage(0.5).headline == share
-    assert "predicted 'spam' or 'hate' · ranked by confidence" in some.caption()[1]
+    assert "predicted as 'spam' or 'hate' · ranked by confidence" in some.caption()[1]
     same = RiskCoverage.compute(data.take(np.flatnonzero(of)))
     assert same.at_risk(0.2).threshold == some.at_risk(0.2).threshold
     with pytest.raises(OptionError, match="there is no class 'spem'; known: ok, spam, hate"):
