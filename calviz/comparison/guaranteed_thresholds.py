@@ -105,7 +105,7 @@ class ThresholdChoice:
             "of": self.of,
             "target": self.target,
             "confidence": self.confidence,
-            "predicted": self.predicted,
+            "predicted": list(self.predicted),
             **{key: getattr(self, key) for key in _KEYS},
             "groups": {
                 name: {key: getattr(choice, key) for key in _KEYS}

@@ -120,7 +120,7 @@ def test_what_is_kept_as_some_classes_is_promised_as_if_there_were_no_other_rows
     assert choice.threshold > calviz.threshold(data, 0.35).threshold
     keys = ("threshold", "bound", "kept", "observed", "rows")
     assert [choice.to_dict()[k] for k in keys] == [alone.to_dict()[k] for k in keys]
-    assert choice.to_dict()["predicted"] == ("spam", "hate")
+    assert choice.to_dict()["predicted"] == ["spam", "hate"]
     promise = (
         "at most 35.0 % of the predictions of 'spam' or 'hate' kept are wrong, with 95 % confidence"
     )
