@@ -292,7 +292,7 @@ def _of_each_class(sample: Sample, kept: BoolArray) -> None:
     rows = np.bincount(classes.codes, weights)
     wrong = np.bincount(classes.codes, weights * ~sample.top_scored.hit)
     shares = [
-        f"{shorten(name, 30)} {percent(w / n)}"
+        f"'{shorten(name, 30)}' {percent(w / n)}"
         for name, n, w in zip(classes.levels, rows, wrong, strict=True)
         if n
     ]

@@ -157,7 +157,8 @@ class ThresholdChoice:
         if self.kept is None:
             return ""
         seen = self._risks(_tuple(self.observed))
-        return f"; of {self.evaluation.how} {percent(self.kept)} are kept{seen and ', and ' + seen}"
+        of = self.evaluation.how + f" predicted as {self.kept_as}," * bool(self.kept_as)
+        return f"; of {of} {percent(self.kept)} are kept{seen and ', and ' + seen}"
 
     @claim("threshold-risk")
     def line(self, name: str) -> str:

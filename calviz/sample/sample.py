@@ -626,7 +626,7 @@ def predicted_classes_of(data: Dataset) -> IntArray | None:
 
 
 def predicted_classes(data: Dataset) -> IntArray:
-    """The same; raises NotAvailable if the data do not say."""
+    """The same, shape (n,); raises NotAvailable if the data do not say."""
     predicted = predicted_classes_of(data)
     if predicted is None:
         raise NotAvailable("not available: these data do not name the predicted classes.")

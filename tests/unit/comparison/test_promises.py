@@ -125,6 +125,7 @@ def test_what_is_kept_as_some_classes_is_promised_as_if_there_were_no_other_rows
         "at most 35.0 % of the predictions of 'spam' or 'hate' kept are wrong, with 95 % confidence"
     )
     assert promise in choice.reading()
+    assert "; of split 'test' predicted as 'spam' or 'hate', " in choice.reading()
     cost = calviz.threshold(data, 4, of="cost", predicted=["spam"])
     assert "a row predicted as 'spam' costs at most 4.000 on average" in cost.reading()
     each = calviz.threshold(data, 0.35, by="predicted class")
