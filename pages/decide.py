@@ -51,10 +51,11 @@ def _draw_head(chosen: Settings, title: str) -> Callable[[str], object]:
 
 def risk_coverage(chosen: Settings) -> None:
     """Which predictions to keep, and what is wrong among them."""
+    chosen = decide_coverage.of_chosen_predictions(chosen)
     say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
         with st.container(horizontal=True, gap="medium"):
-            chosen = decide_coverage.of_chosen_predictions(chosen)
+            decide_coverage.choose_predictions(chosen.whole)
             method = session.choose_method(chosen)
         if chosen.predicted != (chosen.reduction.class_name,):
             _say_view_ignored(chosen, "rows count by their predicted class")

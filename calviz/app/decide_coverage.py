@@ -49,7 +49,7 @@ _PREDICTED, _OF_VIEW = "predicted", "calviz.risk.of-view"
 
 
 def of_chosen_predictions(settings: Settings) -> Settings:
-    """Draw the choice of the predicted classes that the page is about, if there are more than two; return the settings with it.
+    """Return the settings with the predicted classes that the page is about; before links are drawn, which follow the address.
 
     The view of one class chooses this class, until another is chosen.
     """
@@ -62,10 +62,19 @@ def of_chosen_predictions(settings: Settings) -> Settings:
         known = of_view if in_address is None else open_files.split_parts(in_address)
     elif of_view != st.session_state.get(_OF_VIEW, of_view):
         known = of_view
-    st.session_state[_OF_VIEW] = of_view
-    st.session_state[_PREDICTED] = [name for name in known if name in data.class_names]
+    chosen = [name for name in data.class_names if name in known]
+    st.session_state[_OF_VIEW], st.session_state[_PREDICTED] = of_view, chosen
+    in_link = None if chosen == of_view else open_files.join_parts(chosen)
+    open_files.write_parameter(_PREDICTED, in_link)
+    return replace(settings, predicted=() if len(chosen) == data.n_classes else tuple(chosen))
+
+
+def choose_predictions(data: Dataset) -> None:
+    """Draw the choice of these classes, if there are more than two."""
+    if not _of_many(data):
+        return
     shown = distinct(data.class_names)
-    chosen = st.multiselect(
+    st.multiselect(
         "Of which predictions?",
         data.class_names,
         format_func=lambda name: shown.get(name, str(name)),
@@ -76,10 +85,6 @@ def of_chosen_predictions(settings: Settings) -> Settings:
         help="Only what is predicted as one of these classes: curve, threshold, promise and tables are about these rows alone. "
         "At first all, or the class of the view.",
     )
-    chosen = [name for name in data.class_names if name in chosen]
-    in_link = None if chosen == of_view else open_files.join_parts(chosen)
-    open_files.write_parameter(_PREDICTED, in_link)
-    return replace(settings, predicted=() if len(chosen) == data.n_classes else tuple(chosen))
 
 
 @navigation.fragment
