@@ -633,6 +633,10 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     assert "'ok'" not in text.split("by predicted class: ")[1].split(".\n")[0]
     assert _by(app, "lang")["rows"].sum() == curve.n
     assert app.query_params["predicted"] == "spam~hate"
+    # The link of each tab was drawn with it: who comes back finds it.
+    links = [link.proto.query_string for link in app.get("page_link")]
+    assert any("predicted" in query for query in links)
+    assert all("spam~hate" in query for query in links if "predicted" in query)
     app = quiet(app.selectbox(key="calviz.risk.by").set_value("predicted class").run())
     assert {*_by(app, "predicted class")["predicted class"]} == {"spam", "hate"}
     app = quiet(unfold(app, "Summaries: AURC and others"))
