@@ -24,6 +24,7 @@ from calviz.app import (
 from calviz.app.session import Settings, md
 from calviz.comparison.judging import Judged, judged
 from calviz.core.errors import NotAvailable
+from calviz.core.events import Reduction
 from calviz.core.words import keep_units_together, shorten
 from calviz.data.judge_columns import read_judge
 from calviz.figures.learning_curve import LabelWidths
@@ -50,16 +51,22 @@ def _draw_head(chosen: Settings, title: str) -> Callable[[str], object]:
 
 def risk_coverage(chosen: Settings) -> None:
     """Which predictions to keep, and what is wrong among them."""
+    chosen = decide_coverage.of_chosen_predictions(chosen)
     say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
-        method = session.choose_method(chosen)
+        with st.container(horizontal=True, gap="medium"):
+            decide_coverage.choose_predictions(chosen.whole)
+            method = session.choose_method(chosen)
+        if chosen.predicted != (chosen.reduction.class_name,):
+            _say_view_ignored(chosen, "rows count by their predicted class")
         before, after = decide_coverage.when(method, "before"), decide_coverage.when(method)
         rows_shown.say_changed(chosen, when=before)
-        sample = decide_coverage.chosen_sample(chosen, method)
+        sample = decide_coverage.chosen_rows(chosen, method)
         decide_coverage.explore_risk_coverage(chosen, method, say)
         hint = f"Choose a point of the curve to select the rows that are kept there{before}, on every page."
         rows_shown.draw_selection(chosen, hint=hint, when=before)
-        if columns := decide_costs.trust_columns(sample):
+        every = decide_coverage.chosen_sample(chosen, method)
+        if columns := decide_costs.trust_columns(sample, every):
             st.subheader(f"Where can it be believed{after}?", anchor=False)
             decide_costs.explore_trust_by_group(chosen, sample, columns)
         navigation.draw_folded(
@@ -87,7 +94,6 @@ def costs(chosen: Settings) -> None:
     say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
-        _say_off(chosen)
         at_most = "**From which confidence on are at most 5 % wrong?**"
         navigation.draw_link("risk_coverage", at_most, icon=":material/arrow_forward:")
 
@@ -95,10 +101,7 @@ def costs(chosen: Settings) -> None:
         with decide_costs.titled(say):
             draw(chosen, method, say)
 
-    sections = {
-        KEEP: lambda: titled(decide_costs.explore_decision_costs),
-        ACT: lambda: titled(_act_or_not),
-    }
+    sections = {KEEP: lambda: titled(_keep_or_refer), ACT: lambda: titled(_act_or_not)}
     if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
     navigation.draw_sections(
@@ -106,8 +109,19 @@ def costs(chosen: Settings) -> None:
     )
 
 
+def _say_view_ignored(chosen: Settings, reason: str) -> None:
+    """Say why a tab does not follow the view of the bar, if that is not the usual one of more than two classes."""
+    if chosen.whole.n_classes > 2 and chosen.reduction.kind != "top-label":
+        st.caption(
+            f"The view in the bar, {chosen.reduction_words}, changes nothing here: {reason}."
+        )
+
+
 def _say_off(chosen: Settings) -> None:
-    """Say, with a link to what mends it, that costs by a cutoff are not those of these scores: they changed, or are not calibrated."""
+    """Say, with a link to what mends it, that costs by a cutoff are not those of these scores: they changed, or are not calibrated.
+
+    These are the scores of the view.
+    """
     verdict = session.evaluation(chosen).verdict
     if rows_shown.say_changed(chosen) or verdict.direction in ("calibrated", "undecided"):
         return
@@ -117,8 +131,15 @@ def _say_off(chosen: Settings) -> None:
         navigation.draw_link("recalibrate", "Recalibrate", width="content")
 
 
+def _keep_or_refer(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
+    _say_view_ignored(chosen, "the predicted class is kept or referred")
+    _say_off(replace(chosen, reduction=Reduction()) if chosen.whole.n_classes > 2 else chosen)
+    decide_costs.explore_decision_costs(chosen, method, say)
+
+
 def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
     sample = _of_one_class(chosen)
+    _say_off(chosen)
     decide_cutoff.explore_cutoff(chosen, method, say)
     rows_shown.draw_selection(chosen)
     navigation.draw_folded(
@@ -150,6 +171,7 @@ def prediction_sets(chosen: Settings) -> None:
     say = _draw_head(chosen, "Sets of classes that hold the true one as often as they promise")
     with navigation.boundary():
         rows_shown.say_changed(chosen)
+        _say_view_ignored(chosen, "a set may hold any class")
         decide_costs.explore_prediction_sets(chosen, say)
 
 

@@ -430,6 +430,56 @@ for rows in (20, 40, 60, 400):
     )(partial(of_tasks, rows=rows))
 
 
+def three_classes(n, rng, *, slope: float, shift: float) -> tuple[Predictions, np.ndarray]:
+    """Rows of three classes, the first of which is frequent, and the probability that each prediction is right."""
+    z = rng.normal([2, 0, 0], 2, (n, 3))
+    true = softmax(z / slope + np.array([shift, 0, 0]), axis=1)
+    labels = (rng.random((n, 1)) > true.cumsum(axis=1)[:, :2]).sum(axis=1)
+    probs = softmax(z, axis=1)
+    chance = true[np.arange(n), probs.argmax(axis=1)]
+    return Predictions(probs=probs, labels=labels, class_names=("a", "b", "c")), chance
+
+
+@cache
+def risks_of_classes(slope: float, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences of the rows that are predicted "b" or "c", descending, and the risk of all of these from each on."""
+    data, chance = three_classes(TRUTH_ROWS, np.random.default_rng(0), slope=slope, shift=shift)
+    rows = np.flatnonzero(data.probs.argmax(axis=1))
+    score = data.probs.max(axis=1)[rows]
+    order = np.argsort(-score)
+    wrong = 1 - chance[rows][order]
+    return score[order], np.cumsum(wrong) / np.arange(1, rows.size + 1)
+
+
+def of_classes(rng, *, n: int, target: float, halved: bool, **how: float) -> bool:
+    """Whether what is kept as "b" or "c" is wrong more often, where the first class hides it."""
+    data, _ = three_classes(n, rng, **how)
+    of = {"predicted": ("b", "c")}
+    if halved:
+        at = threshold(data, target, seed=int(rng.integers(2**31)), **of).threshold
+    else:
+        choice = RiskCoverage.compute(data, band=False, resamples=1, **of).at_risk(
+            target, others=False
+        )
+        at = choice.threshold if choice.kept else None
+    score, risk = risks_of_classes(**how)
+    return at is not None and bool(risk[max(np.searchsorted(-score, -at) - 1, 0)] > target)
+
+
+for n in (200, 1_000, 5_000):
+    for slope, shift in ((1.0, 0.0), (1.5, 0.0), (1.0, 0.7)):
+        for halved in (False, True):
+            off = f"logits x {slope:g}, first class + {shift:g}"
+            rows = f"{n:,} rows{', half of them to choose on' * halved}"
+            how = {"slope": slope, "shift": shift, "halved": halved}
+            simulation(
+                "threshold-risk",
+                "the risk of the chosen predicted classes is larger",
+                f"{off}, 10 %, {rows}",
+                at_most=0.05,
+            )(partial(of_classes, n=n, target=0.1, **how))
+
+
 # ---- Thresholds with other risks, for groups, and what others keep
 
 COST = Costs(5, 2, 0)

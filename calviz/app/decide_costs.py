@@ -19,7 +19,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import levels_of
-from calviz.sample.sample import Sample
+from calviz.sample.sample import PREDICTED, Sample
 from calviz.sample.slices import usual_slices
 
 
@@ -40,15 +40,15 @@ def titled(say: Callable[[str], object]) -> Iterator[None]:
 _MOST_LEVELS = 100
 
 
-def trust_columns(sample: Sample) -> list[str]:
-    """Return the group columns that can be chosen: that of the slice that is most surely off, then those with few levels first."""
+def trust_columns(sample: Sample, every: Sample) -> list[str]:
+    """Return the group columns that can be chosen: that of the slice of all rows that is most surely off, then those with few levels first."""
     counts = {name: len(column.levels) for name, column in sample.data.groups.items()}
     few = sorted(
         (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
     )
-    slices = usual_slices(sample) if few else None
+    slices = usual_slices(every) if few else None
     off = dict(slices.off[0].where) if slices and slices.off else {}
-    return sorted(few, key=lambda name: name not in off)
+    return sorted(few, key=lambda name: (name == PREDICTED, name not in off))
 
 
 def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str]) -> None:
@@ -68,7 +68,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
     except CalvizError as error:
         st.caption(md(error))
         return
-    score, hit = words.score_and_hit(chosen.reduction)
+    score, hit = words.score_and_hit(sample.reduction)
     missing = (f"needs {c.more_words} more rows" if c.more_rows else "none" for c in levels.choices)
     starts = [
         decimal(c.threshold) if c.kept else more

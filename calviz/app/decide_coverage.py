@@ -24,17 +24,67 @@ from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
-from calviz.core.predictions import ConfidencePredictions, Dataset
-from calviz.core.words import keep_units_together, percent, percent_numbers, percent_range, shorten
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.words import (
+    distinct,
+    keep_units_together,
+    percent,
+    percent_numbers,
+    percent_range,
+    shorten,
+)
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import Sample, event_rate_if_rare
+from calviz.sample.sample import PREDICTED, Sample, event_rate_if_rare, is_predicted, with_predicted
 from calviz.sample.slices import wrong_where_kept
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
 _CURVE, _SET_ON = "risk.curve", "set-on"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
+
+
+#: Name in the address, and the view of one class that set it last.
+_PREDICTED, _OF_VIEW = "predicted", "calviz.risk.of-view"
+
+
+def of_chosen_predictions(settings: Settings) -> Settings:
+    """Return the settings with the predicted classes that the page is about; before links are drawn, which follow the address.
+
+    The view of one class chooses this class, until another is chosen.
+    """
+    data = settings.whole
+    if not _of_many(data):
+        return settings
+    of_view = [settings.reduction.class_name] if settings.reduction.kind == "class" else []
+    known, in_address = st.session_state.get(_PREDICTED), st.query_params.get(_PREDICTED)
+    if known is None or open_files.is_history_step():
+        known = of_view if in_address is None else open_files.split_parts(in_address)
+    elif of_view != st.session_state.get(_OF_VIEW, of_view):
+        known = of_view
+    chosen = [name for name in data.class_names if name in known]
+    st.session_state[_OF_VIEW], st.session_state[_PREDICTED] = of_view, chosen
+    in_link = None if chosen == of_view else open_files.join_parts(chosen)
+    open_files.write_parameter(_PREDICTED, in_link)
+    return replace(settings, predicted=() if len(chosen) == data.n_classes else tuple(chosen))
+
+
+def choose_predictions(data: Dataset) -> None:
+    """Draw the choice of these classes, if there are more than two."""
+    if not _of_many(data):
+        return
+    shown = distinct(data.class_names)
+    st.multiselect(
+        "Of which predictions?",
+        data.class_names,
+        format_func=lambda name: shown.get(name, str(name)),
+        key=_PREDICTED,
+        persist_state="session",
+        placeholder="all classes",
+        width=420,
+        help="Only what is predicted as one of these classes: curve, threshold, promise and tables are about these rows alone. "
+        "At first all, or the class of the view.",
+    )
 
 
 @navigation.fragment
@@ -57,7 +107,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     else:
         curves = list(reversed(result.curves[ranking]))
     figure, *others = curves
-    sample = chosen_sample(settings, method)
+    sample = chosen_rows(settings, method)
     point_of = _slider(figure, settings, method)
     choice, before = point_of(figure), point_of(curves[-1])
     say(choice.headline)
@@ -70,15 +120,18 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     _of_rare(settings, sample, method)
     kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
     _of_slices(sample, kept, choice)
-    _of_selected(settings, sample, kept, result)
+    _of_each_class(sample, kept)
+    _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         sentence = keep_units_together(before.sentence)
         st.markdown(f"Before recalibration: {md(sentence, 1_000)}")
         draw_rows_words(result, same=same_curve(*curves))
     others += _others(settings, figure, rankings, result)
     others += _pinned(settings, ranking, when(method, "before"))
-    _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
-    _select(ranking, before, when(method, "before"))
+    _clickable(
+        figure, ranking, settings.predicted, x=x, y=y, at=choice.coverage or None, others=others
+    )
+    _select(ranking, before, when(method, "before"), settings.predicted)
     navigation.draw_folded(
         "Accuracy by share kept, as a table",
         lambda: draw_coverage_table(*curves),
@@ -138,11 +191,16 @@ def _slider(
         if judged and plain and len(settings.whole.split_names) > 1:
             note = "Where it is not the split in the bar, the other rows check the promise."
             choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
-            promised = _promised(settings, allowed / 100)
+            promised = _promised(settings, allowed / 100, predicted=settings.predicted)
     if promised is None or promised.threshold is None:
         return lambda curve: curve.at_risk(allowed / 100)
     at, words, refused = promised.threshold, promised.reading(), promised.refuted
-    return lambda curve: replace(curve.at_threshold(at), sentence=words, refused=refused)
+    return lambda curve: replace(
+        curve.at_threshold(at),
+        sentence=words,
+        refused=refused,
+        promise=curve.promise(at, allowed / 100),
+    )
 
 
 def _allowed() -> float | None:
@@ -188,14 +246,19 @@ def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoi
     return lambda curve: curve.at_threshold(at)
 
 
-def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
+def _clickable(
+    figure: RiskCoverage, ranking: RankedBy, predicted: tuple[str, ...], **options: Any
+) -> None:
     """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
     key = selection.widget_key(_CURVE)
-    react = selection.of_click(key, partial(Covered, "kept", ranking), by=_CURVE)
+    rule = partial(Covered, "kept", ranking, predicted=predicted)
+    react = selection.of_click(key, rule, by=_CURVE)
     screen.chart(figure, key=key, filename="risk-coverage", on_select=react, wide=True, **options)
 
 
-def _select(ranking: RankedBy, choice: ReferralChoice, before: str) -> None:
+def _select(
+    ranking: RankedBy, choice: ReferralChoice, before: str, predicted: tuple[str, ...]
+) -> None:
     """Draw buttons that select the kept and the referred rows."""
     kept = round(100 * choice.coverage)
     with st.container(horizontal=True, gap="small"):
@@ -205,7 +268,7 @@ def _select(ranking: RankedBy, choice: ReferralChoice, before: str) -> None:
                 type="tertiary",
                 key=f"calviz.risk.select.{side}",
                 on_click=selection.choose,
-                args=(Covered(side, ranking, kept),),
+                args=(Covered(side, ranking, kept, predicted),),
                 disabled=kept == (0 if side == "kept" else 100),
             )
 
@@ -221,10 +284,34 @@ def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> None:
         st.markdown(f":material/warning: {md(keep_units_together(found), 400)}")
 
 
+#: Most predicted classes that are listed.
+_LISTED = 6
+
+
+def _of_each_class(sample: Sample, kept: BoolArray) -> None:
+    """Say how many of the kept rows of each predicted class are wrong, of more than two that are few."""
+    classes = sample.data.groups.get(PREDICTED)
+    if not _of_many(sample.data) or classes is None or not 1 < len(classes.levels) <= _LISTED:
+        return
+    weights = sample.row_weights * kept
+    rows = np.bincount(classes.codes, weights)
+    wrong = np.bincount(classes.codes, weights * ~sample.top_scored.hit)
+    shares = [
+        f"'{shorten(name, 30)}' {percent(w / n)}"
+        for name, n, w in zip(classes.levels, rows, wrong, strict=True)
+        if n
+    ]
+    if shares:
+        st.caption(md(f"Wrong of the kept, by predicted class: {', '.join(shares)}.", 400))
+
+
 def _of_selected(
     settings: Settings, sample: Sample, kept: BoolArray, result: RecalibratedCurves | None
 ) -> None:
-    """Say how many of the selected rows, as far as they are judged, would be kept, and how many of those are right."""
+    """Say how many of the selected rows, as far as they are judged, would be kept, and how many of those are right.
+
+    `kept` is about the rows of the predicted classes that are chosen, the sample holds all.
+    """
     chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
@@ -233,6 +320,10 @@ def _of_selected(
         numbers = settings.row_numbers
         rows = np.flatnonzero(np.isin(result.rows, rows if numbers is None else numbers[rows]))
         judged = " judged"
+    if settings.predicted:
+        every = is_predicted(sample.data, settings.predicted)
+        every[every] = kept
+        kept = every
     is_kept = kept[rows]
     right_count = np.count_nonzero(sample.top_scored.hit[rows][is_kept])
     count = np.count_nonzero(is_kept)
@@ -247,7 +338,10 @@ def _pinned(settings: Settings, ranking: RankedBy, before: str) -> list[RiskCove
     pinned_state = pinning.current(settings)
     if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
         return []
-    curve = session.risk_coverage(pinned_state.settings, ranking)
+    if not {*settings.predicted} <= {*pinned_state.settings.whole.class_names}:
+        return []
+    of_these = replace(pinned_state.settings, predicted=settings.predicted)
+    curve = session.risk_coverage(of_these, ranking)
     name = pinning.difference_of(replace(pinned_state, method=session.NOT_RECALIBRATED), settings)
     return [replace(curve, name=f"Pinned: {name}{before}")]
 
@@ -402,7 +496,9 @@ def curve_of_model(
     """
     if other.data.kind == "confidence" and ranking != "confidence":
         return None
-    key = (*settings.rows_key, other.key, ranking, str(judged is not None))
+    if not {*settings.predicted} <= {*other.data.class_names}:
+        return None
+    key = (*settings.rows_key, other.key, ranking, str(judged is not None), *settings.predicted)
     with st.spinner("Ranking the other models …", show_time=True):
         return _curve(key, settings, other, ranking, judged)
 
@@ -421,7 +517,8 @@ def _curve(
         data = data.take(_judged)
     elif mask is not None:
         data = data.take(np.flatnonzero(mask))
-    return replace(RiskCoverage.compute(data, ranking=_ranking), name=_other.name)
+    curve = RiskCoverage.compute(data, ranking=_ranking, predicted=_settings.predicted)
+    return replace(curve, name=_other.name)
 
 
 # ---- After recalibration
@@ -435,6 +532,26 @@ def when(method: str, word: str = "after") -> str:
 def chosen_sample(settings: Settings, method: str) -> Sample:
     """Return the rows, after the method if there is one; raise a CalvizError if it cannot be fitted."""
     return before_after.sample_after(settings, method) if when(method) else settings.sample
+
+
+def chosen_rows(settings: Settings, method: str) -> Sample:
+    """Return those of these rows that are predicted as one of the chosen classes; of more than two, under the top label, with a column of these."""
+    sample = chosen_sample(settings, method)
+    if not _of_many(sample.data):
+        return sample
+    return _of_classes((*settings.key, method, *settings.predicted), sample, settings.predicted)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _of_classes(key: tuple[str, ...], _sample: Sample, _names: tuple[str, ...]) -> Sample:
+    top = _sample.top_label
+    return top.with_data(with_predicted(top.data)).predicted(_names)
+
+
+def _of_many(data: Dataset) -> bool:
+    """Whether the predicted class is one of more than two."""
+    named = isinstance(data, Predictions) or data.predicted is not None
+    return data.n_classes > 2 and named
 
 
 @dataclass(frozen=True, eq=False)
@@ -469,11 +586,13 @@ def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
     """Return curves and confidences before and after a method."""
     words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
     with st.spinner(md(words), show_time=True):
-        return _recalibrated(settings.rows_key, method, settings)
+        return _recalibrated(settings.rows_key, method, settings.predicted, settings)
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
+def _recalibrated(
+    key: tuple[str, ...], method: str, predicted: tuple[str, ...], _settings: Settings
+) -> RecalibratedCurves:
     result, after = before_after.fitted(key, method, _settings)
     label = RECALIBRATORS[method].label
     names = (model_name(_settings), name_after(label))
@@ -481,7 +600,7 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
     return RecalibratedCurves(
         label=label,
         rows=result.rows,
-        curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
+        curves={r: _curves(judged, r, names, predicted) for r in rankings_of(_settings.whole)},
         judged=(_confidences(judged[0]), _confidences(judged[1])),
         fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
         fit_words=result.fit.words,
@@ -496,10 +615,13 @@ def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
 
 
 def _curves(
-    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
+    judged: tuple[Sample, Sample],
+    ranking: RankedBy,
+    names: tuple[str, str],
+    predicted: tuple[str, ...],
 ) -> tuple[RiskCoverage, RiskCoverage]:
     before, after = (
-        replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
+        replace(RiskCoverage.compute(sample, ranking=ranking, predicted=predicted), name=name)
         for sample, name in zip(judged, names, strict=True)
     )
     return before, after

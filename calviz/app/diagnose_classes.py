@@ -12,7 +12,7 @@ from streamlit.column_config import NumberColumn, TextColumn
 
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import Job, LongWork
-from calviz.app.selection import CellRule, Labelled, Predicted, predicted_classes_of
+from calviz.app.selection import CellRule, Labelled, Predicted
 from calviz.app.session import Settings, look_at_class, md
 from calviz.core import words
 from calviz.core.blocks import FloatArray
@@ -24,7 +24,7 @@ from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.sample.class_gaps import class_ranges, predicted_class_sums
-from calviz.sample.sample import Sample, event_rate_if_rare
+from calviz.sample.sample import Sample, event_rate_if_rare, predicted_classes_of
 
 PLACE = "classwise"
 #: Rows, and rows times classes, from which on the computation takes seconds.

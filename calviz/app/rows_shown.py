@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.column_config import NumberColumn
 
 from calviz.app import navigation, screen, selection, session, tables_and_cards
-from calviz.app.selection import Selected, SelectionRule, SliceRule, predicted_classes_of
+from calviz.app.selection import Selected, SelectionRule, SliceRule
 from calviz.app.session import Settings, cached_results, md
 from calviz.core import words
 from calviz.core.blocks import Factor, FloatArray, IntArray
@@ -27,7 +27,7 @@ from calviz.core.predictions import Dataset, Predictions, columns_with_slices
 from calviz.core.words import capitalised, counted, decimal, percent, points, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
-from calviz.sample.sample import predicted_classes
+from calviz.sample.sample import predicted_classes, predicted_classes_of
 from calviz.verdicts.watching import watched
 
 NO_TEST_NOTE = (

@@ -17,7 +17,7 @@ from calviz.app.open_files import join_parts, split_parts
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset
 from calviz.core.words import full_sentence, number, percent, range_ends, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.marks import Overlay
@@ -28,7 +28,9 @@ from calviz.sample.sample import (
     Sample,
     Where,
     chosen_bins,
+    is_predicted,
     predicted_classes,
+    predicted_words,
     rows_where,
     where_words,
 )
@@ -144,7 +146,7 @@ class Predicted(SelectionRule):
 
     def mask(self, sample: Sample) -> BoolArray:
         """Rows by predicted class."""
-        return np.asarray(_predicted(sample.data) == _class(sample.data, self.name))
+        return np.asarray(predicted_classes(sample.data) == _class(sample.data, self.name))
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class CellRule(SelectionRule):
         """Rows by both classes."""
         data = sample.data
         true = _true(data) == _class(data, self.true)
-        return np.asarray(true & (_predicted(data) == _class(data, self.predicted)))
+        return np.asarray(true & (predicted_classes(data) == _class(data, self.predicted)))
 
 
 @dataclass(frozen=True)
@@ -237,59 +239,56 @@ class Covered(SelectionRule):
     side: str
     ranking: RankedBy
     percent: int
+    predicted: tuple[str, ...] = ()
 
     def words(self, sample: Sample) -> str:
         """Return the coverage and, when ranked by confidence, the threshold."""
         share = percent(self.percent / 100, 0)
         words = f"{self.side} at {share} coverage"
+        if self.predicted:
+            words += f" of those predicted as {predicted_words(sample.data, self.predicted)}"
         if self.ranking != "confidence":
             return f"{words} by {self.ranking}"
-        low = threshold_of(sample, self.ranking, self.percent / 100)
+        low = self._threshold(sample)
         return f"{words}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Return the rows on one side of the threshold, shape (n,); all rows at the threshold are kept."""
-        value = ranking_values(sample, self.ranking)
-        is_kept = value >= threshold_of(sample, self.ranking, self.percent / 100)
-        return np.asarray(is_kept if self.side == "kept" else ~is_kept)
+        is_kept = ranking_values(sample, self.ranking) >= self._threshold(sample)
+        return self._among(sample) & (is_kept if self.side == "kept" else ~is_kept)
+
+    def _among(self, sample: Sample) -> BoolArray:
+        every = np.ones(sample.data.n, dtype=np.bool_)
+        return is_predicted(sample.data, self.predicted) if self.predicted else every
+
+    def _threshold(self, sample: Sample) -> float:
+        """Return the smallest value that is kept, inf if none is."""
+        value = ranking_values(sample, self.ranking)[self._among(sample)]
+        count = round(value.size * self.percent / 100)
+        return (
+            float(np.partition(value, value.size - count)[value.size - count]) if count else np.inf
+        )
+
+    def link(self) -> str:
+        """Encode side, ranking, percent and the predicted classes."""
+        parts = (self.code, self.side, self.ranking, str(self.percent), *self.predicted)
+        return join_parts(parts)
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:
-        """Decode side, ranking and percent."""
-        side, ranking, share = parts
+        """Decode what `link` encodes."""
+        side, ranking, share, *predicted = parts
         if side not in ("kept", "referred") or ranking not in get_args(RankedBy):
             raise ValueError(parts)
         if not 0 <= int(share) <= 100:
             raise ValueError(share)
-        return cls(side, ranking, int(share))  # type: ignore[arg-type]
-
-
-def threshold_of(sample: Sample, ranking: RankedBy, coverage: float) -> float:
-    """Return the smallest value of a ranking that is kept at a coverage."""
-    value = ranking_values(sample, ranking)
-    count = round(value.size * coverage)
-    if count == 0:
-        return float("inf")
-    return float(np.partition(value, value.size - count)[value.size - count])
+        return cls(side, ranking, int(share), tuple(predicted))  # type: ignore[arg-type]
 
 
 def _class(data: Dataset, name: str) -> int:
     if name not in data.class_names:
         raise NotAvailable(f"there is no class '{shorten(name, _NAME_LENGTH)}'.")
     return data.class_names.index(name)
-
-
-def predicted_classes_of(data: Dataset) -> IntArray | None:
-    """Return the predicted class of each row, shape (n,); None if the data do not say."""
-    predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
-    return None if predicted is None else np.asarray(predicted)
-
-
-def _predicted(data: Dataset) -> IntArray:
-    predicted = predicted_classes_of(data)
-    if predicted is None:
-        raise NotAvailable("these data do not name the predicted classes.")
-    return predicted
 
 
 def _true(data: Dataset) -> IntArray:

@@ -109,6 +109,8 @@ class Settings:
         Share of the second class for which the rows of two classes are weighted; None leaves them as they are.
     cuts : str
         The edges that were chosen for columns of numbers and dates, as in a link; empty if all are cut at their deciles.
+    predicted : tuple of str
+        Predicted classes whose rows the tab Risk-coverage is about; empty for all. No other result depends on them.
     """
 
     entry: OpenFile
@@ -120,6 +122,7 @@ class Settings:
     where: Where = ()
     prevalence: float | None = None
     cuts: str = ""
+    predicted: tuple[str, ...] = ()
 
     @property
     def whole(self) -> Dataset:
@@ -445,8 +448,8 @@ def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
     """Compute the risk-coverage curve."""
     words = f"Ranking {settings.row_count} by {ranking}, resampling …"
     with computing(settings, words) as sample:
-        top = sample.top_label
-        return top.view(RiskCoverage.compute, ranking=ranking, **top.redrawing)
+        top, of = sample.top_label, settings.predicted
+        return top.view(RiskCoverage.compute, ranking=ranking, predicted=of, **top.redrawing)
 
 
 # ---- Choices

@@ -416,6 +416,7 @@ def threshold(
     confidence: options.Level[float] = 0.95,
     of: tuple[Literal["error", "precision", "recall", "fpr", "cost"], ...] = ("error",),
     by: str | None = None,
+    predicted: tuple[str, ...] = (),
     costs: tuple[float, float, float] = (10.0, 1.0, 0.0),
     reduction: options.HowJudged = None,
     choose_split: str | None = None,
@@ -442,7 +443,9 @@ def threshold(
         The risk (give it twice for two): wrong predictions among those kept, 1 - precision, 1 - recall, false-positive rate, or the
         mean cost of a row.
     by : COL
-        A group column: each of its values has a threshold.
+        A group column, or "predicted class": each of its values has a threshold.
+    predicted : CLASS
+        Only the rows that are predicted as this class (give it for each of several).
     costs : WRONG REFERRED RIGHT
         Costs of a prediction that is wrong, referred, or right (with --of cost).
     choose_split : NAME
@@ -465,6 +468,7 @@ def threshold(
             confidence,
             of=list(of),
             by=by,
+            predicted=predicted,
             costs=costs,
             reduction=reduction,
             choose_split=choose_split,

@@ -20,7 +20,7 @@ from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample import cutoff_and_grades
 from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
-from calviz.sample.sample import Sample, dataset_of
+from calviz.sample.sample import PREDICTED, Sample, dataset_of, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
 
 #: Of a wrong prediction, of a referral and of a right prediction.
@@ -33,11 +33,11 @@ _BROKEN = 0.01
 _OF_CLASS = ("precision", "recall", "fpr")
 #: Each risk in words, at most so large, or so large.
 _WORDS = {
-    "error": "{x} of the predictions kept are wrong",
+    "error": "{x} of the predictions{of} kept are wrong",
     "precision": "{x} of the rows kept are not '{name}'",
     "recall": "{x} of the rows of '{name}' are missed",
     "fpr": "{x} of the rows that are not '{name}' are kept",
-    "cost": "a row costs {x} on average",
+    "cost": "{row} costs {x} on average",
 }
 #: Keys of the JSON of a choice, for all rows and for each group.
 _KEYS = ("threshold", "bound", "kept", "observed", "rows", "refuted")
@@ -73,6 +73,10 @@ class ThresholdChoice:
         Without a threshold: about how many more rows to choose on would show one; None if that cannot be told.
     class_name : str
         The class that precision, recall and false positives are about.
+    predicted : tuple of str
+        The predicted classes of the rows; empty for all.
+    kept_as : str
+        The same in words.
     refuted : bool
         Whether the risk of the other rows is larger than the target, at a level of 1 % (of all groups and risks together).
     """
@@ -90,6 +94,8 @@ class ThresholdChoice:
     groups: Mapping[str, ThresholdChoice] = field(default_factory=dict)
     more_rows: int | None = None
     class_name: str = ""
+    predicted: tuple[str, ...] = ()
+    kept_as: str = ""
     refuted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,6 +105,7 @@ class ThresholdChoice:
             "of": self.of,
             "target": self.target,
             "confidence": self.confidence,
+            "predicted": list(self.predicted),
             **{key: getattr(self, key) for key in _KEYS},
             "groups": {
                 name: {key: getattr(choice, key) for key in _KEYS}
@@ -112,8 +119,11 @@ class ThresholdChoice:
     def _risks(self, values: Iterable[float | None], before: str = "") -> str:
         """The risks with these values in words, each value after `before`."""
         name = shorten(self.class_name, 40)
+        of_these, row = "", "a row"
+        if self.kept_as:
+            of_these, row = f" of {self.kept_as}", f"a row predicted as {self.kept_as}"
         return " and ".join(
-            _WORDS[of].format(x=before + _written(of, value), name=name)
+            _WORDS[of].format(x=before + _written(of, value), name=name, of=of_these, row=row)
             for of, value in zip(_tuple(self.of), values, strict=True)
             if value is not None
         )
@@ -147,7 +157,8 @@ class ThresholdChoice:
         if self.kept is None:
             return ""
         seen = self._risks(_tuple(self.observed))
-        return f"; of {self.evaluation.how} {percent(self.kept)} are kept{seen and ', and ' + seen}"
+        of = self.evaluation.how + f" predicted as {self.kept_as}," * bool(self.kept_as)
+        return f"; of {of} {percent(self.kept)} are kept{seen and ', and ' + seen}"
 
     @claim("threshold-risk")
     def line(self, name: str) -> str:
@@ -196,6 +207,7 @@ def threshold(
     choose_split: str | None = None,
     choose_fraction: float | None = None,
     seed: int = 0,
+    predicted: Sequence[str] = (),
 ) -> ThresholdChoice:
     """Choose a threshold with a risk that is at most `risk` on new rows, with confidence: the one that keeps most rows (fewest for recall alone).
 
@@ -211,7 +223,7 @@ def threshold(
         cost of a row, if the others are referred. For decisions about a class, by its probability: *precision* (the risk is
         1 - precision), *recall* (1 - recall: the threshold is the highest), *fpr* (rows of other classes that are kept).
     by : str, optional
-        A group column: each level has a threshold of its own.
+        A group column, or "predicted class": each level has a threshold of its own.
     costs : (float, float, float)
         Of a wrong prediction, of a referral and of a right prediction, for ``of="cost"``.
     reduction : Reduction or str, optional
@@ -220,6 +232,8 @@ def threshold(
         The split, or the share of the rows, to choose on; by default the calibration split if there is one, otherwise a half.
     seed : int
         Of the random division.
+    predicted : sequence of str, optional
+        For error and cost: only the rows that are predicted as one of these classes count, and only these are divided.
 
     Returns
     -------
@@ -252,8 +266,15 @@ def threshold(
     risks = checked_risks(names, targets, confidence, costs)
     if choose_fraction is not None:
         check_level(choose_fraction, "choose_fraction")
+    if predicted and names[0] in _OF_CLASS:
+        raise OptionError(
+            f"'predicted' is for error and cost; {names[0]} is about rows of every predicted class."
+        )
+    if by == PREDICTED:
+        data = with_predicted(data)
     if by is not None and by not in data.groups:
         raise no_group_column(data, by)
+    data = Sample(data).predicted(predicted).data if predicted else data
     divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""
@@ -274,6 +295,8 @@ def threshold(
         fit=divided.fit,
         evaluation=divided.evaluation,
         class_name=about,
+        predicted=tuple(predicted),
+        kept_as=predicted_words(data, predicted),
     )
     found = [
         replace(base, **search.choice(level)) if search else base

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from calviz.core import probabilities, registry
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
-from calviz.core.features import MISSING, as_values, cut_at, cut_of_levels
+from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
 
@@ -595,6 +595,14 @@ def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
             )
         cuts[name] = cut
     result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
+    return result
+
+
+def with_group(data: D, name: str, values: Factor) -> D:
+    """Return the same data with another group column, each value of which is a slice."""
+    cuts = dict(data.cuts) | {name: Cut(kept=values.levels)}
+    groups = dict(data.groups) | {name: values}
+    result: D = data._with({"groups": groups, "cuts": cuts})  # type: ignore[assignment]
     return result
 
 

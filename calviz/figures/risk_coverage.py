@@ -29,7 +29,13 @@ from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, l
 from calviz.sample import step_views
 from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled
 from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
-from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
+from calviz.sample.sample import (
+    Sample,
+    event_sums,
+    full_predictions,
+    predicted_words,
+    top_label_sums,
+)
 from calviz.sample.step_views import coverage_at, ranked, redrawn_steps, reweighted_steps
 from calviz.sample.steps import Steps, make_steps
 
@@ -66,6 +72,10 @@ class ReferralChoice:
         Where no threshold can be shown to have a risk: about how many more rows like these would do so, as far as that can be told.
     refused : bool
         Whether the sentence says that it cannot be promised.
+    rows : str
+        The rows that the coverage is a share of.
+    promise : str
+        `RiskCoverage.promise`, where there is one.
     """
 
     coverage: float
@@ -78,19 +88,25 @@ class ReferralChoice:
     sentence: str
     more_rows: int | None = None
     refused: bool = False
+    rows: str = "the rows"
+    promise: str = ""
 
     @property
     def headline(self) -> str:
         """What is kept and how much of it is right, of these rows, in at most 15 words; no advice if most of it is wrong."""
         if self.refused:
-            return self.sentence.split(": ", 1)[0]
+            return self.sentence.split(": a confidence of ", 1)[0]
         if not self.kept:
-            return self.sentence.split(", with", 1)[0].rstrip(".")
+            return (
+                self.sentence.split(" confidence: every row", 1)[0]
+                .rsplit(", with ", 1)[0]
+                .rstrip(".")
+            )
+        if self.promise:
+            return self.promise
         if self.accuracy < 0.5:
-            return f"Only {percent(self.accuracy)} are right if {percent(self.coverage)} of the rows are kept"
-        return (
-            f"Keep {percent(self.coverage)} of the rows: {percent(self.accuracy)} of them are right"
-        )
+            return f"Only {percent(self.accuracy)} are right if {percent(self.coverage)} of {self.rows} are kept"
+        return f"Keep {percent(self.coverage)} of {self.rows}: {percent(self.accuracy)} of them are right"
 
     @property
     def more_words(self) -> str:
@@ -140,6 +156,8 @@ class RiskCoverage(SampleFigure):
         Mean of the largest probability; the accuracy is written with the decimals that it has in sentences that name both.
     lowest : ndarray, shape (G,), or None
         Smallest confidence of the rows of each step, for a profile, whose steps are cells.
+    predicted : str
+        The predicted classes that the rows were chosen by, in words; empty for all.
 
     References
     ----------
@@ -158,6 +176,7 @@ class RiskCoverage(SampleFigure):
     redrawing: Redrawing
     mean_confidence: float
     lowest: FloatArray | None
+    predicted: str = ""
 
     @classmethod
     def compute(
@@ -170,6 +189,7 @@ class RiskCoverage(SampleFigure):
         seed: int | None = None,
         resamples: int | None = None,
         split: str | None = None,
+        predicted: Sequence[str] = (),
     ) -> Self:
         """Rank the predictions and compute the curve.
 
@@ -188,16 +208,18 @@ class RiskCoverage(SampleFigure):
             Seed and number of the bootstrap resamples.
         split : str, optional
             Only the rows of this split.
+        predicted : sequence of str
+            Only the rows that are predicted as one of these classes.
 
         Raises
         ------
         NotAvailable
-            For confidence-only data with another ranking than the confidence.
+            For confidence-only data with another ranking than the confidence, or without the predicted classes that are asked for.
         OptionError, InputError
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
+        sample = Sample.of(data, split=split, seed=seed, resamples=resamples).predicted(predicted)
         view = sample.view(ranking_steps, by=ranking)
         n = float(view.n)
         size = min(POINTS, sample.data.n)
@@ -228,6 +250,7 @@ class RiskCoverage(SampleFigure):
             redrawing=sample.redrawing,
             mean_confidence=float(sums.score_sum[0] / sums.n),
             lowest=lowest_scores(sample.top_scored, view),
+            predicted=predicted_words(sample.data, predicted),
         )
 
     @property
@@ -272,9 +295,8 @@ class RiskCoverage(SampleFigure):
         """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, a threshold."""
         kept = float(self.steps.count[self.keeps(self.steps.score, threshold)].sum())
         if kept <= 0:
-            return self._nothing(
-                f"No prediction has {self._condition(threshold)}: every row goes to an expert."
-            )
+            words = f"No prediction{self._of} has {self._condition(threshold)}"
+            return self._nothing(f"{words}: every row goes to an expert.")
         return self._choice(kept, threshold)
 
     @claim("threshold-risk")
@@ -313,7 +335,7 @@ class RiskCoverage(SampleFigure):
             elif more:
                 needed = f"{capitalised(none.more_words)} more rows like these would be needed."
             words = (
-                f"No threshold can be shown to keep predictions of which at most {percent(risk)} are wrong, {sure}: every row goes to an "
+                f"No threshold can be shown to keep predictions{self._of} of which at most {percent(risk)} are wrong, {sure}: every row goes to an "
                 f"expert. {needed}{observed}"
             )
             return replace(none, sentence=words)
@@ -324,10 +346,24 @@ class RiskCoverage(SampleFigure):
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
         kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
         words = (
-            f"Of the predictions with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. These are {kept} of the rows "
-            f"here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{observed}"
+            f"Of the predictions{self._of} with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. These are {kept} of "
+            f"{self._rows} here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{observed}"
         )
-        return replace(choice, sentence=words)
+        return replace(choice, sentence=words, promise=self.promise(limit, risk))
+
+    @claim("threshold-risk")
+    def promise(self, threshold: float, risk: float) -> str:
+        """Say in a title what is promised of the chosen classes; empty for all, whose share is shown."""
+        at_most = f"at most {percent(risk)} of what is kept as {self.predicted} is wrong"
+        return f"{capitalised(self._condition(threshold))}: {at_most}" if self.predicted else ""
+
+    @property
+    def _of(self) -> str:
+        return f" of {self.predicted}" if self.predicted else ""
+
+    @property
+    def _rows(self) -> str:
+        return f"the rows predicted as {self.predicted}" if self.predicted else "the rows"
 
     def _observed_at(self, risk: float) -> str:
         """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
@@ -378,9 +414,10 @@ class RiskCoverage(SampleFigure):
         shown = limit if threshold is None else threshold
         if whole:
             which = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
+            which += self._of
         else:
             by_chance = ", rows tied there split by chance" if tied else ""
-            which = f"the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}{by_chance})"
+            which = f"the {percent(kept / n)} {self._most} predictions{self._of} ({self._condition(shown)}{by_chance})"
         sentence = (
             f"Keeping {which} the accuracy is {percent(accuracy)} ({self._ci(interval)}); "
             f"{'no row goes' if whole else _go_words(referred)} to an expert."
@@ -394,6 +431,7 @@ class RiskCoverage(SampleFigure):
             risk=errors / kept,
             interval=interval,
             sentence=sentence,
+            rows=self._rows,
         )
 
     def _ci(self, interval: Interval) -> str:
@@ -432,7 +470,8 @@ class RiskCoverage(SampleFigure):
     def caption(self) -> tuple[str, ...]:
         """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
         numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
-        return *self._head(f"ranked by {self.ranking}"), numbers
+        predicted = (f"predicted as {self.predicted}",) if self.predicted else ()
+        return *self._head(*predicted, f"ranked by {self.ranking}"), numbers
 
     def describe(self) -> str:
         """Name the data, and say the `reading`."""
@@ -441,7 +480,7 @@ class RiskCoverage(SampleFigure):
     def reading(self) -> str:
         """Say in plain words what the curve shows."""
         _, accuracy = two_shares(self.mean_confidence, self.accuracy)
-        text = f"All predictions: accuracy {accuracy}."
+        text = f"All predictions{self._of}: accuracy {accuracy}."
         if self.n == 1:
             return text
         best = percent(1 - float(np.interp(0.8, self.coverage, self.perfect)))

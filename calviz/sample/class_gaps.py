@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from calviz.core import blocks, errors, words
+from calviz.core import blocks, words
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators
 from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
@@ -359,12 +359,7 @@ def winners(sample: Sample) -> IntArray:
     NotAvailable
         For confidence-only data without predicted classes.
     """
-    data = sample.data
-    if isinstance(data, Predictions):
-        return predicted_classes(data)
-    if data.predicted is None:
-        raise errors.NotAvailable("not available: these data do not name the predicted classes.")
-    return data.predicted
+    return predicted_classes(sample.data)
 
 
 # ---- True classes of a calibrated model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_
 from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
-from calviz.core.predictions import Dataset, Predictions, check_dataset, with_rows
+from calviz.core.predictions import Dataset, Predictions, check_dataset, with_group, with_rows
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
@@ -188,6 +188,12 @@ class Sample:
     def with_data(self, data: Dataset) -> Sample:
         """Other predictions, such as recalibrated ones, under the same settings."""
         return replace(self, data=data, cache={})
+
+    def predicted(self, names: Sequence[str]) -> Sample:
+        """The rows that are predicted as one of these classes; all without names."""
+        if not names:
+            return self
+        return self.with_data(self.data.take(np.flatnonzero(is_predicted(self.data, names))))
 
     @property
     def redrawing(self) -> Redrawing:
@@ -614,9 +620,52 @@ def _one_class(data: Predictions, k: int) -> BinaryEvents:
     return BinaryEvents(score, hit)
 
 
-def predicted_classes(data: Predictions) -> IntArray:
-    """The class with the largest probability, shape (n,); the lowest index on ties."""
-    return top_label(data)[1]
+def predicted_classes_of(data: Dataset) -> IntArray | None:
+    """The predicted class of each row, shape (n,): of the largest probability, the lowest index on ties; None if the data do not say."""
+    return top_label(data)[1] if isinstance(data, Predictions) else data.predicted
+
+
+def predicted_classes(data: Dataset) -> IntArray:
+    """The same, shape (n,); raises NotAvailable if the data do not say."""
+    predicted = predicted_classes_of(data)
+    if predicted is None:
+        raise NotAvailable("not available: these data do not name the predicted classes.")
+    return predicted
+
+
+def is_predicted(data: Dataset, names: Sequence[str]) -> BoolArray:
+    """Whether each row is predicted as one of these classes, shape (n,); raises OptionError for an unknown class."""
+    predicted = predicted_classes(data)
+    at = [Reduction("class", class_name=name).class_index(data) for name in names]
+    return np.isin(predicted, at)
+
+
+def predicted_words(data: Dataset, names: Sequence[str]) -> str:
+    """The classes that predictions are chosen by: "'spam', 'hate' or 'violence'", "any class but 'ok'", "one of 40 classes"."""
+    if not names:
+        return ""
+    *first, last = (f"'{shorten(name, 30)}'" for name in names)
+    if len(first) < 3:
+        return f"{', '.join(first)} or {last}" if first else last
+    left = [name for name in data.class_names if name not in names]
+    return (
+        f"any class but '{shorten(left[0], 30)}'"
+        if len(left) == 1
+        else f"one of {len(names)} classes"
+    )
+
+
+#: The group column of `with_predicted`.
+PREDICTED = "predicted class"
+
+
+def with_predicted(data: Dataset) -> Dataset:
+    """Return the data with the predicted classes as a group column, unless a column has its name."""
+    if PREDICTED in data.groups:
+        return data
+    at = predicted_classes(data)
+    names = data.class_names or tuple(str(k) for k in range(int(at.max()) + 1))
+    return with_group(data, PREDICTED, Factor(at, names).take(np.arange(data.n)))
 
 
 def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:

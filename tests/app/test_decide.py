@@ -12,7 +12,7 @@ from calviz.app.selection import SliceRule
 from calviz.comparison.fitting import before_and_after
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, with_predicted
 from calviz.sample.slices import wrong_where_kept
 from calviz.verdicts.analysis import evaluate
 from tests.app.pages import GOOD, PATIENCE, open_page, plain, press, quiet, text_of, unfold, upload
@@ -598,3 +598,87 @@ def test_models_of_another_file_are_in_the_report_once_they_are_compared():
     assert missing in text_of(quiet(app.open("report")))
     quiet(app.open("compare_models"))
     assert missing not in text_of(quiet(app.open("report")))
+
+
+# ---- Of which predictions?
+
+
+def _moderated(n=6_000):
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1.5, 0.3, 0.3], n)
+    label = (rng.random((n, 1)) > p.cumsum(axis=1)[:, :2]).sum(axis=1)
+    names = ("ok", "spam", "hate")
+    rows = [
+        f"{names[k]},{'en' if i % 3 else 'tr'}," + ",".join(f"{v:.6f}" for v in row)
+        for i, (k, row) in enumerate(zip(label, p, strict=True))
+    ]
+    return "\n".join(["label,lang,p_ok,p_spam,p_hate", *rows]).encode()
+
+
+@pytest.mark.slow
+def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_chosen(tmp_path):
+    (tmp_path / "posts.csv").write_bytes(_moderated())
+    data = calviz.load(tmp_path / "posts.csv")
+    app = upload(open_page(), "posts.csv", _moderated()).open("risk_coverage")
+    app = quiet(app.slider(key="allowed").set_value(20.0).run())
+    every = RiskCoverage.compute(data).at_risk(0.2)
+    assert plain(app.title[0].value).replace("\xa0", " ") == every.headline
+    assert "Wrong of the kept, by predicted class: 'ok'" in text_of(app)
+    app = quiet(app.multiselect(key="predicted").set_value(["hate", "spam"]).run())
+    curve = RiskCoverage.compute(data, predicted=["spam", "hate"])
+    some, text = curve.at_risk(0.2), text_of(app).replace("\xa0", " ")
+    assert some.threshold > every.threshold
+    assert plain(app.title[0].value).replace("\xa0", " ") == some.headline
+    assert some.sentence in text
+    assert "'ok'" not in text.split("by predicted class: ")[1].split(".\n")[0]
+    assert _by(app, "lang")["rows"].sum() == curve.n
+    assert app.query_params["predicted"] == "spam~hate"
+    # The link of each tab was drawn with it: who comes back finds it.
+    links = [link.proto.query_string for link in app.get("page_link")]
+    assert any("predicted" in query for query in links)
+    assert all("spam~hate" in query for query in links if "predicted" in query)
+    app = quiet(app.selectbox(key="calviz.risk.by").set_value("predicted class").run())
+    assert {*_by(app, "predicted class")["predicted class"]} == {"spam", "hate"}
+    app = quiet(unfold(app, "Summaries: AURC and others"))
+    part = Sample(data).predicted(["spam", "hate"])
+    assert f"AURC {evaluate(part, ['aurc'])['aurc'].value:.3f}" in text_of(app)
+    app = quiet(unfold(app, "Accuracy by share kept, as a table"))
+    table = next(t.value for t in app.dataframe if "rows kept" in t.value)
+    assert table["rows kept"].tolist()[-1] == curve.n
+    app.button(key="calviz.risk.select.kept").click().run()
+    assert f"{round(100 * some.coverage)} % coverage of those predicted as 'spam' or 'hate'" in (
+        text_of(quiet(app)).replace("\xa0", " ")
+    )
+
+
+@pytest.mark.slow
+def test_the_view_of_a_class_is_followed_or_said_not_to_matter_by_every_tab():
+    nothing = "changes nothing here:"
+    app = quiet(open_page("data=digits&reduction=class&class=3", "risk_coverage"))
+    assert app.multiselect(key="predicted").value == ["3"]
+    assert "of what is kept as '3' is wrong" in plain(app.title[0].value)
+    assert nothing not in text_of(app)
+    assert "predicted" not in app.query_params
+    app = quiet(app.multiselect(key="predicted").set_value([]).run())
+    assert app.query_params["predicted"] == ""
+    assert f"The view in the bar, class '3' against the rest, {nothing}" in plain(text_of(app))
+    app = quiet(app.selectbox(key="class").set_value("5").run())
+    assert app.multiselect(key="predicted").value == ["5"]
+    app = quiet(app.selectbox(key="reduction").set_value("top-label").run())
+    assert app.multiselect(key="predicted").value == []
+    for page, link in (("decisions", "reduction=top-r"), ("prediction_sets", "reduction=top-r")):
+        app = quiet(open_page(f"data=digits&{link}", page))
+        assert f"The view in the bar, top 2, {nothing}" in text_of(app)
+    app = quiet(open_page("data=digits&reduction=class&class=3&predicted=", "risk_coverage"))
+    assert app.multiselect(key="predicted").value == []
+    app = quiet(open_page("data=breast_cancer", "risk_coverage"))
+    assert not app.multiselect
+
+
+def test_classes_named_by_numbers_are_slices_of_their_own():
+    probs = np.eye(20) * 0.81 + 0.01
+    data = calviz.Predictions(
+        probs=np.repeat(probs / probs.sum(1), 60, axis=0), labels=np.repeat(np.arange(20), 60)
+    )
+    levels = levels_of(Sample(with_predicted(data)), "predicted class", 0.1)
+    assert {s.where[0][1] for s in levels.slices.slices} == {str(k) for k in range(20)}

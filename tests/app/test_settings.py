@@ -323,6 +323,8 @@ def _sample():
         (SliceRule((("place", "s"),)), [2, 3]),
         (Covered("kept", "confidence", 40), [1, 3]),
         (Covered("referred", "margin", 40), [0, 2, 4]),
+        (Covered("kept", "confidence", 67, ("cat",)), [0, 1]),  # of rows 0, 1 and 4
+        (Covered("referred", "confidence", 67, ("cat",)), [4]),
     ],
 )
 def test_rows_by_hand(rule, rows):

@@ -272,6 +272,7 @@ KEYS = [
     "of",
     "target",
     "confidence",
+    "predicted",
     "threshold",
     "bound",
     "kept",

@@ -26,14 +26,14 @@ from calviz.core.entry_specs import (
     shown_first,
 )
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset
 from calviz.core.words import NOT_SINCE, counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
 from calviz.sample.error_bars import LEVEL, RESAMPLES
-from calviz.sample.sample import Sample, predicted_classes, rows_where, where_words
+from calviz.sample.sample import Sample, predicted_classes_of, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.joint_tests import MIN_ROWS
@@ -244,7 +244,7 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
             columns["row"] = [whole(n + 1) for n in row_numbers[rows]]
     if data.labels is not None and data.class_names:
         columns["true class"] = [shorten(data.class_names[data.labels[i]], 40) for i in rows]
-    predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+    predicted = predicted_classes_of(data)
     if predicted is not None and data.class_names:
         columns["predicted"] = [shorten(data.class_names[predicted[i]], 40) for i in rows]
     columns["confidence"] = [percent(float(scored.score[i])) for i in rows]

@@ -107,6 +107,35 @@ def test_recall_is_the_order_statistic_of_the_hits():
     assert score[tests.safe(0.1)[-1]] <= hits[k - 1] < score[tests.safe(0.1)[-1] + 1]
 
 
+def test_what_is_kept_as_some_classes_is_promised_as_if_there_were_no_other_rows():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([3, 0.5, 0.5], 4_000)
+    labels = (rng.random((4_000, 1)) > probs.cumsum(axis=1)[:, :2]).sum(axis=1)
+    names = ("ok", "spam", "hate")
+    data = calviz.Predictions(
+        probs=probs, labels=labels, class_names=names, splits=halves(4_000), groups={"a": labels}
+    )
+    choice = calviz.threshold(data, 0.35, predicted=["spam", "hate"])
+    alone = calviz.threshold(data.take(np.flatnonzero(probs.argmax(axis=1))), 0.35)
+    assert choice.threshold > calviz.threshold(data, 0.35).threshold
+    keys = ("threshold", "bound", "kept", "observed", "rows")
+    assert [choice.to_dict()[k] for k in keys] == [alone.to_dict()[k] for k in keys]
+    assert choice.to_dict()["predicted"] == ["spam", "hate"]
+    promise = (
+        "at most 35.0 % of the predictions of 'spam' or 'hate' kept are wrong, with 95 % confidence"
+    )
+    assert promise in choice.reading()
+    assert "; of split 'test' predicted as 'spam' or 'hate', " in choice.reading()
+    cost = calviz.threshold(data, 4, of="cost", predicted=["spam"])
+    assert "a row predicted as 'spam' costs at most 4.000 on average" in cost.reading()
+    each = calviz.threshold(data, 0.35, by="predicted class")
+    assert list(each.groups) == ["ok", "spam", "hate"]
+    assert sum(one.rows for one in each.groups.values()) == 2_000
+    for of in ("precision", "recall", "fpr"):
+        with pytest.raises(OptionError, match=f"'predicted' is for error and cost; {of} is about"):
+            calviz.threshold(data, of=of, reduction="class:spam", predicted=["spam"])
+
+
 def test_the_bound_is_that_of_clopper_and_pearson():
     data = binary(splits=halves(2_000), seed=1)
     choice = calviz.threshold(data, risk=0.1, of="precision")
@@ -127,7 +156,8 @@ def test_keys_of_the_record_and_the_report():
     choice = calviz.threshold(data, risk=0.15, by="site")
     record = json.loads(json.dumps(choice.to_dict()))
     inner = ["threshold", "bound", "kept", "observed", "rows", "refuted"]
-    assert list(record) == ["schema", "of", "target", "confidence", *inner, "groups"]
+    before = ["schema", "of", "target", "confidence", "predicted"]
+    assert list(record) == [*before, *inner, "groups"]
     assert {name: list(one) for name, one in record["groups"].items()} == {"a": inner, "b": inner}
     lines = repr(choice).splitlines()
     assert lines[0].startswith("2 of 2 groups have a threshold that promises, with 95 % confidence")

@@ -105,6 +105,12 @@ def test_tasks_of_few_rows_have_no_threshold_that_breaks_its_promise():
         assert rate(key, 40) <= too_many(0.05, 40)
 
 
+@pytest.mark.parametrize("rows", ["1,000 rows", "1,000 rows, half of them to choose on"])
+def test_what_is_kept_as_some_classes_is_no_more_often_wrong_than_promised(rows):
+    key = "threshold-risk: the risk of the chosen predicted classes is larger"
+    assert rate(f"{key}, logits x 1, first class + 0.7, 10 %, {rows}", 60) <= too_many(0.05, 60)
+
+
 @pytest.mark.slow
 def test_more_rows_are_kept_than_by_a_union_bound_over_a_binary_search():
     # Selection with guaranteed risk (Geifman & El-Yaniv 2017, algorithm 2), whose every test has a share of the level.

@@ -10,6 +10,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.p_values import at_most
 from calviz.core.words import percent
 from calviz.figures.risk_coverage import RiskCoverage, margin, negative_entropy
+from calviz.sample.sample import predicted_words
 from tests.inputs.simulated import draw_labels
 
 
@@ -251,6 +252,55 @@ def test_the_sentence():
     assert wrong.at_coverage(0.8).headline == "Only 2.5 % are right if 80.0 % of the rows are kept"
     none = "No threshold can be shown to keep predictions of which at most 5.0 % are wrong"
     assert wrong.at_risk(0.05).headline == none
+
+
+def test_of_some_predicted_classes_by_hand():
+    # 3,000 rows of "ok", all right, hide that 1 in 10 of the others is wrong, but for the 100 most confident ones.
+    score = np.linspace(0.95, 0.7, 4_000)
+    of = np.where(np.arange(4_000) % 4, 0, 1 + np.arange(4_000) // 4 % 2)
+    probs = np.full((4_000, 3), 0.0)
+    probs[:] = (1 - score[:, None]) / 2
+    probs[np.arange(4_000), of] = score
+    labels = np.where((of > 0) & (np.arange(4_000) % 40 == 20) & (np.arange(4_000) > 400), 0, of)
+    data = calviz.Predictions(probs=probs, labels=labels, class_names=("ok", "spam", "hate"))
+    assert RiskCoverage.compute(data).at_risk(0.05).kept == 4_000
+    some = RiskCoverage.compute(data, predicted=["spam", "hate"])
+    assert (some.n, some.risk[-1], some.predicted) == (1_000, 0.09, "'spam' or 'hate'")
+    assert some.at_risk(0.05).kept == 0
+    none = "No threshold can be shown to keep predictions of 'spam' or 'hate' of which at most 5.0 % are wrong"
+    assert some.at_risk(0.05).headline == none
+    title = "Confidence ≥ 0.700: at most 20.0 % of what is kept as 'spam' or 'hate' is wrong"
+    assert some.at_risk(0.2).headline == title
+    assert some.at_risk(0.2).sentence.startswith(
+        "Of the predictions of 'spam' or 'hate' with confidence ≥ 0.700, at most 20.0 % are wrong, with 95 % confidence. "
+        "These are all of the rows predicted as 'spam' or 'hate' here, 9.0 % of them wrong; no whole row goes to an expert."
+    )
+    share = "Keep 50.0 % of the rows predicted as 'spam' or 'hate': 92.0 % of them are right"
+    assert some.at_coverage(0.5).headline == share
+    assert "predicted as 'spam' or 'hate' · ranked by confidence" in some.caption()[1]
+    same = RiskCoverage.compute(data.take(np.flatnonzero(of)))
+    assert same.at_risk(0.2).threshold == some.at_risk(0.2).threshold
+    with pytest.raises(OptionError, match="there is no class 'spem'; known: ok, spam, hate"):
+        RiskCoverage.compute(data, predicted=["spem"])
+    with pytest.raises(NotAvailable, match="do not name the predicted classes"):
+        RiskCoverage.compute(confidence([0.9, 0.8], [True, False]), predicted=["spam"])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ("a", "'a'"),
+        ("ab", "'a' or 'b'"),
+        ("abc", "'a', 'b' or 'c'"),
+        ("abcd", "any class but 'e'"),
+        ("", ""),
+    ],
+)
+def test_predicted_classes_in_words(chosen, words):
+    data = calviz.Predictions(probs=np.eye(5), labels=np.arange(5), class_names=tuple("abcde"))
+    assert predicted_words(data, tuple(chosen)) == words
+    many = calviz.Predictions(probs=np.eye(9), labels=np.arange(9))
+    assert predicted_words(many, tuple("01234")) == "one of 5 classes"
 
 
 def test_band_against_resampling_rows():
