@@ -90,7 +90,11 @@ def overview(chosen: Settings) -> None:
             primary = found and not (groups or changed or judged.in_reverse)
             # A click that says what it wants needs no second one.
             _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
-            if changed:
+            if judged.changed_where:
+                _, where, cuts = session.since(chosen, judged.changed_since, judged.changed_where)
+                rule = selection.SliceRule(where)
+                _button("See the rows", "reliability", primary=True, rule=rule, **{bar.CUTS: cuts})
+            elif changed:
                 _button("See the change", "over_time", primary=True)
             elif judged.off_alone:
                 _button("See the rows", "reliability", primary=True, rule=_worst_rows(chosen))

@@ -55,7 +55,7 @@ def judged(sample: Sample) -> Verdict:
     no_error_words = nothing_found(evidence, sample) if quiet else ""
     direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
-    change = None if state is None else state.change
+    change = None if state is None else state.found
     one, elsewhere = "", ""
     if evidence.beyond_noise and not (reverse or change):
         one, elsewhere = one_slice_off(sample)
@@ -80,6 +80,8 @@ def judged(sample: Sample) -> Verdict:
         off_alone=off_where if one and not elsewhere else (),
         elsewhere=elsewhere,
         changed="" if change is None else change.headline,
+        changed_where=() if change is None else change.where,
+        changed_since="" if change is None else change.since,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
         seen_by_other=seen_by_other(sample),
@@ -499,7 +501,7 @@ class _Sentences:
             if v.in_reverse:
                 off.append("they rank the rows in reverse")
             if v.changed:
-                off.append("what they mean has changed")
+                off.append(f"what they mean has changed{' in one group' * bool(v.changed_where)}")
             hold = "Outside one group its" if v.off_alone else "As a whole its"
             return f"{hold} probabilities hold, but {' and '.join(off)}."
         below = f"below {_points(v.ece_below, points_decimals(v.ece))}"
@@ -547,7 +549,8 @@ class _Sentences:
         if self.few:
             return "Until there are more, nothing should depend on them."
         if v.changed:
-            return "What came true before the change tells little about new rows."
+            rows = "new rows of that group" if v.changed_where else "new rows"
+            return f"What came true before the change tells little about {rows}."
         promised = _of_hundred(v.score if worst is None else worst.mean_score)
         if v.beyond_noise:
             share, ends = self.expected or (v.observed, ())
@@ -577,14 +580,13 @@ class _Sentences:
                 "First find out what the scores are of, such as the other class; until then nothing should depend on "
                 "them."
             )
-        if self.labels:
-            return (
-                "First look at the labels that it finds least likely, as some of them may be wrong; then correct the probabilities with "
-                "rows whose outcome is known."
-            )
         if v.beyond_noise or v.changed:
-            known = "from after the change" if v.changed else "whose outcome is known"
-            return f"Before anybody acts on these probabilities, correct them with rows {known}; the model itself stays as it is."
+            of = "of that group " * bool(v.changed_where)
+            known = f"{of}from after the change" if v.changed else "whose outcome is known"
+            then = "the model itself stays as it is"
+            if self.labels:
+                then = "then look at the labels that it finds least likely: some may be wrong, or it is too sure there"
+            return f"Before anybody acts on these probabilities, correct them with rows {known}; {then}."
         if v.direction == "off":
             return f"Look at these {'groups' if v.slices_off else 'classes'} before anybody acts on their probabilities; for the others nothing was found."
         if v.direction == "calibrated":
