@@ -20,7 +20,11 @@ def compare(chosen: Settings) -> None:
             say("Compare models: it takes two on the same rows")
             if picked.offered > 1:
                 st.info("Choose two models or more, or open another file.", icon=":material/info:")
-        elif (comparison := models_compared.find_comparison(picked, chosen)) is not None:
+            return
+        picked, left_out = models_compared.that_match(picked, chosen)
+        for reason in left_out:
+            st.warning(md(reason, 1_000), icon=":material/warning:")
+        if (comparison := models_compared.find_comparison(picked, chosen)) is not None:
             metric = models_compared.choose_metric(comparison)
             if metric is not None:
                 answer, beside = answers(comparison, metric)

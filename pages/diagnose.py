@@ -71,19 +71,10 @@ GREY = (
     "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 2 of 1,000 files; what lies within is "
     "no evidence of an error."
 )
-NOT_CENTRED = (
-    "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows "
-    "that the model gave to it."
-)
-NO_RANGE = (
-    "What a perfectly calibrated model would show cannot be said without the probabilities of all "
-    "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
-    "alone is no evidence of an error."
-)
-NO_RANGE_OF_PROFILES = (
-    "A profile holds sums of the rows, from which what a perfectly calibrated model would show by true class is not known. It is "
-    "not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
-)
+NOT_CENTRED = "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave to it."
+_NOT_0 = "It is not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
+NO_RANGE = f"What a perfectly calibrated model would show cannot be said without the probabilities of all classes. {_NOT_0}"
+NO_RANGE_OF_PROFILES = f"A profile holds sums of the rows, from which what a calibrated model would show by true class is not known. {_NOT_0}"
 NO_RANGE_OF_CLUSTERS = (
     "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
     "probabilities, so that a long bar alone is no evidence of an error. Intervals, each class by itself, say how precisely "
@@ -271,7 +262,8 @@ def classwise(chosen: Settings) -> None:
         class_errors = diagnose_classes.find_class_views(chosen)
         if class_errors is None:
             st.stop()
-        shown = list(class_errors.views.values())
+        rare = class_errors.rare
+        shown = list(class_errors.views.values())[: 1 if rare else None]
         is_off = False
         if chosen.sample.data.rows == 1:
             st.markdown(md(session.verdict(chosen), 1_000))
@@ -292,7 +284,9 @@ def classwise(chosen: Settings) -> None:
                 key="order",
             )
         st.caption(
-            "By predicted class is what to act on, as it is known when the model is used; one-vs-rest takes the probability of "
+            f"{rare} is seldom or never the more probable class: what to act on is its probability, one-vs-rest on all rows."
+            if rare
+            else "By predicted class is what to act on, as it is known when the model is used; one-vs-rest takes the probability of "
             "each class on all rows, by true class the rows that have the class."
         )
         figure = class_errors.views.get(mode)
@@ -317,18 +311,21 @@ def classwise(chosen: Settings) -> None:
             else:
                 st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
         frame = diagnose_classes.merged_views(chosen, class_errors)
-        diagnose_classes.drill_down(frame, chosen)
+        diagnose_classes.drill_down(frame, chosen, rare=bool(rare))
         if chosen.whole.labels is not None:
             rows_shown.draw_selection(
                 chosen,
-                hint="Choose a bar or a cell of the matrix, or tick a class, to select its rows, here and on every page.",
+                hint=f"Choose a bar{'' if rare else ' or a cell of the matrix'}, or tick a class, to select its rows, here and on every page.",
             )
         at = ranked.ranked(order)
         if order == "beyond":  # the furthest outside first, on whichever side
             at = at[(-abs(ranked.beyond[at])).argsort(kind="stable")]
         listed = ranked.class_index[at].tolist()
         diagnose_classes.draw_table(frame, chosen, listed, ranked.mode, pinned)
-        diagnose_classes.explore_confusion(chosen)
+        if rare:
+            navigation.draw_link("decisions", "Mistakes at a cutoff, under Costs")
+        else:
+            diagnose_classes.explore_confusion(chosen)
 
 
 def groups(chosen: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -22,7 +23,9 @@ from calviz.app.session import Settings, md
 from calviz.core.errors import CalvizError
 from calviz.core.words import capitalised, keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
+from calviz.figures.reliability import ReliabilityOverlay
 from calviz.verdicts import analysis
+from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import where_to_look
 
@@ -52,8 +55,9 @@ def overview(chosen: Settings) -> None:
         where = selection.SliceRule(chosen.where).words(chosen.sample)
         says = f"{capitalised(where)}, {says[0].lower()}{says[1:]}"
     navigation.draw_head(says, sign=tables_and_cards.sign_of(judged))
-    if not plain:
-        st.markdown(md(keep_units_together(judged.sentence), 1_000))
+    if not plain and (more := judged.beyond_headline):
+        whole = md(judged.sentence, 1_000)
+        st.markdown(md(keep_units_together(more), 1_000), help=whole * (more not in whole) or None)
     if navigation.has_judge(chosen.entry):
         with st.container(horizontal=True, vertical_alignment="center"):
             navigation.draw_link("judge", navigation.TO_JUDGE, width="content")
@@ -62,15 +66,17 @@ def overview(chosen: Settings) -> None:
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
     if plain:
-        in_plain_words(chosen)
+        in_plain_words(chosen, judged)
         return
     pictures, words = st.columns([11, 10], gap="large")
     with pictures, navigation.boundary():
+        diagram = session.reliability(chosen)
         interactive_reliability.draw_clickable(
-            session.reliability(chosen),
+            diagram,
             chosen,
             key="overview.chart",
             height=interactive_reliability.HEIGHT,
+            beside=ReliabilityOverlay.of_headline(chosen.sample, diagram.sums, judged),
         )
         # Below the picture, so that the picture and its legend are on the first screen.
         bar.draw_other_view(chosen, session.other_view(chosen), below=True)
@@ -82,28 +88,7 @@ def overview(chosen: Settings) -> None:
         with st.expander("More numbers"):
             others = [key for key in keys if key not in tiles]
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
-        fix = st.container()
-        with st.container(horizontal=True, gap="small"):
-            groups, classes = judged.only_slices_off, judged.only_classes_off
-            changed = bool(judged.changed)
-            found = judged.direction not in ("calibrated", "undecided")
-            primary = found and not (groups or changed or judged.in_reverse)
-            # A click that says what it wants needs no second one.
-            _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
-            if judged.changed_where:
-                _, where, cuts = session.since(chosen, judged.changed_since, judged.changed_where)
-                rule = selection.SliceRule(where)
-                _button("See the rows", "reliability", primary=True, rule=rule, **{bar.CUTS: cuts})
-            elif changed:
-                _button("See the change", "over_time", primary=True)
-            elif judged.off_alone:
-                _button("See the rows", "reliability", primary=True, rule=_worst_rows(chosen))
-            elif groups:
-                _button("See the groups", "slices", primary=True)
-            elif classes:
-                _button("See the classes", "classwise")
-            else:
-                _button("See the rows", "reliability", rule=_worst_rows(chosen))
+        say_fix = _draw_next(chosen, judged)
         others = where_to_look(evaluation)
         if others or not judged.off_alone:
             st.subheader("Where to look", anchor=False)
@@ -112,20 +97,53 @@ def overview(chosen: Settings) -> None:
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)
+    say_fix()
+
+
+def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
+    """Draw what to do next; return what says above it, after the rest of the page, what recalibration would bring."""
     # What fits maps takes a second to import: a fresh server draws the page first, and the line once it is there.
     waits = None if _FITTING in sys.modules else 2.0
-    with fix:
-        st.fragment(_say_what_a_cheap_fix_brings, run_every=waits)(chosen, waits is not None)
+    fix = st.container()
+    with st.container(horizontal=True, gap="small"):
+        groups, classes = judged.only_slices_off, judged.only_classes_off
+        changed = bool(judged.changed)
+        found = judged.direction not in ("calibrated", "undecided")
+        primary = found and not (groups or changed or judged.in_reverse)
+        # A click that says what it wants needs no second one.
+        _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
+        if judged.changed_where:
+            _, where, cuts = session.since(chosen, judged.changed_since, judged.changed_where)
+            rule = selection.SliceRule(where)
+            _button("See the rows", "reliability", primary=True, rule=rule, **{bar.CUTS: cuts})
+        elif changed:
+            _button("See the change", "over_time", primary=True)
+        elif groups and not judged.off_alone:
+            _button("See the groups", "slices", primary=True)
+        elif classes:
+            _button("See the classes", "classwise")
+        else:
+            alone = bool(judged.off_alone)
+            _button("See the rows", "reliability", primary=alone, rule=_worst_rows(chosen))
+        if judged.off_alone or judged.elsewhere:
+            others = selection.OtherRows(judged.off_where)
+            _button("See the other rows", "reliability", rule=others)
+
+    def say() -> None:
+        with fix:
+            st.fragment(_say_what_a_fix_brings, run_every=waits)(chosen, judged, waits is not None)
+
+    return say
 
 
 def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
     """Return the rule of the slice that alone is off, or most, or of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
     verdict, diagram = session.evaluation(chosen).verdict, session.reliability(chosen)
-    if verdict is None or verdict.worst is None or selection.current(chosen) is not None:
+    if verdict is None or selection.current(chosen) is not None:
         return None
-    if verdict.off_alone or verdict.elsewhere:
-        return selection.SliceRule(verdict.off_where)
-    if diagram.worst is None or verdict.reduction != chosen.sample.reduction.key:
+    if verdict.named_where:
+        return selection.SliceRule(verdict.named_where)
+    if None in (verdict.worst, diagram.worst) or verdict.reduction != chosen.sample.reduction.key:
         return None
     number = int(diagram.bin[diagram.worst])
     return selection.Bins(number, number)
@@ -147,39 +165,42 @@ def _button(
         st.switch_page(navigation.link(page), query_params=st.query_params.to_dict() | query)
 
 
-def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
-    """Say what one parameter or two, fitted on the calibration rows or else on half of all, would make of the ECE."""
+def _say_what_a_fix_brings(chosen: Settings, judged: Verdict, waited: bool) -> None:
+    """Say the advice of *Recalibrate* once there is one, and before what one parameter or two, fitted on the calibration rows or else on half of all, make of the ECE."""
     if chosen.sample.data.rows < MIN_ROWS or _FITTING not in sys.modules:
         return
     if waited:
         st.rerun()  # ends the waiting
     with navigation.boundary():
-        _draw_cheap_fix(chosen)
+        _draw_fix(chosen, judged)
 
 
-def _draw_cheap_fix(chosen: Settings) -> None:
-    from calviz.app import before_after
-    from calviz.report.sections.summary import cheap_fix, fix_words, no_fix_words
+def _draw_fix(chosen: Settings, judged: Verdict) -> None:
+    from calviz.app import before_after, recalibrate_comparison
+    from calviz.report.sections.summary import SIMPLE, advised, cheap_fix, fix_words, no_fix_words
 
-    verdict = session.evaluation(chosen).verdict
-    if verdict is not None and (words := no_fix_words(verdict)):
+    key = chosen.sample.ece_key
+    comparison = recalibrate_comparison.latest_comparison(chosen)
+    if comparison is not None and comparison.advice is not None and comparison.advice.given:
+        lead, below = advised(comparison, comparison.advice, judged, key)
+        st.markdown(f"**{md(lead)}** {md(keep_units_together(below), 1_000)}")
+        return
+    if words := no_fix_words(judged):
         st.markdown(words)
         return
-    method, why = cheap_fix(chosen.whole, verdict)
+    method, why = cheap_fix(chosen.whole, judged)
     try:
         result = before_after.recalibrated_diagrams(chosen, method)
     except CalvizError:
         return
-    key = chosen.sample.ece_key
     before, after = (evaluation[key] for evaluation in result.values)
-    words = md(f"{why}{fix_words(method, before, after, result.values[0].rows)}")
-    more = "This is one simple method; a comparison of all, by a proper score of all rows, may advise another."
-    help = md(f"{result.words} {more}", 600)
+    words = md(f"{why}{fix_words(before, after, result.values[0].rows)}")
+    help = md(f"{result.words} {SIMPLE}", 600)
     st.markdown(f"**{words}**" if after.value < before.value else words, help=help)
 
 
-def in_plain_words(chosen: Settings) -> None:
-    """Five sentences and a picture for readers who do not know the terms."""
+def in_plain_words(chosen: Settings, judged: Verdict) -> None:
+    """Five sentences and a picture for readers who do not know the terms, and what to do next."""
     rows_shown.say_not_followed(chosen, "These sentences are about all rows")
     sentences = analysis.explain(chosen.sample)
     words, picture = st.columns([10, 11], gap="large")
@@ -190,11 +211,13 @@ def in_plain_words(chosen: Settings) -> None:
         screen.copy_button(
             " ".join(sentences), "Copy the five sentences", key="calviz.explain.copy"
         )
-    verdict = session.evaluation(chosen).verdict
+        say_fix = _draw_next(chosen, judged)
     with picture:
-        if verdict is not None and verdict.rows > 1:
-            screen.chart(HundredSquares.compute(verdict), key="explain", filename="of-a-hundred")
+        if judged.rows > 1:
+            squares = HundredSquares.compute(judged, chosen.sample)
+            screen.chart(squares, key="explain", filename="of-a-hundred")
             st.caption("Every square stands for one of a hundred rows.")
+    say_fix()
 
 
 navigation.enter()

@@ -19,8 +19,8 @@ from calviz.verdicts.sentence import judged
 
 #: Rows with known probabilities, for the true gain of a fitted map.
 FRESH = 10_000
-TWO = ("temperature", "platt", "ets", "vector", "beta", "logit-spline", "isotonic")
-MORE = ("temperature", "ets", "vector", "sms", "logit-spline", "isotonic")
+TWO = ("temperature", "prior", "platt", "ets", "vector", "beta", "logit-spline", "isotonic")
+MORE = ("temperature", "prior", "ets", "vector", "sms", "logit-spline", "isotonic")
 #: Experiments with real data: `{data set}/{model}.npz` with the arrays val_probs, val_labels, test_probs, test_labels.
 ARENA = Path(__file__).resolve().parents[3] / "shared" / "data" / "arena"
 #: Mean gain of the best of these methods in these experiments, in the Brier score.

@@ -9,7 +9,8 @@ from scipy.special import softmax
 
 from benchmarks.claims import simulation
 from benchmarks.claims.verdict import labels_of
-from calviz.comparison.compare_models import compare_models
+from calviz.comparison.compare_models import after_map, compare_models
+from calviz.comparison.comparison_results import after_map_words
 from calviz.core.predictions import Predictions
 
 RESAMPLES = 499
@@ -84,3 +85,77 @@ simulation("models-differ", "said of logits x 2", "Brier score, 6 models, 320 ro
 simulation(
     "models-differ", "said of logits x 2", "Brier score, 6 models, 1,000 rows", at_least=0.9
 )(partial(someone_worse, metric="brier", models=6, n=1_000, worse=2.0))
+
+
+def winner_before_or_after(
+    rng: np.random.Generator, *, models: int, n: int, classes: int, split: bool = False
+) -> bool:
+    """Whether any of equally good, noisy models is called worse, as they are or after one map for each."""
+    q = rng.dirichlet(np.full(classes, 0.6), n)
+    labels = labels_of(q, rng)
+    logits = 1.5 * np.log(np.maximum(q, 1e-300))
+    splits = np.where(np.arange(n) < n // 2, "calibration", "test") if split else None
+    views = {
+        f"m{i}": Predictions(
+            probs=softmax(logits + 0.6 * rng.standard_normal(q.shape), axis=1),
+            labels=labels,
+            splits=splits,
+        )
+        for i in range(models)
+    }
+    judged = "test" if split else None
+    seed = int(rng.integers(2**31))
+    compared = compare_models(views, ["nll"], split=judged, resamples=RESAMPLES, seed=seed)
+    both = after_map(compared, views, resamples=RESAMPLES)
+    assert both.after is not None
+    return any(len(c.tied_with_best("nll")) < models for c in (both, both.after))
+
+
+def turned(rng: np.random.Generator, *, sharper: float, n: int) -> bool:
+    """Whether the sentence says that a model whose scores carry more, but are too extreme, is best only after a map for each."""
+    z = 1.5 * rng.normal(size=n)
+    labels = (rng.random(z.size) < 1 / (1 + np.exp(-z))).astype(int)
+    scores = {"own": sharper * z, "noisy": 0.8 * z + 0.4 * rng.normal(size=z.size)}
+    views = {k: Predictions(probs=1 / (1 + np.exp(-v)), labels=labels) for k, v in scores.items()}
+    compared = compare_models(views, ["nll"], resamples=RESAMPLES, seed=int(rng.integers(2**31)))
+    says = after_map_words(after_map(compared, views, resamples=RESAMPLES), "nll")
+    return "'noisy' is best as it is; after Platt scaling of each, 'own' is best" in says
+
+
+def said_of_one_order(rng: np.random.Generator) -> bool:
+    """Whether the sentence says that a map changes which model is best, of scores that differ by such a map alone."""
+    z = 1.5 * rng.normal(size=500)
+    labels = (rng.random(z.size) < 1 / (1 + np.exp(-z))).astype(int)
+    views = {
+        f"m{i}": Predictions(probs=1 / (1 + np.exp(-times * z)), labels=labels)
+        for i, times in enumerate((1.0, 3.0))
+    }
+    compared = compare_models(views, ["nll"], resamples=RESAMPLES, seed=int(rng.integers(2**31)))
+    both = after_map(compared, views, resamples=RESAMPLES)
+    return both.after is None or len(both.after.tied_with_best("nll")) < 2
+
+
+for case, how in (
+    ("2 models, 300 rows of 2 classes", {"models": 2, "n": 300, "classes": 2}),
+    ("6 models, 1,000 rows of 4 classes", {"models": 6, "n": 1_000, "classes": 4}),
+    ("3 models, 400 rows, half of them fit", {"models": 3, "n": 400, "classes": 4, "split": True}),
+):
+    simulation(
+        "models-after-map",
+        "any of equal models called worse, before or after a map",
+        f"log loss, {case}",
+        at_most=0.05,
+        files=1_000,
+    )(partial(winner_before_or_after, **how))
+simulation(
+    "models-after-map",
+    "a winner named after a map",
+    "log loss, the same scores, logits x 3",
+    at_most=0.0,
+)(said_of_one_order)
+simulation(
+    "models-after-map",
+    "the turn is said",
+    "log loss, better scores with logits x 3, 2,000 rows",
+    at_least=0.9,
+)(partial(turned, sharper=3.0, n=2_000))

@@ -9,6 +9,7 @@ from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
 from calviz.sample.sample import Sample
+from calviz.sample.slices import changed_slices
 from calviz.verdicts import watching
 from calviz.verdicts.watching import ALPHA, Watch, WatchState, confidence_sequence
 
@@ -271,6 +272,10 @@ for case, how in {
         "change-of-calibration", "found", f"logits {case}, 10,000 rows of 2,500 patients", at_least=0.9
     )(lambda rng, how=how: of_patients(rng, **how).change is not None)  # fmt: skip
 alike("logits x 1.8, 10,000 rows in clusters of 5 with one outcome", _in_clusters)
+# What the condition in the sentence is about.
+simulation("watch", "alarms of calibrated scores", "10,000 rows of 500 patients who come back")(
+    lambda rng: of_patients(rng, per=20, slopes=(1.0, 1.0)).alarm
+)
 
 CHANGES = {
     "logits x 1.15, then x 1.6": {"slopes": (1.15, 1.6)},
@@ -351,7 +356,7 @@ def of_sides(measures, outcome, **required):
 
         def one(rng, how=how):
             change = looked_at(*year(rng, 8_000, **how)).change
-            return None if change is None else outcome(*change.sides)
+            return None if change is None else outcome(*(way for way, _ in change.sides))
 
         simulation("sides-of-a-change", measures, f"{case}, 8,000 rows", files=300, **required)(one)
 
@@ -363,6 +368,27 @@ of_sides(
     lambda _, before: "not" not in before,
     at_most=0.05,
 )
+
+
+def _size(rng, how):
+    """The size that is said of the rows since, as a share of the true one."""
+    change = looked_at(*year(rng, 8_000, **how)).change
+    if change is None or not change.sides[0][1].endswith("points"):
+        return None
+    true = np.random.default_rng(0).normal(0, 1.5, 200_000)
+    gap = np.mean(expit(true + how["shifts"][1]) - expit(true))
+    return float(change.sides[0][1].split()[0]) / (100 * gap)
+
+
+for case, how in SIDES.items():
+    simulation(
+        "sides-of-a-change",
+        "size said of the rows since, as a share of the true one",
+        f"{case}, 8,000 rows",
+        at_least=0.95,
+        at_most=1.1,
+        files=300,
+    )(lambda rng, how=how: _size(rng, how))
 
 
 # ---- Off in one slice, without a change
@@ -457,7 +483,7 @@ for case, how in ALL_CHANGE.items():
     simulation(
         "change-in-a-slice", "a slice said to change where all rows do", f"{case}; one site 1 logit up all the time",
         at_most=0.01, files=200,
-    )(lambda rng, how=how: by_site(rng, all_rows=how, one=how | {"shifts": tuple(s + 1 for s in how.get("shifts", (0, 0)))}) is not None)  # fmt: skip
+    )(lambda rng, how=how: bool(changed_slices(of_sites(rng, all_rows=how, one=how | {"shifts": tuple(s + 1 for s in how.get("shifts", (0, 0)))}))))  # fmt: skip
 
 ONE_CHANGES = {
     "0.8 logits up": {"shifts": (0.0, 0.8)},
@@ -483,9 +509,9 @@ for case, how in ONE_CHANGES.items():
     of_one("other rows said to change, which do not", lambda found, _: None if found is None else found.elsewhere is not None, at_most=0.05)  # fmt: skip
 
 
-def moderation(rng):
+def moderation(rng, n=30_000):
     """30,000 posts of four classes in six languages over five months; one class too low, and one language of a tenth overconfident since the fourth."""
-    n, priors = 30_000, np.log([0.74, 0.13, 0.08, 0.05])
+    priors = np.log([0.74, 0.13, 0.08, 0.05])
     near = 1.9 * np.eye(4)[rng.choice(4, n, p=np.exp(priors))] * rng.gamma(2, 0.9, (n, 1))
     logits = priors + near + rng.normal(0, 0.7, (n, 4))
     label = (logits + rng.gumbel(size=(n, 4))).argmax(axis=1)
@@ -504,13 +530,17 @@ simulation(
 )(lambda rng: (found := watching.watched(moderation(rng)).within) is not None and found.where == (("language", "tr"),))  # fmt: skip
 
 
+#: Of 1,500,000 such posts.
+TRUE_GAP = 0.0721
+
+
 def size_of_change(rng):
     """The gap said, as a multiple of the true one, less 1; None if nothing is said."""
     sample = moderation(rng)
     found = watching.watched(sample).within
     if found is None or found.where != (("language", "tr"),):
         return None
-    return None if not found.gap > 0 else found.gap / 0.065 - 1
+    return None if not found.gap > 0 else found.gap / TRUE_GAP - 1
 
 
 simulation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -316,18 +316,13 @@ def _choose(
     """Draw a list to choose from; the address holds the name as it is shown."""
     shown = distinct(tuple(names))
     asked = next((name for name, text in shown.items() if text == requests.get(key)), None)
-    if asked is not None:
-        st.session_state[key] = asked
-    elif st.session_state.get(key) not in names:
-        # What the last file named would leave the first of the list, not the default.
-        st.session_state.pop(key, None)
     first = next((name for name in names if name == default), names[0])
+    known = st.session_state.get(key) if asked is None else asked
+    # Set in every run: a browser that has not drawn this yet, as the run that set it was broken off, begins with it too.
+    st.session_state[key] = known if known in names else first
     chosen = st.selectbox(
         label,
         list(names),
-        # No default beside a state that was just set: streamlit warns about two values. Else the present value: with the default
-        # begins a browser that has not drawn this yet, as the run that set the state was broken off.
-        index=0 if open_files.is_set(key) else list(names).index(st.session_state.get(key, first)),
         format_func=lambda name: shown.get(name, str(name)),
         key=key,
         filter_mode="contains",
@@ -349,14 +344,11 @@ def _number(
 ) -> int:
     """Draw a whole number to choose; one that is asked for is brought between the limits."""
     least, most = limits
+    known: int = st.session_state.get(key, usual)
     if requests.get(key, "").isdigit():
-        st.session_state[key] = min(max(int(requests[key]), least), most)
-    elif st.session_state.get(key, usual) > most:
-        st.session_state[key] = usual
-    # As in `_choose`.
-    known = st.session_state.get(key, usual)
-    first: int | Literal["min"] = "min" if open_files.is_set(key) or known == least else known
-    chosen = int(st.number_input(label, least, most, first, key=key, help=help))
+        known = min(max(int(requests[key]), least), most)
+    st.session_state[key] = known if known <= most else usual  # as in `_choose`
+    chosen = int(st.number_input(label, least, most, key=key, help=help))
     if chosen != usual:
         requests.shown[key] = str(chosen)
     return chosen
@@ -396,7 +388,7 @@ def _prevalence(data: Dataset, requests: _Requests) -> float | None:
         placeholder="as in the file",
         key="prevalence",
         help="Rows are weighted by class until this is the share of the class in each split: right for rows of another prevalence "
-        "that are alike within each class. The recalibrator *New base rate* changes the scores for it.",
+        "that are alike within each class. The recalibrator *Offset*, given a base rate, changes the scores for it.",
     )
     rate = _rate(str(percent))
     if rate is None:
@@ -447,7 +439,7 @@ def _bins(requests: _Requests, usual: Scheme) -> tuple[Scheme, BinNumber]:
         "of the number of rows, as scikit-learn 1.10 offers.",
     )
     if usual != "equal-width":
-        st.caption("Equal mass at first, as one equal-width bin would hold over 90 % of the rows.")
+        st.caption("Equal mass at first, as one equal-width bin would hold most of the rows.")
     if chosen in _CUBE_ROOTS:
         return _CUBE_ROOTS[chosen], CUBE_ROOT
     scheme: Scheme = chosen  # type: ignore[assignment]

@@ -125,7 +125,7 @@ def explore_decision_costs(settings: Settings, method: str, say: Callable[[str],
     for one in figures:
         name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
         st.markdown(f"{name}{md(words.keep_units_together(one.reading()), 1_000)}")
-    _of_selected(settings, figure, costs)
+    _of_selected(settings, figure, costs, decide_coverage.when(method, "before"))
     where, how = _rows_words(costs, fit_words, judged_words)
     st.caption(md(where, 1_000), help=md(how, 1_000))
     drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
@@ -182,8 +182,8 @@ def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> De
     return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
 
 
-def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
-    """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
+def _of_selected(settings: Settings, figure: Decision, costs: Costs, when: str) -> None:
+    """Say what each rule, made for all rows, costs on the selected ones by the scores of the file, which `when` calls so beside a map."""
     chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size:
         return
@@ -196,7 +196,7 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
         total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
         parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
     st.markdown(
-        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
+        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost{when} {md('; '.join(parts), 400)}."
     )
 
 

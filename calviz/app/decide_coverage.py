@@ -28,7 +28,7 @@ from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.core.words import keep_units_together, percent, percent_numbers, percent_range, shorten
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import Sample, rate_if_rare
+from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.sample.slices import wrong_where_kept
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
@@ -162,10 +162,8 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
 def _of_rare(settings: Settings, sample: Sample, method: str) -> None:
     """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
     data, allowed = settings.whole, _allowed()
-    if allowed is None or data.kind == "confidence" or data.n_classes != 2:
-        return
-    rate = rate_if_rare(sample.but(reduction="positive"))
-    if rate is None or min(rate, 1 - rate) > allowed:
+    rate = event_rate_if_rare(sample)
+    if allowed is None or rate is None or min(rate, 1 - rate) > allowed:
         return
     usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
     names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]

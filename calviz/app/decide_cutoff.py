@@ -69,7 +69,8 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     st.markdown(md(cells[0].meaning(), 1_000))
     if deciding_samples.words:
         st.caption(md(deciding_samples.words, 1_000))
-    _of_selected(deciding_samples.before, settings, cutoff)
+    before_map = " before recalibration" * (deciding_samples.after is not None)
+    _of_selected(deciding_samples.before, settings, cutoff, before_map)
     _tables(samples, cells)
     ties = int(np.count_nonzero(before.scored.score == cutoff)) if cutoff == CUTOFF else 0
     if ties and data.n_classes == 2 and before.reduction.class_index(data) == 1:
@@ -143,7 +144,7 @@ def _pinned(settings: Settings) -> Overlay[Sample] | None:
     )
 
 
-def _of_selected(sample: Sample, settings: Settings, cutoff: float) -> None:
+def _of_selected(sample: Sample, settings: Settings, cutoff: float, when: str) -> None:
     """Say what is decided on the selected rows, as long as they are among the rows that are shown."""
     chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size or sample.data.n != settings.sample.data.n:
@@ -153,7 +154,7 @@ def _of_selected(sample: Sample, settings: Settings, cutoff: float) -> None:
     counts = [np.count_nonzero(is_acted_on & is_hit), np.count_nonzero(is_acted_on & ~is_hit)]
     missed, left = np.count_nonzero(~is_acted_on & is_hit), np.count_nonzero(~is_acted_on & ~is_hit)
     st.markdown(
-        f"Of the selected rows ({md(chosen.name, 200)}), {sum(counts):,} of {chosen.rows.size:,} are acted on, {counts[0]:,} of them "
+        f"Of the selected rows ({md(chosen.name, 200)}), {sum(counts):,} of {chosen.rows.size:,} are acted on{when}, {counts[0]:,} of them "
         f"positive; of the others {missed:,} of {missed + left:,} are positive."
     )
 

@@ -24,7 +24,7 @@ from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.sample.class_gaps import class_ranges, predicted_class_sums
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, event_rate_if_rare
 
 PLACE = "classwise"
 #: Rows, and rows times classes, from which on the computation takes seconds.
@@ -39,10 +39,11 @@ MODES: dict[Mode, str] = {
 
 
 class AllowedClassViews(NamedTuple):
-    """All views of the classes that the data allow, and the reasons why they do not allow the others."""
+    """All views of the classes that the data allow, the reasons why they do not allow the others, and a rare event with its share."""
 
     views: Mapping[Mode, ClassBars]
     reasons: Mapping[Mode, str]
+    rare: str = ""
 
     @property
     def first(self) -> Mode:
@@ -97,7 +98,12 @@ def _compute_views(
             report(step, "failed", str(error))
     if not views:
         raise NotAvailable(reasons["true-class"])
-    return AllowedClassViews(views, reasons)
+    rare, names = event_rate_if_rare(sample), sample.data.class_names
+    first: Mode = "one-vs-rest"
+    if rare is None or first not in views:
+        return AllowedClassViews(views, reasons)
+    event = f"'{md(names[rare < 0.5], 40)}', {percent(min(rare, 1 - rare))} of the rows,"
+    return AllowedClassViews({first: views.pop(first)} | views, reasons, event)
 
 
 def pinned_class_errors(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
@@ -378,7 +384,7 @@ _COLUMNS = {
 # ---- One class
 
 
-def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
+def drill_down(frame: pd.DataFrame, settings: Settings, *, rare: bool) -> None:
     """Draw the findings for the class whose rows are selected, and the way to its own diagram."""
     index = selected_class(settings)
     if index is None or index >= len(frame):
@@ -387,7 +393,7 @@ def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
     name = md(row["class"], 60)
     with st.container(border=True):
         st.markdown(f"**Class {name}**")
-        st.markdown(_sentence(row))
+        st.markdown(_of_all_rows(row) if rare else _sentence(row))
         data = settings.whole
         if data.kind != "confidence" and (data.n_classes > 2 or index == 1):
             _links_for_class(settings, index, name)
@@ -432,6 +438,14 @@ def _sentence(row: pd.Series[Any]) -> str:
         low, high = _fixed(100 * row["band_low"]), _fixed(100 * row["band_high"])
         text += f" {_judged(low, high, row['beyond'])}"
     return text
+
+
+def _of_all_rows(row: pd.Series[Any]) -> str:
+    low, high = (_fixed(100 * row[f"one_vs_rest_band_{end}"], 2) for end in ("low", "high"))
+    return (
+        f"On all rows: mean probability minus frequency is {_fixed(100 * row['one_vs_rest_value'], 2)} points. "
+        f"{_judged(low, high, row['one_vs_rest_beyond'])}"
+    )
 
 
 def _judged(low: str, high: str, beyond: float) -> str:

@@ -188,6 +188,8 @@ def draw_answer(
     number, segment = over_all
     if number:
         # Where it is largest answers another question than the title, if that is about slices.
+        if tested.off and not segment:
+            number += " Slices have a test of their own: those named are off even so."
         said, behind = (number, segment) if tested.off else (f"{number} {segment}".rstrip(), "")
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
@@ -291,8 +293,7 @@ def draw_slices_table(
 def _selected_position(shown: Sequence[Slice]) -> int | None:
     """Return the position of the slice whose rows are selected."""
     rule = selection.current_rule()
-    where = rule.where if isinstance(rule, SliceRule) else None
-    return next((i for i, s in enumerate(shown) if s.where == where), None)
+    return next((i for i, s in enumerate(shown) if rule == SliceRule(s.where)), None)
 
 
 def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
@@ -388,7 +389,7 @@ def draw_slice_of_other_pages(chosen: Settings) -> None:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f":material/filter_alt: The other pages look at **{md(where_words(chosen.where))}** "
+            f":material/filter_alt: Groups are of all rows; the other pages look at **{md(where_words(chosen.where))}** "
             f"({chosen.row_count}).",
             width="content",
         )

@@ -166,7 +166,8 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
     figure = WatchLine.compute(state, name=settings.sample.data.name)
     screen.chart(figure, key="calviz.watch", filename="watch", wide=True)
     st.caption(
-        "The wealth of bets against calibration, from 1 at the start; it reaches the line by chance for at most 5 % of calibrated scores.",
+        "The wealth of bets against calibration, from 1 at the start; it reaches the line by chance for at most 5 % of calibrated "
+        f"scores{state.condition}.",
         help="Bets are on shifts and stretches of the logits, of all rows and of parts, from any day on. "
         "`calviz watch` goes on from day to day.",
     )

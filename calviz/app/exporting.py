@@ -23,7 +23,7 @@ from calviz.app import (
     screen,
     session,
 )
-from calviz.app.jobs import Job, LongWork
+from calviz.app.jobs import Job, LongWork, Work
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, offer_file
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
@@ -133,10 +133,12 @@ def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
     entry, outcome = settings.entry, _latest(recalibrate_comparison.PLACE, settings)
     chosen = models_compared.usual_models(entry)
+    with suppress(CalvizError):  # models of other rows: the page Compare models says why
+        chosen, _ = models_compared.that_match(chosen, settings)
     grades = decide_cutoff.chosen_grade_column()
     several = len(entry.loaded.models) > 1
     # Models of other files that are open were not asked for until they are compared on their page.
-    job = jobs.find(models_compared.PLACE, models_compared.job_key(chosen, settings))
+    compared = models_compared.latest_comparison(chosen, settings)
     subject = Subject(
         settings.sample,
         title=f"{entry.title}, {settings.model}" if several else entry.title,
@@ -150,7 +152,7 @@ def results_of_pages(settings: Settings) -> PageResults:
     )
     return PageResults(
         subject,
-        chosen if (several or job) and len(chosen.models) > 1 else None,
+        chosen if (several or compared) and len(chosen.models) > 1 else None,
         diagnose_groups.last_slices_asked(settings),
     )
 
@@ -300,27 +302,22 @@ def _own_words(settings: Settings) -> tuple[str, str, str, str]:
 
 
 def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Callable[[Job], Part]:
-    subject, aligned = inputs.subject, None
+    subject = inputs.subject
+    compare: Work | None = None
     if inputs.question is not None:
         slices = diagnose_groups.measure_slices(settings, inputs.question)
         subject = replace(subject, slices=slices)
     if inputs.chosen is not None and any(
         content.SECTIONS[k].shows_result == "models" for k in keys
     ):
-        job_of_page = jobs.find(
-            models_compared.PLACE, models_compared.job_key(inputs.chosen, settings)
-        )
-        if job_of_page is not None and job_of_page.state == "finished":
-            subject = replace(subject, models=job_of_page.result)
-        else:
-            with suppress(CalvizError):  # models of other rows: the page Compare models says why
-                aligned = models_compared.alignment(inputs.chosen, settings)
+        compared = models_compared.latest_comparison(inputs.chosen, settings)
+        subject = replace(subject, models=compared)
+        if compared is None:
+            with suppress(CalvizError):
+                compare = models_compared.comparison_work(inputs.chosen, settings)
 
     def work(job: Job) -> Part:
-        about = subject
-        if aligned is not None:
-            models = models_compared.compare(job, aligned, settings)
-            about = replace(subject, models=models)
+        about = subject if compare is None else replace(subject, models=compare(job))
         return make_part(
             about, sections=keys, progress=lambda name, done, total: job.progress(done, total, name)
         )

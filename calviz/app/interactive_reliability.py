@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.app import navigation, pinning, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.selection import Bins, bounds
 from calviz.app.session import Settings, md
-from calviz.figures.reliability import CurveKind, Reliability
+from calviz.figures.reliability import CurveKind, Reliability, ReliabilityOverlay
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 460
@@ -88,8 +88,9 @@ def draw_clickable(
     drag: bool = False,
     height: int | None = None,
     answers_first: bool = False,
+    beside: tuple[ReliabilityOverlay, ...] = (),
 ) -> None:
-    """Draw the diagram with the selection in it; a click on a bin (with `drag`, a drag over several) selects their rows.
+    """Draw the diagram with the selection in it, or without one with points `beside`; a click on a bin (with `drag`, a drag over several) selects their rows.
 
     `answers_first` is passed to `selection.choose`.
     """
@@ -109,7 +110,10 @@ def draw_clickable(
         selected=None if chosen is None else (chosen.first, chosen.last),
         height=height,
         drag=drag,
-        beside=(*selection.points_overlay(figure, settings), *pinning.points_overlay(settings)),
+        beside=(
+            *(selection.points_overlay(figure, settings) or beside),
+            *pinning.points_overlay(settings),
+        ),
     )
 
 

@@ -12,14 +12,15 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import fitting_choices, navigation, reading_panel, screen, tables_and_cards, upload
-from calviz.app.jobs import Job, LongWork, Work
+from calviz.app.jobs import Job, LongWork, Work, find
 from calviz.app.open_files import OpenFile, OpenModel, all_models, files, write_parameter
-from calviz.app.session import Settings, choose_one, cut_as_chosen, md
+from calviz.app.session import AT_ONCE, Settings, cells, choose_one, cut_as_chosen, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison import compare_models, comparison_results
 from calviz.comparison.compare_models import ModelsByMethods
 from calviz.comparison.comparison_results import Alignment, ModelComparison, marks_words, ranked_by
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
+from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
 from calviz.core.words import capitalised, counted, full_sentence, told_apart
 from calviz.data.answers import column_of_answers
@@ -30,7 +31,8 @@ from calviz.verdicts.evaluation import Written, name_of
 
 #: Largest number of models on the page.
 MOST = 12
-PLACE = "compare_models"
+PLACE, MAP_PLACE = "compare_models", "models_after_map"
+TO_MAP = "Compare after recalibration too"
 #: Seconds before the progress of a comparison is shown.
 PATIENCE = 1.0
 
@@ -145,7 +147,8 @@ def _chosen_models(models: Iterable[OpenModel]) -> ChosenModels:
 def _may_have_same_rows(one: Dataset, other: Dataset) -> bool:
     """Whether two data sets may hold the same rows, by a quick check."""
     if one.n_classes != other.n_classes or one.ids is None or other.ids is None:
-        return one.n_classes == other.n_classes and one.n == other.n
+        by_time = bool(compare_models.columns_that_identify((one, other)))
+        return one.n_classes == other.n_classes and (by_time or one.n == other.n)
     few, many = sorted((one.ids, other.ids), key=len)
     # About ten of them: all are looked up once the models are compared.
     return few is many or any((many == id).any() for id in few[:: max(1, few.size // 10)])
@@ -186,20 +189,61 @@ def _aligned(
     return compare_models.same_rows(cut, split=split)
 
 
+def that_match(chosen: ChosenModels, settings: Settings) -> tuple[ChosenModels, tuple[str, ...]]:
+    """Return the models whose rows can be matched with those before them, two at least, and why the others are left out.
+
+    Raises InputError if no two can be matched.
+    """
+    names, reasons = _that_match((*chosen.key, settings.cuts), settings.split, chosen, settings)
+    key = tuple(k for k, name in zip(chosen.key, chosen.models, strict=True) if name in names)
+    return replace(chosen, models={name: chosen.models[name] for name in names}, key=key), reasons
+
+
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+def _that_match(
+    key: tuple[str, ...], split: str | None, _chosen: ChosenModels, _settings: Settings
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    first, *others = _chosen.models.items()
+    names, reasons = dict([first]), list[InputError]()
+    for one in others:
+        why = _why_not(dict([*names.items(), one]), split)
+        if why is None:
+            names |= [one]
+        else:
+            # With the first alone, the reason names no model that matches.
+            reasons.append(_why_not(dict([first, one]), split) or why)
+    if len(names) < 2 and reasons:
+        raise reasons[0]
+    return tuple(names), tuple(map(str, reasons))
+
+
+def _why_not(models: Mapping[str, Dataset], split: str | None) -> InputError | None:
+    try:
+        compare_models.same_rows(models, split=split)
+    except InputError as error:
+        return error
+    return None
+
+
 def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
     """Return metrics, paired differences and ranks of the chosen models on the rows of the bar.
 
     None while they are computed, with the progress on screen, and if that failed.
     """
-    aligned = alignment(chosen, settings)
-    work = LongWork(
-        PLACE,
-        job_key(chosen, settings),
-        f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
-        lambda: lambda job: compare(job, aligned, settings),
-    )
+    of_all = f"{len(chosen.models)} models on {counted(alignment(chosen, settings).rows, 'row')}"
+    key, title = job_key(chosen, settings), f"Measuring {of_all}"
+    work = LongWork(PLACE, key, title, lambda: comparison_work(chosen, settings))
     result: ModelComparison | None = work.draw(at_once=True, patience=PATIENCE).result
-    return result
+    if result is None or not ranked_by(result) or _is_small(chosen):
+        return result
+
+    def add_map() -> Work:
+        whole = alignment(chosen, replace(settings, split=None))
+        return lambda job: compare_models.after_map(result, whole, where=settings.where)
+
+    title = f"Fitting a map to each of {of_all}"
+    after: ModelComparison | None = LongWork(MAP_PLACE, key, title, add_map, TO_MAP).draw().result
+    return after or result
 
 
 def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:
@@ -207,15 +251,35 @@ def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:
     return (*chosen.key, *settings.key)
 
 
-def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
-    """Compare models: the work of a job."""
-    return compare_models.compare_models(
-        aligned,
-        where=settings.where,
-        progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
-        stop=job.stopping,
-        **settings.how,
-    )
+def latest_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
+    """Return the comparison that the page shows, after a map for each too if that was asked for; None if there is none."""
+    made = (find(place, job_key(chosen, settings)) for place in (MAP_PLACE, PLACE))
+    return next((job.result for job in made if job and job.state == "finished"), None)
+
+
+def comparison_work(chosen: ChosenModels, settings: Settings) -> Work:
+    """Return the work of a job that compares models, small ones after a map for each as well."""
+    aligned = alignment(chosen, settings)
+    whole = alignment(chosen, replace(settings, split=None)) if _is_small(chosen) else None
+
+    def compare(job: Job) -> ModelComparison:
+        comparison = compare_models.compare_models(
+            aligned,
+            split=settings.split,
+            where=settings.where,
+            progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
+            stop=job.stopping,
+            **settings.how,
+        )
+        if whole is None:
+            return comparison
+        return compare_models.after_map(comparison, whole, where=settings.where)
+
+    return compare
+
+
+def _is_small(chosen: ChosenModels) -> bool:
+    return sum(map(cells, chosen.models.values())) <= AT_ONCE
 
 
 #: Width in pixels of a small diagram, and of the differences with their numbers.
@@ -267,6 +331,8 @@ def draw_metrics(comparison: ModelComparison) -> None:
         marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
     )
     matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
+    if comparison.after is not None:
+        st.caption(md(comparison_results.map_words(comparison)[-1], 500))
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
         if remark.metric is not None:
@@ -422,12 +488,13 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         key,
         f"Fitting {counted(len(choice.methods), 'method')} to {len(chosen.models)} models",
         make_work,
-        "Fit them",
+        f"Compare {counted(len(choice.methods), 'method')} for each model",
         always=True,
         possible=bool(choice.methods),
         idle="The methods are fitted on the same rows for all models, and judged on the same other rows.",
     )
-    if (comparisons := work.draw().result) is not None:
+    # Of large files, the one map for each is the primary action.
+    if (comparisons := work.draw(primary=_is_small(chosen)).result) is not None:
         _draw_methods(comparisons)
 
 
@@ -437,10 +504,11 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
         st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
     if not comparisons.models:
         return
+    first = next(iter(comparisons.models.values()))
     shown = choose_one(
         "Metric",
         {key: METRICS[key].label for key in METRICS.in_table("fits")},
-        default=QUOTED,
+        default=first.criterion or QUOTED,
         key="calviz.models.methods.metric",
     )
     columns = {name: c.column(shown) for name, c in comparisons.models.items()}
@@ -452,7 +520,6 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
         (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
     ]
     st.table(marked_table(frame, second=second), border="horizontal")
-    first = next(iter(comparisons.models.values()))
     unit = Written(MetricResult(shown, 1.0)).unit_words
     st.caption(
         f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "

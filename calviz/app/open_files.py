@@ -18,10 +18,18 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core import errors
-from calviz.core.errors import MAX_OPEN_BYTES, MAX_OPEN_FILES, CalvizError, InputError, OptionError
+from calviz.core.errors import (
+    MAX_OPEN_BYTES,
+    MAX_OPEN_FILES,
+    CalvizError,
+    InputError,
+    OptionError,
+    Reading,
+)
 from calviz.core.predictions import Dataset
 from calviz.core.words import shorten
 from calviz.data import FirstRows, Loaded, ReadingOptions, Together, first_rows, read
+from calviz.data.format import Source, format_of
 from calviz.data.joining import named_models
 from calviz.data.reading import SAMPLES, SampleSet, load_sample
 
@@ -161,7 +169,7 @@ def select(key: str) -> None:
 class UnreadableFile:
     """A file that could not be read, kept so that the user can say how to read it; `stays`: as in `open_file`; `asks`: it is a question.
 
-    `questions`: what is wrong, and what else is, whatever the answer to that is; each has its answers.
+    `is_text`: it is a table of separated text. `questions`: what is wrong, and what else is, whatever the answer to that is; each has its answers.
     """
 
     title: str
@@ -172,6 +180,12 @@ class UnreadableFile:
     first_rows: FirstRows | None = None
     stays: str | None = None
     asks: bool = False
+    is_text: bool = False
+
+    @property
+    def obvious(self) -> Reading | None:
+        """The answer to all that the file asks, if it has one question with one answer that changes the data."""
+        return self.questions[0].obvious if len(self.questions) == 1 else None
 
 
 def open_file(
@@ -189,7 +203,7 @@ def open_file(
     link, asked_about = waiting_link(), unreadable_file()
     if asked_about is not None and asked_about.source is source:
         stays = asked_about.stays
-    of_link = ReadingOptions()
+    of_link, is_new = ReadingOptions(), options is None
     if options is None and link is not None:
         of_link = decode_options(link.query.get(READING, ""))
     options = options or of_link
@@ -206,14 +220,28 @@ def open_file(
         questions: tuple[InputError, ...] = ()
         if isinstance(error, InputError):
             questions = (error.but(further=()), *(one.but(file=None) for one in error.further))
-        rows = None
+        rows, is_text = None, False
         with suppress(CalvizError):
-            odd = [q.row for q in questions if q.row]
+            # Rows that a sentence names, and that are left out by one click, are not shown again.
+            odd = [q.row for q in questions if q.row and not q.where]
+            if not isinstance(source, tuple):
+                with Source(source, name, options) as opened:
+                    is_text = format_of(opened).key == "csv"
             rows = first_rows(source, name=name, options=options, also=odd)
+        if is_new and rows is not None:
+            alike = (each for each in files().values() if changed_options(each.options))
+            for other in [o for o in alike if o.loaded.recognition.columns == tuple(rows.cells)]:
+                if found := _answers_of(other, name, source):
+                    said = errors.Reading("", changed_options(found)).in_shell()
+                    has = f"{name or 'The file'} has the columns of {other.title}"
+                    queue_note(f"{has} and is read with the same answers: {said}.")
+                    return open_file(name, source, found, stays=stays)
         answered = rows is not None and not rows.missing  # by the roles that are guessed
         asks = any(one.readings or (answered and one.asks) for one in questions)
+        asks = asks or (bool(questions) and all(one.obvious for one in questions))
+        title = name or "several files"
         failure = UnreadableFile(
-            name or "several files", source, options, str(error), questions, rows, stays, asks
+            title, source, options, str(error), questions, rows, stays, asks, is_text
         )
         st.session_state[_UNREADABLE] = failure
         return failure
@@ -229,6 +257,29 @@ def open_file(
         queue_note(closed)
     select(stays if stays and stays in files() else key)
     return entry
+
+
+def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> ReadingOptions | None:
+    """Return the answers of another file with the same columns that this one asks for too; None if these do not read it.
+
+    What the columns are holds for both; values are repaired only where this file asks for it.
+    """
+    options = replace(like.options, repair=())
+    while True:
+        try:
+            read(source, name=name, options=options)
+            return options
+        except InputError as error:
+            given = [
+                options.answered(r)
+                for r in error.answers
+                if like.options.answered(r) == like.options
+            ]
+            if not given or given[0] == options:
+                return None
+            options = given[0]
+        except CalvizError:
+            return None
 
 
 def close(key: str) -> None:
@@ -491,12 +542,6 @@ def is_history_step() -> bool:
     return context is not None and bool(context.is_history_navigation)
 
 
-def is_set(key: str) -> bool:
-    """Whether the state of a widget was set in this run, or in one that ended by starting this one (`st.rerun`)."""
-    context = get_script_run_ctx()
-    return context is not None and context.session_state.is_new_state_value(key)
-
-
 _REQUESTS = "calviz.settings"
 
 
@@ -533,7 +578,13 @@ def decode_options(text: str) -> ReadingOptions:
     for option in fields(options) if isinstance(values, dict) else ():
         if option.name in ("confidence_pattern", "answer_pattern"):
             continue  # a regular expression from a link could run without end
-        kind = list if "tuple" in str(option.type) else int if option.name == "label_base" else str
+        kind = (
+            list
+            if "tuple" in str(option.type)
+            else int
+            if "int" in str(option.type) or option.name == "label_base"
+            else str
+        )
         value: Any = values.get(option.name)
         parts = value if kind is list else ()
         # By type, as True is an int.

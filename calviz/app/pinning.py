@@ -8,7 +8,7 @@ from typing import TypeVar, get_args
 
 import streamlit as st
 
-from calviz.app import open_files, session
+from calviz.app import navigation, open_files, session
 from calviz.app.open_files import OpenFile, join_parts, split_parts
 from calviz.app.session import NOT_RECALIBRATED, Settings, md
 from calviz.core.entry_specs import RECALIBRATORS, MetricResult
@@ -23,6 +23,8 @@ from calviz.verdicts import analysis
 #: The name in the address, and its value if everything is at its default.
 PINNED, _DEFAULTS = "pinned", "-"
 _STATE = "calviz.pinned"
+#: Pages that show the rows after a map.
+_WITH_MAP = ("reliability", "risk_coverage", "decisions")
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,10 @@ def current(now: Settings) -> Pinned | None:
 
 
 def pin_this(now: Settings) -> None:
-    """Pin the current settings, with the map that was chosen on a page; for callbacks."""
-    method = st.session_state.get(session.METHOD_KEY) or NOT_RECALIBRATED
+    """Pin the current settings, with the map of the page that is seen; for callbacks."""
+    method = NOT_RECALIBRATED
+    if navigation.here() in _WITH_MAP:
+        method = st.session_state.get(session.METHOD_KEY) or NOT_RECALIBRATED
     st.session_state[_STATE] = _PinState(pin_for(now, method), now.entry.key)
 
 

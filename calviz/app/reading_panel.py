@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -16,6 +16,7 @@ from calviz.app.session import md
 from calviz.core.errors import CalvizError, Reading
 from calviz.core.words import capitalised, counted, shorten
 from calviz.data import FirstRows, ReadingOptions, first_rows
+from calviz.data.csv_dialect import NAMES, SEPARATORS
 from calviz.data.first_rows import ColumnRole
 
 #: Columns shown at once, pixels per character of a cell, and the least and largest width of a column.
@@ -51,8 +52,14 @@ def draw_page() -> None:
     failure = open_files.unreadable_file()
     assert failure is not None
     name = md(failure.title, 60)
-    asks = "How is {} to be read?" if failure.asks else "{} could not be read"
-    st.title(asks.format(name), anchor=False)
+    title = f"How is {name} to be read?" if failure.asks else f"{name} could not be read"
+    if (answer := failure.obvious) is not None:
+        (question,) = failure.questions
+        title = f"{capitalised(answer.label)}?"
+        if question.where:
+            them = "Leave them out" if answer.label.startswith("leave out the rows") else title[:-1]
+            title = md(f"{capitalised(question.what)}. {them}?", 200)
+    st.title(title, anchor=False)
     draw_failure()
 
 
@@ -62,19 +69,28 @@ def draw_failure() -> None:
     if failure is None:
         return
     box, icon = (st.warning, "help") if failure.asks else (st.error, "error")
-    questions = failure.questions
-    if len(questions) < 2:
+    questions, obvious = failure.questions, failure.obvious
+    if obvious is not None:
+        where = questions[0].where or questions[0].what
+        st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
+    elif len(questions) < 2:
         box(md(failure.message, 2_000), icon=f":material/{icon}:")
     else:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
     with st.container(horizontal=True, vertical_alignment="center"):
         for j, answer in enumerate(questions[0].answers if len(questions) == 1 else ()):
-            if st.button(md(capitalised(answer.label), 200), key=f"calviz.way.{j}"):
+            kind: Literal["primary", "secondary"] = "primary" if obvious else "secondary"
+            if st.button(md(capitalised(answer.label), 200), key=f"calviz.way.{j}", type=kind):
                 read_again(failure.title, failure.source, failure.options.answered(answer))
         if open_files.waiting_link() is None:
             _draw_way_back(open_files.current())
     shown = failure.first_rows
     if shown is None:
+        if failure.is_text:
+            with st.expander("How the text is divided", icon=":material/tune:"):
+                options = draw_details("failed", failure.options, (), text=True)
+            if options is not None:
+                read_again(failure.title, failure.source, options)
         return
     scores = [name for name, role in shown.roles.items() if role == "score"]
     answers = [answer for question in questions for answer in question.readings]
@@ -118,7 +134,16 @@ def _draw_way_back(entry: OpenFile) -> None:
 
 
 def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
-    st.caption("Its first rows, and what each column is taken for: choose a role to change it.")
+    if shown.recognised:
+        said = "Its first rows, and what each column is taken for: choose a role to change it."
+    else:
+        said = "Its first rows. Nothing is read yet: a role with a question mark is a proposal; choose one to change it."
+        told = failure.options
+        of_user = {told.label, *(told.scores or ()), *(told.models or ())}
+        with_role = {name for name, role in shown.roles.items() if role != "ignored"}
+        proposed = with_role - of_user
+        shown = replace(shown, asked=shown.asked | proposed)
+    st.caption(said)
     options = draw_rows("failed", shown)
     as_shown = shown.as_shown()
     asks = any(question.readings for question in failure.questions)
@@ -131,7 +156,9 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
     ):
         options = as_shown
     with st.expander("More about the scores and labels", icon=":material/tune:"):
-        options = options or draw_details("failed", shown.options, [*shown.roles])
+        options = options or draw_details(
+            "failed", shown.options, [*shown.roles], text=failure.is_text
+        )
     if options is not None:
         read_again(failure.title, failure.source, options)
 
@@ -167,10 +194,11 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
         shown = _as_read(_first_rows(entry.content_key, entry), entry)
     except CalvizError:  # several logs, whose rows are made from all of them
         return draw_details(entry.key, entry.options, found.columns, found.choices)
+    is_text = found.format.startswith("CSV")
     st.caption("Choose a role to change it: the file is read again at once.")
     options = draw_rows(entry.key, shown)
     with st.expander("More about the scores and labels", icon=":material/tune:"):
-        details = draw_details(entry.key, shown.options, found.columns, found.choices)
+        details = draw_details(entry.key, shown.options, found.columns, found.choices, text=is_text)
     return options or details
 
 
@@ -330,7 +358,12 @@ _AS_RECOGNISED = "as recognised"
 
 
 def draw_details(
-    key: str, options: ReadingOptions, columns: Sequence[str], numbers: Sequence[int] = ()
+    key: str,
+    options: ReadingOptions,
+    columns: Sequence[str],
+    numbers: Sequence[int] = (),
+    *,
+    text: bool = False,
 ) -> ReadingOptions | None:
     """Draw the form for what no role says; return the submitted options, or None.
 
@@ -344,6 +377,8 @@ def draw_details(
         All columns of the file.
     numbers : sequence of int
         The distinct numbers of choices, if the rows were made from questions with choices.
+    text : bool
+        Whether the file is a text whose cells are divided by separators.
     """
     with st.form(f"calviz.reading.{key}", border=False):
         left, right = st.columns(2)
@@ -381,6 +416,7 @@ def draw_details(
             help = "A question (the cluster) has several: one row per question, a model for each signal of confidence."
             names_of = {c: c for c in dict.fromkeys([*columns, options.answers or "answer"])}
             answers = _choice("Answers", names_of, options.answers, f"{key}.answers", help)
+        divided = _how_divided(key, options) if text else {}
         if not st.form_submit_button("Read it this way"):
             return None
     chosen = tuple(scores) or None
@@ -393,10 +429,30 @@ def draw_details(
         "weight_kind": weight_kind,
         "choices": choices,
         "answers": answers,
+        **divided,
     }
     if answers is None:
         said |= {"answer_pattern": None, "same_answers": "normalised"}
     return replace(options, **said)
+
+
+def _how_divided(key: str, options: ReadingOptions) -> dict[str, Any]:
+    """Draw how a text is divided into a header and cells; return the options that say it."""
+    line, between, sign = st.columns(3)
+    header = line.number_input(
+        "Line of the header",
+        0,
+        value=options.header_line,
+        key=f"{key}.header",
+        placeholder=_AS_RECOGNISED,
+        help="Counted from 1, as in a text editor; 0 if no line names the columns.",
+    )
+    names = {sign: NAMES.get(sign, sign) for sign in SEPARATORS}
+    with between:
+        separator = _choice("Separator", names, options.separator, f"{key}.separator")
+    with sign:
+        decimal = _choice("Decimal sign", {".": ".", ",": ","}, options.decimal, f"{key}.decimal")
+    return {"header_line": header, "separator": separator, "decimal": decimal}
 
 
 def _class_names(key: str, chosen: tuple[str, ...] | None) -> tuple[str, ...] | None:

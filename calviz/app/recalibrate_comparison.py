@@ -16,7 +16,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from calviz.app import fitting_choices, open_files, session
+from calviz.app import fitting_choices, jobs, open_files, session
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, choose_one, md, offer_file
@@ -176,7 +176,7 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
                 raise Stopped  # nothing to compare with
             if kept and not job.stopping():
                 kept.keep(choice.key, comparison)
-        about = settings.reduction, choice.plan.options, comparison
+        about = settings.reduction, choice.plan.options, comparison, settings.key
         outcome = ComparisonOutcome(choice.key, data, choice.rows, *about)
         probs = (getattr(m.calibrated, "probs", np.empty(0)) for m in comparison)
         if sum(p.nbytes for p in probs) <= KEPT_BYTES:
@@ -188,6 +188,13 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
         )
 
     return run
+
+
+def latest_comparison(settings: Settings) -> Comparison | None:
+    """Return the latest comparison under these settings of the bar; None if there is none."""
+    results = (job.result for job in jobs.all_jobs().get(PLACE, {}).values() if not job.running)
+    made = [r.comparison for r in results if r is not None and r.settings_key == settings.key]
+    return made[-1] if made else None
 
 
 def kept_comparisons() -> KeptComparisons | None:
@@ -242,6 +249,8 @@ class ComparisonOutcome:
     options : mapping
         Parameters of the methods.
     comparison : Comparison
+    settings_key : tuple of str
+        Identifies rows, reduction and bins of the bar.
     figures : mapping
         Figures that were computed while all calibrated rows were in memory, by method, kind and settings.
     """
@@ -252,6 +261,7 @@ class ComparisonOutcome:
     reduction: Reduction
     options: Mapping[str, Mapping[str, Any]]
     comparison: Comparison
+    settings_key: tuple[str, ...]
     figures: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
 
     @property
@@ -546,7 +556,7 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
         path = Path(folder) / f"calibrated{suffix}"
         loaded = settings.entry.loaded
         named = loaded.named_as_labels(data)
-        write_predictions(named, path, before=before, types=loaded.types)
+        write_predictions(named, path, before=before, types=loaded.types, style=loaded.style)
         return path.read_bytes()
 
 
@@ -565,7 +575,7 @@ def _differences(suffix: str, settings: Settings) -> Iterator[str]:
 
 
 #: Reading options that are about the scores alone: new predictions have no labels yet.
-_OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "repair")
+_OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "separator", "decimal", "header_line", "repair")  # fmt: skip
 
 
 def read_alike(settings: Settings) -> str:

@@ -110,12 +110,12 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
             navigation.draw_link("over_time", "Time", width="content")
             day, where = state.found.since, state.found.where
             st.button(
-                f"Only the rows since {day}{' where ' * bool(where)}{md(where_words(where))}",
+                f"Only the rows since {state.shown(day)}{' where ' * bool(where)}{md(where_words(where))}",
                 type="primary" if primary else "secondary",
                 on_click=session.look_since,
                 args=(settings, day, where),
             )
-        return f"{day}{' where ' * bool(where)}{where_words(where)}"
+        return f"{state.shown(day)}{' where ' * bool(where)}{where_words(where)}"
     return ""
 
 

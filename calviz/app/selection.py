@@ -215,6 +215,21 @@ class SliceRule(SelectionRule):
 
 
 @dataclass(frozen=True)
+class OtherRows(SliceRule):
+    """All rows but those of a slice."""
+
+    code = "others"
+
+    def words(self, sample: Sample) -> str:
+        """The condition, denied."""
+        return f"all rows but those {super().words(sample)}"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows where the condition does not hold."""
+        return ~super().mask(sample)
+
+
+@dataclass(frozen=True)
 class Covered(SelectionRule):
     """The rows that are kept, or referred, at a coverage: the most certain rows are kept."""
 

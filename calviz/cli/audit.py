@@ -118,7 +118,7 @@ class Audit:
         records: list[dict[str, Any]] = []
         parts: list[Part] = []
         for file in self.files:
-            audited: list[Audited] = []
+            audited: list[AuditedModel] = []
             try:
                 for one in self._models(file):
                     gates += _gates(one, thresholds)
@@ -182,7 +182,7 @@ class Audit:
         names = ("split", "reduction", "bins", "scheme", "seed", "resamples")
         return {name: getattr(self, name) for name in names}
 
-    def _models(self, file: str) -> Iterator[Audited]:
+    def _models(self, file: str) -> Iterator[AuditedModel]:
         """Read a file, and judge and print model by model; large cached values of one are dropped before the next."""
         import calviz
         from calviz import at_prevalence, conventions, evaluate
@@ -211,12 +211,12 @@ class Audit:
                 if column is not None:
                     check_column(sample.data, column)
             counts = self._counts(sample)
-            at: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
+            cutoff: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
             shown = self.metrics or first_metrics(sample)
             gates = (Threshold.of(text).metric for text in self.fail_on)
             every = self.all or (self.outputs.json is not None and self.metrics is None)
             keys = None if every else [*shown, *gates]
-            evaluation = evaluate(sample, keys, ci=self.ci, classes=True, findings=True, **at)
+            evaluation = evaluate(sample, keys, ci=self.ci, classes=True, findings=True, **cutoff)
             others = conventions(sample, noise=self.ci) if self.conventions else None
             promise = None
             if self.guarantee is not None:
@@ -239,16 +239,20 @@ class Audit:
                 if others is not None:
                     result_texts.print_conventions(others)
                 if self.by is not None:
-                    levels = levels_of(sample, self.by, self.risk)
-                    result_texts.print_groups(levels, self.by, self.risk)
+                    result_texts.print_groups(
+                        levels_of(sample, self.by, self.risk), self.by, self.risk
+                    )
                 if promise is not None:
                     show()
                     for line in repr(promise).splitlines():
                         show(line)
-            yield Audited(as_given(file), name, loaded, sample, evaluation, others, counts, promise)
+            yield AuditedModel(
+                as_given(file), name, loaded, sample, evaluation, others, counts, promise
+            )
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
-                rivals = METRICS.in_table("rivals")
+                of_two = sample.reduction.kind == "positive"
+                rivals = METRICS.in_table("rivals") + METRICS.in_table("two-classes") * of_two
                 evaluate(sample, rivals, ci=True, noise_floor=False, findings=False)
             sample.let_go()  # free memory for the next model
 
@@ -265,7 +269,7 @@ class Audit:
         except NotAvailable as reason:
             raise OptionError(f"--cutoff: {reason}") from None
 
-    def _record(self, one: Audited) -> dict[str, Any]:
+    def _record(self, one: AuditedModel) -> dict[str, Any]:
         from calviz.report.json_results import audit_record, convention_records
 
         extra: dict[str, Any] = {}
@@ -303,7 +307,7 @@ class Audit:
             **extra,
         )
 
-    def _part(self, one: Audited) -> Part:
+    def _part(self, one: AuditedModel) -> Part:
         """The part of a report about a model; its title names the file, if there are several."""
         from calviz.report import content, document
 
@@ -333,15 +337,14 @@ class Audit:
         wanted = self.preset in (None, "default", "full") if keys is None else "models" in keys
         return wanted and models > 1 and len(self.files) == 1 and bool(self.outputs.reports)
 
-    def _with_models(self, part: Part, audited: list[Audited]) -> Part:
-        from calviz import compare_models
+    def _with_models(self, part: Part, audited: list[AuditedModel]) -> Part:
+        from calviz.comparison.compare_models import after_map, compare_models
         from calviz.report import content, document
 
-        comparison = compare_models(
-            {one.name: one.loaded.models[one.name] for one in audited},
-            samples={one.name: one.sample for one in audited},
-            **self._settings,
-        )
+        models = {one.name: one.loaded.models[one.name] for one in audited}
+        samples = {one.name: one.sample for one in audited}
+        comparison = compare_models(models, samples=samples, **self._settings)
+        comparison = after_map(comparison, models, resamples=self.resamples)
         subject = content.Subject(audited[0].sample, models=comparison)
         return document.with_section(part, "models", subject)
 
@@ -350,7 +353,7 @@ audit = options.command(Audit)
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditedModel:
     """Results for one model of one file; `counts` are those at the cutoff."""
 
     file: str
@@ -363,7 +366,7 @@ class Audited:
     promise: ThresholdChoice | None
 
 
-def _gates(one: Audited, thresholds: list[Threshold]) -> Iterator[Gate]:
+def _gates(one: AuditedModel, thresholds: list[Threshold]) -> Iterator[Gate]:
     """Yield the verdict as a gate that always passes, then each threshold; crossed ones go to standard error."""
     several = len(one.loaded.models) > 1
     model = one.evaluation.name if several else ""
@@ -371,10 +374,12 @@ def _gates(one: Audited, thresholds: list[Threshold]) -> Iterator[Gate]:
     verdict = one.evaluation.verdict
     yield Gate(one.file, model, "audit", text=verdict.sentence if verdict else "")
     for threshold in thresholds:
-        how = threshold.crossed(one.evaluation)
-        if how:
-            say(f"{source}: {how}.")
-        yield Gate(one.file, model, str(threshold), "failure" if how else "passed", how or "")
+        crossing = threshold.crossed(one.evaluation)
+        if crossing:
+            say(f"{source}: {crossing}.")
+        yield Gate(
+            one.file, model, str(threshold), "failure" if crossing else "passed", crossing or ""
+        )
 
 
 # ---- Thresholds

@@ -395,7 +395,7 @@ def naming(file: str, *, options: bool = True) -> Iterator[None]:
 def named_twice(files: Sequence[str]) -> str | None:
     """Return the first file that is the same as one before it."""
     paths = [real_path(file) for file in files]
-    return next((file for at, file in enumerate(files) if paths[at] in paths[:at]), None)
+    return next((file for i, file in enumerate(files) if paths[i] in paths[:i]), None)
 
 
 def say(text: str, *more: str) -> None:
@@ -422,8 +422,10 @@ def table_of(*titles: str, left: Sequence[str] = ()) -> Table:
     from rich.table import Table
 
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for at, head in enumerate(titles):
-        table.add_column(head, justify="left" if head in left or not at else "right", no_wrap=True)
+    for number, title in enumerate(titles):
+        table.add_column(
+            title, justify="left" if title in left or not number else "right", no_wrap=True
+        )
     return table
 
 

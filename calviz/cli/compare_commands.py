@@ -160,7 +160,7 @@ def compare_models(
         Only this model (repeatable), by its name in the table; all by default.
     """
     from calviz.cli.result_texts import print_models, print_recognition
-    from calviz.comparison.compare_models import compare_models, same_rows
+    from calviz.comparison.compare_models import after_map, compare_models, same_rows
     from calviz.data.joining import named_models
     from calviz.sample.sample import Sample
 
@@ -173,7 +173,8 @@ def compare_models(
             print_recognition(file, loaded[-1])
     models = named_models([(source.file, source.models) for source in loaded])
     options.check_models(model, models)
-    aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
+    models = {name: models[name] for name in model} if model else models
+    aligned = same_rows(models, split=split)
     how = options.Reduction.of(reduction, *aligned.models.values())
     settings: dict[str, Any] = {
         "bins": bins,
@@ -189,6 +190,7 @@ def compare_models(
             samples[name] = Sample(data, how, **settings)
     every = "all" if outputs.json is not None else None
     comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
+    comparison = after_map(comparison, models, resamples=resamples)
     if not outputs.quiet:
         print_models(comparison)
     if outputs.json is not None:

@@ -11,7 +11,7 @@ bins
     Number of bins of binned metrics, or cube_root: as many as the cube root of the number of rows.
 scheme
     How bins are placed; sturges: equal width, with a number that follows from the number of rows. If left out: equal width, and for
-    verdict, findings and diagrams equal mass where one bin of equal width would hold over 90 % of the rows.
+    verdict, findings and diagrams equal mass where the first bin of equal width would hold most rows of a rare event.
 prevalence : SHARE[,SHARE]
     Weight the rows so that class 1 of two has this share, or each class its own.
 seed
@@ -35,6 +35,7 @@ import inspect
 import json
 import re
 import sys
+import textwrap
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -119,7 +120,10 @@ class _Command(click.Command):
         with formatter.section("Options"):
             formatter.write_dl([row for row in rows if row])
         with formatter.section("How FILE is read, if not as recognised (see 'calviz formats')"):
-            formatter.write_text(", ".join(reading.values()))
+            names, width = ", ".join(reading.values()), formatter.width - formatter.current_indent
+            lines = textwrap.fill(names, width, break_on_hyphens=False)
+            lines = textwrap.indent(lines, " " * formatter.current_indent)
+            formatter.write(f"{lines}\n")
 
 
 def reading_options() -> list[click.Parameter]:
@@ -308,6 +312,9 @@ def reading(
     time: str | None = None,
     class_names: Names = None,
     label_base: Literal["0", "1"] | None = None,
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    header_line: Annotated[int | None, {"type": click.IntRange(min=0)}] = None,
     sheet: str | None = None,
     choices: str | None = None,
     confidence_pattern: str | None = None,
@@ -352,6 +359,12 @@ def reading(
         Names of the classes, in the order of the scores; for a judge, the words or grades for no and yes.
     label_base
         Whether numeric labels count the classes from 0 or from 1.
+    separator : SIGN
+        What stands between the cells of a text file: a character, tab or space.
+    decimal
+        Decimal sign of a text file.
+    header_line : LINE
+        Line of a text file that names the columns, counted from 1; 0 if none does.
     sheet : NAME
         Sheet of an Excel workbook.
     choices : top|each|N

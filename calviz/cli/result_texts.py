@@ -13,7 +13,13 @@ from rich.text import Text
 from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
 from calviz.comparison import arena_results, comparison_results
 from calviz.comparison.arena_results import SCORES, Leaderboard, headline, rated_words, winrate_text
-from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
+from calviz.comparison.comparison_results import (
+    Comparison,
+    ComparisonColumn,
+    Mark,
+    Remark,
+    map_words,
+)
 from calviz.core import errors, events, words
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import counted, decimal, percent, points, seconds_text, terminal_text
@@ -371,6 +377,8 @@ def print_models(comparison: ModelComparison) -> None:
             texts = [f"{rank}. {short_name(name)}" for name, rank in ranks]
             show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
     if comparison.pairs:
+        for text in filter(None, map_words(comparison)):
+            show(text)
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
         show(text, "dim")
     print_remarks(comparison.remarks(columns))

@@ -164,7 +164,7 @@ class ResultTable:
         ]
         part = np.ix_(chosen, np.array(columns, dtype=np.intp))
         names = tuple(self.methods[j] for j in columns)
-        new = {int(old): at for at, old in enumerate(chosen)}
+        new = {int(old): number for number, old in enumerate(chosen)}
         return type(self)(
             tuple(self.experiments[i] for i in chosen),
             names,

@@ -370,7 +370,9 @@ def members_of(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
                     f"'{shortened(dataset)}' is not a folder of models",
                     remedy="the layout is DATASET/MODEL/probas_cal, labels_cal, probas_test, labels_test",
                 )
-            names += [(dataset, m) for m in itertools.islice(group, errors.MAX_ARRAYS.value + 1)]
+            names += [
+                (dataset, model) for model in itertools.islice(group, errors.MAX_ARRAYS.value + 1)
+            ]
             errors.MAX_ARRAYS.check(len(names), f"it has {len(names):,} or more experiments")
         if not names:
             raise InputError("there are no experiments in it")

@@ -317,9 +317,9 @@ class _Judging:
         if self.data.cells is not None:
             raise NotAvailable("refitting needs the rows: a profile holds their sums only.")
         values: dict[str, list[float]] = {key: [] for key in metrics}
-        for at in range(self.plan.refits):
-            checkpoint(f"refit {at + 1} of {self.plan.refits}")
-            rng = np.random.default_rng([self.plan.division.seed, 5, at])
+        for refit in range(self.plan.refits):
+            checkpoint(f"refit {refit + 1} of {self.plan.refits}")
+            rng = np.random.default_rng([self.plan.division.seed, 5, refit])
             pairs = tuple(
                 (_resampled_rows(self.data, fit, rng), judged) for fit, judged in self.rows.pairs
             )

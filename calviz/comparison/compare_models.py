@@ -5,26 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison.comparison_results import (
+    PROPER,
     Alignment,
     Comparison,
+    Difference,
     MethodResult,
     ModelComparison,
     ModelResult,
 )
-from calviz.comparison.paired_differences import pair
+from calviz.comparison.paired_differences import Paired, pair
 from calviz.core.blocks import IntArray, Stopped, checkpoint
-from calviz.core.entry_specs import METRICS
-from calviz.core.errors import RESAMPLES, InputError, NotAvailable, OptionError, data_frame
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
+from calviz.core.errors import (
+    RESAMPLES,
+    CalvizError,
+    InputError,
+    NotAvailable,
+    OptionError,
+    data_frame,
+)
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile
 from calviz.core.words import counted, listed, shorten
+from calviz.data.column_names import may_be_cluster, may_be_time
 from calviz.sample.sample import Sample, Where, dataset_of, rows_where
 from calviz.verdicts.analysis import evaluate
 
@@ -61,7 +73,7 @@ def compare_models(
         At least two; models in a sequence are called by the names of their predictions.
     metrics : iterable of str or "all", optional
         Keys; if left out, those of the tables: accuracy, proper scores, ECE, KS error, MCS and AURC; of confidences also the AUROC of
-        failure detection.
+        failure detection, of the positive class of two also AUROC, O/E, calibration slope and intercept.
     split : str, optional
         Only the rows of this split, in each model that has it.
     where : tuple of (str, str), optional
@@ -91,8 +103,8 @@ def compare_models(
     aligned = same_rows(models, split=split, where=where)
     reduction = Reduction.of(reduction, *aligned.models.values())
     keys = METRICS.selection(metrics, "rivals")
-    if metrics is None and keys is not None and aligned.of_confidences:
-        keys += METRICS.in_table("confidences")
+    if metrics is None and keys is not None:
+        keys += aligned.more_metrics(reduction.key)
     settings: dict[str, Any] = {
         "reduction": reduction,
         "bins": bins,
@@ -157,12 +169,106 @@ def _with_differences(comparison: ModelComparison, settings: Mapping[str, Any]) 
             name: replace(m, best_share={k: v[name] for k, v in shares.items()}) if m.ok else m
             for name, m in comparison.models.items()
         },
-        pairs={
-            key: {(a, b): metric.difference(a, b, metric.all_pairs) for a, b in metric.all_pairs}
-            for key, metric in paired.metrics.items()
-        },
+        pairs=_differences(paired, sets),
         undefined=paired.undefined,
     )
+
+
+def _differences(
+    paired: Paired, models: Iterable[str], ends: tuple[str, ...] = ("",)
+) -> dict[str, dict[tuple[str, str], Difference]]:
+    """Return the differences of all pairs of models, whose names have the first end, adjusted for the pairs with each of them."""
+    pairs = tuple(combinations(models, 2))
+    every = tuple((f"{a}{end}", f"{b}{end}") for end in ends for a, b in pairs)
+    found = {
+        key: [metric.difference(*names, every) for names in every[: len(pairs)]]
+        for key, metric in paired.metrics.items()
+    }
+    # Maps of scores that differ by such a map alone agree up to the accuracy of their fit.
+    same = Difference(0.0, Interval(0.0, 0.0), "tied")
+    least = LEAST if len(ends) > 1 else -1.0
+    return {
+        key: {
+            names: d if abs(d.value) > least else same for names, d in zip(pairs, of, strict=True)
+        }
+        for key, of in found.items()
+    }
+
+
+#: Folds in which each model is cross-fitted where no split is there to fit on.
+FOLDS = 5
+#: Differences of log loss or Brier score up to this are none.
+LEAST = 1e-6
+#: End of the name of a model after a map; no name of a user's has it.
+MAPPED = "\0"
+
+
+def after_map(
+    comparison: ModelComparison,
+    models: Models | Alignment,
+    *,
+    where: Where = (),
+    resamples: int = RESAMPLES,
+) -> ModelComparison:
+    """Compare the models after one map for each as well; return the comparison as it is where none can be fitted.
+
+    The map has a parameter or two (`cheap_method`). It is fitted on the split that fits for the one that judges, or cross-fitted. By
+    log loss and Brier score, verdicts before and after are adjusted for all pairs of both.
+
+    Parameters
+    ----------
+    comparison : ModelComparison
+        With paired differences.
+    models : mapping of str to Predictions, sequence of Predictions, or Alignment
+        The same models with the rows of all splits.
+    where, resamples
+        As in `compare_models`.
+    """
+    with suppress(CalvizError, Stopped):
+        return _after_map(comparison, same_rows(models, where=where), resamples)
+    return comparison
+
+
+def _after_map(comparison: ModelComparison, aligned: Alignment, resamples: int) -> ModelComparison:
+    # What fits maps imports scikit-learn, in 0.6 s, for which models alone do not wait.
+    from calviz.comparison.fitting import Division, fit_and_apply
+
+    sets = {name: m for name, m in aligned.models.items() if comparison[name].ok}
+    keys = [key for key in PROPER if key in comparison.pairs]
+    first = min(sets.values(), key=lambda m: m.kind != "confidence")
+    split, seed = comparison.split, comparison.seed
+    division = Division(eval_split=split, cross_fit=FOLDS, seed=seed)
+    if split and (other := Division.with_other_split(first, split)).fit_split:
+        division = other
+    rows, spec = division.rows(first), RECALIBRATORS[cheap_method(first)]
+    if not keys or rows.judged.size != comparison.rows:
+        return comparison
+    mapped = {name: fit_and_apply(m, spec, rows, {}).calibrated for name, m in sets.items()}
+    judged = {name: rows.judged_of(m) for name, m in sets.items()}
+    checkpoint("resampling all models together, before and after")
+    paired = pair(
+        {**judged, **{f"{name}{MAPPED}": m for name, m in mapped.items()}},
+        keys,
+        reduction=comparison.reduction,
+        resamples=resamples,
+        rng=np.random.default_rng([seed, 3]),
+    )
+    values = {key: metric.values for key, metric in paired.metrics.items()}
+    results = {
+        name: {key: MetricResult(key, of[f"{name}{MAPPED}"]) for key, of in values.items()}
+        for name in sets
+    }
+    after = replace(
+        comparison,
+        alignment=replace(aligned, models=mapped),
+        models={name: ModelResult(name, metrics) for name, metrics in results.items()},
+        directions={key: comparison.directions[key] for key in values},
+        pairs=_differences(paired, sets, (MAPPED, "")),
+        method=spec.key,
+        fit=rows.fit,
+    )
+    before = _differences(paired, sets, ("", MAPPED))
+    return replace(comparison, pairs={**comparison.pairs, **before}, after=after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,9 +415,9 @@ NamedModels = Mapping[str, Dataset]
 def align(models: NamedModels) -> Alignment:
     """Align models to the same rows, in the order of the first one.
 
-    Rows are matched by identifier if every model has identifiers; those that occur more than once in
-    a model are left out, as are rows whose true labels differ. Without identifiers, rows are matched
-    by their order, provided that the labels agree in every row.
+    Rows are matched by identifier if every model has identifiers; those that occur more than once in a model are left out, as are rows
+    whose true labels differ. Identifiers that repeat count together with a time if both together are unique in every model. Without
+    identifiers, rows are matched by their order, provided that the labels agree in every row.
 
     Parameters
     ----------
@@ -326,25 +432,68 @@ def align(models: NamedModels) -> Alignment:
     if not models:
         raise InputError("there are no models to compare", remedy="give at least one")
     models, notes = same_classes(models)
-    ids = {k: np.array(identifier_texts(m.ids)) for k, m in models.items() if m.ids is not None}
+    ids, of = _identifiers(models)
     if len(ids) < len(models):
         notes.append(_check_order(models))
         return Alignment(_same_columns(models), "order", tuple(notes))
     first, *others = ids.values()
     if all(np.array_equal(first, other) for other in others):
-        notes.append(f"The identifiers of all {counted(first.size, 'row')} are the same.")
+        notes.append(f"The identifiers{of} of all {counted(first.size, 'row')} are the same.")
     else:
-        rows, notes_on_rows = _by_identifier(ids)
+        rows, notes_on_rows = _by_identifier(ids, of)
         models = {name: m.take(rows[name]) for name, m in models.items()}
         notes += notes_on_rows
     models, notes_on_labels = _same_labels(models)
     return Alignment(_same_columns(models), "identifier", tuple(notes + notes_on_labels))
 
 
+def _identifiers(models: NamedModels) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    """Return identifiers of the rows, by model that has some, and the two columns that they are of if it takes a time as well."""
+    ids = {k: np.array(identifier_texts(m.ids)) for k, m in models.items() if m.ids is not None}
+    if len(ids) == len(models) and all(map(_are_unique, ids.values())):
+        return ids, ""
+    for name, time in columns_that_identify(models.values()):
+        both = {k: _both(m, name, time) for k, m in models.items()}
+        common = reduce(np.intersect1d, both.values())
+        if common.size > 0 and all(map(_are_unique, both.values())):
+            return both, f" ('{shorten(name)}' and '{shorten(time)}')"
+    return ids, ""
+
+
+def columns_that_identify(models: Iterable[Dataset]) -> list[tuple[str, str]]:
+    """Return the pairs of an identifier and a time, by name, that all models have; both together may be unique."""
+    columns = [_columns(m) for m in models]
+    names = [n for n in columns[0] if all(n in others for others in columns)]
+    return [(a, b) for a in names if may_be_cluster(a) for b in names if a != b and may_be_time(b)]
+
+
+def _columns(model: Dataset) -> dict[str, Any]:
+    """Return the columns that may identify rows, by name."""
+    of = {model.column_names.get(role, role): getattr(model, role) for role in ("ids", "clusters")}
+    time = {} if model.times is None else {model.time_name: model.times}
+    others = {**model.numbers, **model.texts, **model.groups}
+    return {k: v for k, v in of.items() if v is not None} | others | time
+
+
+def _both(model: Dataset, name: str, time: str) -> npt.NDArray[Any]:
+    """Return texts of two columns together, without a text where one of them is missing."""
+    columns = _columns(model)
+    one, two = (np.array(identifier_texts(columns[c])) for c in (name, time))
+    given = (one != NO_IDENTIFIER) & (two != NO_IDENTIFIER)
+    return np.where(given, np.char.add(np.char.add(one, "\n"), two), NO_IDENTIFIER)
+
+
+def _are_unique(texts: npt.NDArray[Any]) -> bool:
+    given = texts[texts != NO_IDENTIFIER]
+    return bool(np.unique(given).size == given.size)
+
+
 def _check_order(models: NamedModels) -> str:
     """Return a sentence on why rows may be matched by their order; raises InputError if they may not."""
     (name, first), *others = models.items()
-    remedy = "add a column with identifiers to every file"
+    remedy = (
+        "add a column with identifiers to every file; those that repeat need a time beside them"
+    )
     for other_name, other in others:
         both = f"'{shorten(name)}' and '{shorten(other_name)}'"
         if first.n != other.n:
@@ -378,7 +527,9 @@ def _check_order(models: NamedModels) -> str:
     return note
 
 
-def _by_identifier(ids: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, IntArray], list[str]]:
+def _by_identifier(
+    ids: Mapping[str, npt.NDArray[Any]], of: str
+) -> tuple[dict[str, IntArray], list[str]]:
     """Return the matched rows of each model, in the order of the first, and notes on what did not match."""
     notes: list[str] = []
     once: dict[str, npt.NDArray[Any]] = {}
@@ -415,7 +566,7 @@ def _by_identifier(ids: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, IntAr
                 f"{counted(missing, 'row')} of '{shorten(name)}' left out: not every other model has "
                 "their identifiers."
             )
-    matched = f"{counted(common.size, 'row')} matched by identifier."
+    matched = f"{counted(common.size, 'row')} matched by identifier{of}."
     return {name: rows[order] for name, rows in rows_of.items()}, [matched, *notes]
 
 

@@ -9,7 +9,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from calviz.core import entry_specs, events, predictions
-from calviz.core.entry_specs import METRICS, RANKED_BY, UNCALIBRATED, MetricResult, TableKind
+from calviz.core.entry_specs import (
+    METRICS,
+    RANKED_BY,
+    RECALIBRATORS,
+    UNCALIBRATED,
+    MetricResult,
+    TableKind,
+)
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
 from calviz.core.words import NOT_SINCE, bins_words, counted, listed, shorten, told_apart
 from calviz.sample.metric_results import Displayed, Summary
@@ -486,7 +493,7 @@ class Advice:
         if not self.given:
             return "No advice"
         left = self.method == UNCALIBRATED
-        return f"Advice: {'leave the model as it is' if left else entry_specs.RECALIBRATORS[self.method].label}"
+        return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
 
 
 @dataclass(frozen=True)
@@ -547,6 +554,11 @@ class Alignment:
         """Whether only confidences of the predictions are known, of all models."""
         return all(m.kind == "confidence" for m in self.models.values())
 
+    def more_metrics(self, reduction: str) -> tuple[str, ...]:
+        """Metrics of such models: how well confidences find errors; of two classes, AUROC, O/E, slope and intercept."""
+        of_two = METRICS.in_table("two-classes") if reduction == "positive" else ()
+        return METRICS.in_table("confidences") if self.of_confidences else of_two
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Compared[ModelResult]):
@@ -561,7 +573,12 @@ class ModelComparison(Compared[ModelResult]):
     seed : int
     models : mapping of str to ModelResult
     pairs : mapping of str to mapping of (str, str) to Difference
-        For each metric with paired resamples: the first model minus the second; verdicts are adjusted for all pairs.
+        For each metric with paired resamples: the first model minus the second; verdicts are adjusted for all pairs, by the
+        proper scores with those of `after`.
+    after : ModelComparison or None
+        The same rows after one map for each model, by the proper scores (`calviz.comparison.compare_models.after_map`).
+    method, fit : str, and RowsUsed or None
+        Of `after`: the map, and the rows that it was fitted on.
     """
 
     alignment: Alignment
@@ -570,6 +587,9 @@ class ModelComparison(Compared[ModelResult]):
     seed: int
     models: Mapping[str, ModelResult]
     pairs: Mapping[str, Mapping[tuple[str, str], Difference]] = field(default_factory=dict)
+    after: ModelComparison | None = None
+    method: str = UNCALIBRATED
+    fit: RowsUsed | None = None
     KIND = "model"
 
     @property
@@ -578,9 +598,9 @@ class ModelComparison(Compared[ModelResult]):
         return self.alignment.rows
 
     def in_table(self, table: TableKind) -> tuple[str, ...]:
-        """Keys of the metrics of a table with room for only a few; of confidences, also how well they find errors."""
-        more: tuple[TableKind, ...] = ("confidences",) if self.alignment.of_confidences else ()
-        return tuple(key for kind in (table, *more) for key in METRICS.in_table(kind))
+        """Keys of the metrics of a table with room for only a few, with those of such models (`Alignment.more_metrics`)."""
+        more = self.alignment.more_metrics(self.reduction) if table in ("models", "rivals") else ()
+        return (*super().in_table(table), *more)
 
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
@@ -588,9 +608,9 @@ class ModelComparison(Compared[ModelResult]):
         of = f"{counted(self.rows, 'row')}, {shorten(self.reduction)}"
         return replace(shared, title=f"{shared.title}: {of}")
 
-    def short_names(self, limit: int = 30) -> dict[str, str]:
-        """Return the names of the models as they are shown, at most `limit` characters each."""
-        return dict(zip(self.models, told_apart(self.models, limit), strict=True))
+    def short_names(self) -> dict[str, str]:
+        """Return the names of the models as they are shown, at most 30 characters each."""
+        return dict(zip(self.models, told_apart(self.models, 30), strict=True))
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """Return the metric of `one` minus that of `other`; None without paired resamples."""
@@ -613,9 +633,9 @@ class ModelComparison(Compared[ModelResult]):
         if metric not in self.pairs:
             return {}
         ranks: dict[str, int] = {}
-        for at, name in enumerate(order):
+        for place, name in enumerate(order):
             # None behind is better beyond noise: the interval of a difference holds that of the values.
-            ahead = (self.difference(metric, better, name) for better in order[:at])
+            ahead = (self.difference(metric, better, name) for better in order[:place])
             ranks[name] = 1 + sum(d is not None and d.verdict == "better" for d in ahead)
         return ranks
 
@@ -672,21 +692,61 @@ def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
 )
 def headline(comparison: ModelComparison, metric: str) -> str:
     """Say in one sentence which model is best."""
+    if both := after_map_words(comparison, metric):
+        return both
     label = METRICS[metric].label
     best, *tied = comparison.tied_with_best(metric)
     column = comparison.column(metric)
     value = f"{column.text(best)} {column.written.unit_words}".rstrip()
-    more = len(comparison.ranking(metric)) - 1 - len(tied)
+    others = len(comparison.ranking(metric)) - 1 - len(tied)
     short = comparison.short_names()
-    if tied and not more:
+    if tied and not others:
         return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
         text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
-    if more:
-        text += f"; {'the other is' if more == 1 else f'the other {more:,} are'} worse beyond noise"
+    if others:
+        text += (
+            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
+        )
     return f"{text}."
+
+
+@claim(
+    "models-after-map",
+    says="By NLL, 'a' is best as it is; after Platt scaling of each, the models are not told apart",
+    chosen="the best model, and all pairs, before and after one map for each",
+    adjusted="max-T over the paired resamples of all pairs before and after together",
+)
+def after_map_words(comparison: ModelComparison, metric: str) -> str:
+    """Say which model is best as it is and which after one map for each; "" if these are the same, or no map was fitted."""
+    after = comparison.after
+    if after is None or metric not in after.pairs:
+        return ""
+    now, then = (set(c.tied_with_best(metric)) for c in (comparison, after))
+    if now == then:
+        return ""
+    short = comparison.short_names()
+    method = RECALIBRATORS[after.method].label.replace("Temperature", "temperature")
+
+    def lead(of: ModelComparison, state: str) -> str:
+        best, *tied = of.tied_with_best(metric)
+        if len(tied) == len(of.ranking(metric)) - 1:
+            return f"the models are not told apart{state and ' as they are'}"
+        beside = f", not told apart from {listed([short[name] for name in tied])}" if tied else ""
+        return f"'{short[best]}' {'leads' if tied else 'is best'}{state}{beside}"
+
+    return f"By {METRICS[metric].label}, {lead(comparison, ' as it is')}; after {method} of each, {lead(after, '')}."
+
+
+def map_words(comparison: ModelComparison) -> tuple[str, ...]:
+    """Say which model is best after a map for each, by each score where that is another, and which map it is; empty without one."""
+    after = comparison.after
+    if after is None or after.fit is None:
+        return ()
+    map_ = f"After recalibration: {RECALIBRATORS[after.method].label} of each model, fitted on {counted(after.fit.rows, 'row')} ({after.fit.how})."
+    return (*(after_map_words(comparison, key) for key in after.pairs), map_)
 
 
 @claim("models-differ")
@@ -712,7 +772,8 @@ def caution(comparison: ModelComparison, metric: str) -> str:
 def answers(comparison: ModelComparison, metric: str) -> tuple[str, str]:
     """Return headline and caution, first the one that answers which model is calibrated; the second may be ""."""
     both = headline(comparison, metric), caution(comparison, metric)
-    return both if METRICS[metric].of_calibration or not both[1] else (both[1], both[0])
+    first = METRICS[metric].of_calibration or not both[1] or after_map_words(comparison, metric)
+    return both if first else (both[1], both[0])
 
 
 # ---- Differences

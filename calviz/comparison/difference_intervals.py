@@ -97,8 +97,8 @@ class Spread:
         mean, truth = np.maximum.accumulate(between @ mean), between @ truth
         sd = between @ off.std(axis=1, ddof=1)
         estimate = _without_noise(value, truth, mean, sd)
-        at = int(np.abs(truth - estimate).argmin())
-        return cls(value, truth, mean, sd, off, at, estimate, estimate + between[at] @ off)
+        near = int(np.abs(truth - estimate).argmin())
+        return cls(value, truth, mean, sd, off, near, estimate, estimate + between[near] @ off)
 
 
 def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatArray) -> float:
@@ -132,8 +132,8 @@ def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatA
 @lru_cache(maxsize=64)
 def _between(scales: int) -> FloatArray:
     """Matrix of linear interpolation from the S scales to `POINTS` points between the first and the last, shape (F, S)."""
-    at = np.linspace(0, scales - 1, POINTS)
-    return np.asarray(np.maximum(1 - np.abs(at[:, None] - np.arange(scales)), 0))
+    places = np.linspace(0, scales - 1, POINTS)
+    return np.asarray(np.maximum(1 - np.abs(places[:, None] - np.arange(scales)), 0))
 
 
 def difference(first: Spread, second: Spread, z: float) -> Interval:

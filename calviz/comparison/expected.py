@@ -270,7 +270,9 @@ def expected_parts(
             checkpoint(f"draw {k + 1}")
             shares.append(_draw(_of_classes(believed if fit is None else fit(rng)), rows, rng))
         together = np.stack(shares, axis=-1)
-        drawn.append([measure(together[p]) for p, measure in zip(parts, measures, strict=True)])
+        drawn.append(
+            [measure(together[part]) for part, measure in zip(parts, measures, strict=True)]
+        )
     whole = _of_classes(believed)
     estimates = []
     for i, (piece, own, part) in enumerate(zip(pieces, bare, parts, strict=True)):
@@ -360,9 +362,9 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
         return replace(mapped, probs=_bent(_of_classes(rows), _of_classes(mapped), bend))
 
     def refit(rng: np.random.Generator) -> Dataset:
-        at = rng.integers(labels.size, size=labels.size)
+        drawn = rng.integers(labels.size, size=labels.size)
         # A class that was not drawn is as good as forgotten by the map.
-        return fit(at if np.unique(labels[at]).size == present.size else slice(None))
+        return fit(drawn if np.unique(labels[drawn]).size == present.size else slice(None))
 
     return refit, fit(slice(None))
 
@@ -543,8 +545,8 @@ def _moved_cells(score: FloatArray, rows: Dataset, other: FloatArray) -> float:
     """The Kolmogorov-Smirnov test of a profile, with all scores as coarse as its cells (asymptotic, at most so small with ties)."""
     assert rows.weights is not None
     n, m = rows.weights.sum(), other.size
-    cells, at = np.unique(np.floor(np.append(score, other) * FINE_CELLS), return_inverse=True)
-    of_rows = np.bincount(at[: score.size], rows.weights, minlength=cells.size) / n
-    of_other = np.bincount(at[score.size :], minlength=cells.size) / m
+    cells, cell = np.unique(np.floor(np.append(score, other) * FINE_CELLS), return_inverse=True)
+    of_rows = np.bincount(cell[: score.size], rows.weights, minlength=cells.size) / n
+    of_other = np.bincount(cell[score.size :], minlength=cells.size) / m
     largest = np.abs(np.cumsum(of_rows - of_other)).max()
     return float(kstwobign.sf(largest * math.sqrt(n * m / (n + m))))

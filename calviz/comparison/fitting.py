@@ -169,7 +169,8 @@ class Division:
         elif self.fit_split is not None or self.eval_split is not None:
             rows = _by_splits(data, self.fit_split, self.eval_split, self.in_sample)
         else:
-            return _all_rows_twice(data)
+            every, used = np.arange(data.n), RowsUsed(None, data.rows, "all rows")
+            return Rows(((every, every),), used, used, in_sample=True)
         for fit, _ in rows.pairs:
             count = _observed(data, fit)
             if count < LEAST_ROWS:
@@ -216,12 +217,6 @@ def _for_more_rows(data: Dataset, *, folds: int | str | None) -> str:
     return "fit on a larger split or a larger fraction of the rows, or cross-fit"
 
 
-def _all_rows_twice(data: Dataset) -> Rows:
-    every = np.arange(data.n)
-    used = RowsUsed(None, data.rows, "all rows")
-    return Rows(((every, every),), used, used, in_sample=True)
-
-
 def _observed(data: Dataset, rows: IntArray) -> int:
     """Number of observed rows: for a profile, those behind the given cells."""
     if data.cells is None or data.weights is None:
@@ -230,14 +225,9 @@ def _observed(data: Dataset, rows: IntArray) -> int:
 
 
 def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
-    def others(rows: IntArray) -> IntArray:
-        mask = np.ones(data.n, dtype=np.bool_)
-        mask[rows] = False
-        return np.flatnonzero(mask)
-
     of = partial(loaded.rows_of_split, data)
-    fit_rows = of(fit) if fit is not None else others(of(str(evaluation)))
-    rows = of(evaluation) if evaluation is not None else others(fit_rows)
+    fit_rows = of(fit) if fit is not None else _others(data.n, of(str(evaluation)))
+    rows = of(evaluation) if evaluation is not None else _others(data.n, fit_rows)
     if in_sample and evaluation is None:
         rows, evaluation = fit_rows, fit
     if rows.size == 0 or fit_rows.size == 0:
@@ -255,6 +245,10 @@ def _by_splits(data: Dataset, fit: str | None, evaluation: str | None, in_sample
         used(evaluation, _observed(data, rows)),
         in_sample=bool(np.intersect1d(fit_rows, rows).size),
     )
+
+
+def _others(n: int, rows: IntArray) -> IntArray:
+    return np.delete(np.arange(n), rows)
 
 
 @claim("splits-differ")
@@ -275,13 +269,12 @@ def _trained_remark(data: Dataset, rows: Rows) -> str:
 def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
     count = min(max(round(fraction * data.n), 1), data.n - 1)
     rng = np.random.default_rng(seed)
-    if data.clusters is None:
-        fit, how = stratified_sample(strata(data), count, rng), "stratified"
+    together, how = _together(data)
+    if together is None:
+        fit = stratified_sample(strata(data), count, rng)
     else:
-        fit, how = whole_clusters(data.clusters.codes, count, rng), "in whole clusters"
-    mask = np.ones(data.n, dtype=np.bool_)
-    mask[fit] = False
-    rest = np.flatnonzero(mask)
+        fit = whole_clusters(together.codes, count, rng)
+    rest = _others(data.n, fit)
     return Rows(
         ((fit, rest),),
         RowsUsed(None, fit.size, f"{percent(fraction, 0)} of the rows, {how}, seed {seed}"),
@@ -297,19 +290,18 @@ def _cross_fitted(data: Dataset, folds: int | str, seed: int) -> Rows:
             f"'cross_fit' must be at most the number of rows, {data.n:,}, got {folds!r}."
         )
     rng = np.random.default_rng(seed)
-    if data.clusters is None:
-        fold, words = assign_parts(strata(data), folds, rng), "stratified"
+    together, words = _together(data)
+    if together is None:
+        fold = assign_parts(strata(data), folds, rng)
     else:
-        levels = len(data.clusters.levels)
+        levels = len(together.levels)
         if folds > levels:
             raise OptionError(
                 f"'cross_fit' must be at most the number of clusters, {levels:,}, got {folds!r}."
             )
         # Rows of one cluster stay in one fold: otherwise the map would have seen related rows.
-        fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
-        words = "in whole clusters"
-    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds))
-    return _each_by_the_others(data, pairs, f"{folds}-fold cross-fitting, {words}, seed {seed}")
+        fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[together.codes]
+    return _each_by_the_others(fold, folds, f", {words}, seed {seed}")
 
 
 def _by_folds(data: Dataset, column: str) -> Rows:
@@ -328,18 +320,16 @@ def _by_folds(data: Dataset, column: str) -> Rows:
                 f"{what} in several folds of '{shortened(column)}', so that a map would see what it is judged on",
                 remedy="give the number of folds, and --cluster where rows belong together",
             )
-    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds.size))
-    how = f"{folds.size}-fold cross-fitting by '{shortened(column)}'"
-    return _each_by_the_others(data, pairs, how)
+    return _each_by_the_others(fold, folds.size, f" by '{shortened(column)}'")
 
 
-def _each_by_the_others(
-    data: Dataset, pairs: tuple[tuple[IntArray, IntArray], ...], how: str
-) -> Rows:
+def _each_by_the_others(fold: IntArray, folds: int, words: str) -> Rows:
+    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds))
+    how = f"{folds}-fold cross-fitting{words}"
     return Rows(
         pairs,
         RowsUsed(None, pairs[0][0].size, how),
-        RowsUsed(None, data.n, f"all rows, each by a map that never saw it ({how})"),
+        RowsUsed(None, fold.size, f"all rows, each by a map that never saw it ({how})"),
     )
 
 
@@ -351,6 +341,16 @@ def strata(data: Dataset) -> IntArray:
     if isinstance(data, Predictions):
         return data.labels
     return data.correct.astype(np.intp)
+
+
+def _together(data: Dataset) -> tuple[Factor | None, str]:
+    """Return which rows a random division keeps together, those of a cluster or of an identifier that repeats, and words for it."""
+    if data.clusters is not None:
+        return data.clusters, "in whole clusters"
+    ids = None if data.ids is None else Factor.of(data.ids)
+    if ids is not None and 1 < len(ids.levels) < data.n:
+        return ids, f"rows of the same {shortened(data.id_name)} together"
+    return None, "stratified"
 
 
 def assign_parts(labels: IntArray, parts: int, rng: np.random.Generator) -> IntArray:
@@ -366,8 +366,8 @@ def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> 
     n = labels.size
     order = _shuffled_by_class(labels, rng)
     # Systematic sampling: evenly spaced along the rows sorted by class, from a random start.
-    at = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
-    return np.sort(order[np.minimum(at, n - 1)])
+    places = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
+    return np.sort(order[np.minimum(places, n - 1)])
 
 
 def _shuffled_by_class(labels: IntArray, rng: np.random.Generator) -> IntArray:
@@ -501,9 +501,9 @@ def fit_and_apply(
     warnings: list[str] = []
     parts: list[dict[str, FloatArray]] = []
     recalibrator: Any = None
-    for at, (fit, judged) in enumerate(rows.pairs, start=1):
+    for fold, (fit, judged) in enumerate(rows.pairs, start=1):
         if len(rows.pairs) > 1:
-            checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
+            checkpoint(f"fitting fold {fold} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
         if getattr(recalibrator, "floor", "") == "auto" and recalibrator.input != "logits":
             recalibrator.floor = _floor_of_others(data, scores, fit) or "auto"
@@ -584,12 +584,12 @@ def columns_to_apply(
 
 
 def _numbers_in(value: Any) -> int:
-    """Count the numbers in plain values: the complexity of a saved map."""
+    """Count the numbers in plain values, in lists those that are not 0: the complexity of a saved map."""
     if isinstance(value, Mapping):
         return sum(map(_numbers_in, value.values()))
     if isinstance(value, list | tuple):
         if value and isinstance(value[0], float):  # long lists are of one kind
-            return len(value)
+            return int(np.count_nonzero(value))
         return sum(map(_numbers_in, value))
     return int(isinstance(value, int | float) and not isinstance(value, bool))
 
@@ -748,6 +748,12 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         raise InputError(
             f"the map is for {k} classes, these data have {scores.shape[1]}",
             remedy="apply it to scores of the classes that it was fitted on",
+        )
+    fitted_on = record.get("scores", {}).get("kind", data.kind)
+    if (fitted_on == "confidence") != (data.kind == "confidence"):
+        raise InputError(
+            f"the map was fitted on {fitted_on}, and these scores are read as {data.kind}",
+            remedy=f"apply it to {fitted_on}, and say so if they are such (--kind, kind=)",
         )
     if isinstance(data, Predictions):
         if not loaded.classes_agree(data.class_names, names):

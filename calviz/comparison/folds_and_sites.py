@@ -124,7 +124,7 @@ class RowsByLevel(NamedTuple):
 
 def _parts(name: str) -> list[str | int]:
     """Texts and whole numbers of a name by turns, for sorting."""
-    return [int(t) if at % 2 else t for at, t in enumerate(re.split(r"([0-9]+)", name))]
+    return [int(t) if place % 2 else t for place, t in enumerate(re.split(r"([0-9]+)", name))]
 
 
 def fold_columns(data: Dataset) -> tuple[str, ...]:
@@ -514,8 +514,8 @@ def random_effects(estimates: FloatArray, variances: FloatArray) -> RandomEffect
         return float(brentq(lambda t: float(fitted(np.array(t))[2]) - quantile, 0, far, xtol=1e-14))
 
     # The highest of the maxima, if there are several.
-    at = int(np.argmin(loss(grid)))
-    near = (grid[max(at - 1, 0)], grid[min(at + 1, grid.size - 1)])
+    lowest = int(np.argmin(loss(grid)))
+    near = (grid[max(lowest - 1, 0)], grid[min(lowest + 1, grid.size - 1)])
     best = minimize_scalar(
         lambda t: float(loss(np.array(t))), bounds=near, method="bounded", options={"xatol": 1e-12}
     )

@@ -136,11 +136,11 @@ class ThresholdChoice:
         what = "confidence"
         if self.class_name:
             what = f"probability of '{shorten(self.class_name, 40)}'"
-        at = f"a {what} of {decimal(self.threshold, 4)}"
+        threshold = f"a {what} of {decimal(self.threshold, 4)}"
         if self.refuted:
-            words = f"It cannot be promised that {promise}: {at}, chosen {chosen}, breaks that beyond noise"
+            words = f"It cannot be promised that {promise}: {threshold}, chosen {chosen}, breaks that beyond noise"
         else:
-            words = f"From {at} on: {promise}, {sure}, on new rows like those it was chosen on. Chosen {chosen}"
+            words = f"From {threshold} on: {promise}, {sure}, on new rows like those it was chosen on. Chosen {chosen}"
         return f"{words}{self._seen()}. {self.fit.remark}".rstrip()
 
     def _seen(self) -> str:

@@ -176,12 +176,12 @@ class Judged(metric_results.Displayed):
     @property
     def predictions(self) -> Predictions:
         """The labelled rows, with the judge's score as their probability: all that calviz measures applies."""
-        at = self.looked
+        looked = self.looked
         return Predictions(
-            probs=self.score[at],
-            labels=self.human[at].astype(np.int64),
-            groups={name: factor.take(at) for name, factor in self.by.items()},
-            clusters=None if self.cluster is None else Factor.of(self.cluster[at]),
+            probs=self.score[looked],
+            labels=self.human[looked].astype(np.int64),
+            groups={name: factor.take(looked) for name, factor in self.by.items()},
+            clusters=None if self.cluster is None else Factor.of(self.cluster[looked]),
             name="judge",
         )
 
@@ -189,9 +189,9 @@ class Judged(metric_results.Displayed):
     def _sums(self) -> LabelledRows:
         return self._sums_at(slice(None))
 
-    def _sums_at(self, at: Any) -> LabelledRows:
-        chance, cluster = (None if c is None else c[at] for c in (self.chance, self.cluster))
-        return LabelledRows.of(self.score[at], self.human[at], chance, cluster)
+    def _sums_at(self, rows: Any) -> LabelledRows:
+        chance, cluster = (None if c is None else c[rows] for c in (self.chance, self.cluster))
+        return LabelledRows.of(self.score[rows], self.human[rows], chance, cluster)
 
     # ---- Rates
 
@@ -247,7 +247,7 @@ class Judged(metric_results.Displayed):
     @cached_property
     def groups(self) -> dict[str, JudgedGroup]:
         """By value of `by`: the same for the rows of each group, by their own labels."""
-        found = {name: self._of_group(name, at) for name, at in self._rows_of.items()}
+        found = {name: self._of_group(name, rows) for name, rows in self._rows_of.items()}
         tested = [name for name, group in found.items() if not math.isnan(group.p_value)]
         adjusted = benjamini_hochberg([found[name].p_value for name in tested])
         for name, value in zip(tested, adjusted.tolist(), strict=True):
@@ -266,18 +266,18 @@ class Judged(metric_results.Displayed):
 
     @cached_property
     def _sums_of(self) -> dict[str, LabelledRows]:
-        return {name: self._sums_at(at) for name, at in self._rows_of.items()}
+        return {name: self._sums_at(rows) for name, rows in self._rows_of.items()}
 
-    def _of_group(self, name: str, at: IntArray) -> JudgedGroup:
+    def _of_group(self, name: str, rows: IntArray) -> JudgedGroup:
         sums = self._sums_of[name]
         (tp, fn), (fp, tn) = sums.cells
         enough = sums.n > 0 and (sums.depend is None or sums.depend.number > 1)
         told = sums.thinned(self.confidence)[0] if enough else {}
-        cluster = None if self.cluster is None else self.cluster[at]
+        cluster = None if self.cluster is None else self.cluster[rows]
         return JudgedGroup(
-            rows=at.size,
+            rows=rows.size,
             labelled=sums.n,
-            naive=corrected_rates.naive_rate(self.score[at], self.confidence, cluster),
+            naive=corrected_rates.naive_rate(self.score[rows], self.confidence, cluster),
             corrected=sums.tuned(self.confidence) if enough else None,
             sensitivity=told["sensitivity"] if enough and tp + fn else None,
             specificity=told["specificity"] if enough and fp + tn else None,
@@ -302,11 +302,11 @@ class Judged(metric_results.Displayed):
         return {} if self.chance is not None else {n: self._differ(f) for n, f in self.by.items()}
 
     def _differ(self, by: Factor) -> float:
-        at = self.looked
-        is_yes, group = self.human[at] == 1, by.codes[at]
-        wrong, k = (self.score[at] >= CUTOFF) != is_yes, len(by.levels)
+        looked = self.looked
+        is_yes, group = self.human[looked] == 1, by.codes[looked]
+        wrong, k = (self.score[looked] >= CUTOFF) != is_yes, len(by.levels)
         if self.cluster is not None:
-            return corrected_rates.p_of_errors(wrong, is_yes, group, k, self.cluster[at])
+            return corrected_rates.p_of_errors(wrong, is_yes, group, k, self.cluster[looked])
         both = is_yes, ~is_yes
         parts = [corrected_rates.hits_by_group(wrong[rows], group[rows], k) for rows in both]
         return corrected_rates.p_of_tables([part for part in parts if part is not None])
@@ -441,9 +441,9 @@ class Judged(metric_results.Displayed):
             )
         fifths = np.unique(np.quantile(self.score, (0.2, 0.4, 0.6, 0.8)))
         stratum = np.searchsorted([CUTOFF] if self._is_binary else fifths, self.score, side="left")
-        k, at = int(stratum.max()) + 1, self.looked
-        n = np.bincount(stratum[at], minlength=k)
-        share = (np.bincount(stratum[at], self.human[at], minlength=k) + HALF) / (n + 2 * HALF)
+        k, seen = int(stratum.max()) + 1, self.looked
+        n = np.bincount(stratum[seen], minlength=k)
+        share = (np.bincount(stratum[seen], self.human[seen], minlength=k) + HALF) / (n + 2 * HALF)
         spread = np.sqrt(share * (1 - share))
         chances = corrected_rates.chances_with_sum(
             spread, np.bincount(stratum[free], minlength=k), rows

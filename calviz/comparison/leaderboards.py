@@ -196,8 +196,8 @@ def kind_of(experiments: Sequence[arena_results.Experiment]) -> str:
 def _boards(table: ResultTable) -> Mapping[str, list[int]]:
     """Return the experiments of each board: one board per task, unless some benchmark mixes tasks."""
     benchmarks: dict[str, list[int]] = {}
-    for at, experiment in enumerate(table.experiments):
-        benchmarks.setdefault(experiment.benchmark, []).append(at)
+    for row, experiment in enumerate(table.experiments):
+        benchmarks.setdefault(experiment.benchmark, []).append(row)
     kinds = {k: kind_of([table.experiments[i] for i in rows]) for k, rows in benchmarks.items()}
     mixed = "all" in kinds.values()
     boards: dict[str, list[int]] = {}
@@ -347,8 +347,8 @@ class Averages:
     ) -> Averages:
         """Group experiments by benchmark, or put all into one group if `pooled`."""
         named: dict[str, list[int]] = {}
-        for at, experiment in enumerate(experiments):
-            named.setdefault("" if pooled else experiment.benchmark, []).append(at)
+        for row, experiment in enumerate(experiments):
+            named.setdefault("" if pooled else experiment.benchmark, []).append(row)
         groups = []
         for rows in named.values():
             sets = [(experiments[i].benchmark, experiments[i].dataset) for i in rows]

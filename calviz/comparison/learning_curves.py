@@ -12,7 +12,7 @@ import numpy as np
 from calviz.comparison import difference_intervals, paired_differences
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict, RowsUsed
 from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
-from calviz.core import entry_specs
+from calviz.core import entry_specs, errors
 from calviz.core.blocks import IntArray, Stopped
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, MetricResult, RecalibratorSpec, badness
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
@@ -152,8 +152,8 @@ class _Measured:
         except Stopped:
             raise
         except Exception as error:
-            reason = str(error) or type(error).__name__
-            self.failures.setdefault(spec.key, f"with {fit.size:,} rows: {reason}")
+            reason = f"with {fit.size:,} rows: {errors.reason_of(error)}"
+            self.failures.setdefault(spec.key, reason)
 
     def _differences(self, method: str, after: Dataset) -> Iterator[tuple[str, Difference]]:
         """Yield each metric with its difference from the uncalibrated model."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, Unpack, get_args
+from typing import Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +31,11 @@ from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricRes
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber
 from calviz.core.p_values import in_spreads, max_t
-from calviz.core.predictions import Dataset, with_rows
+from calviz.core.predictions import Dataset, Predictions, usual_columns, with_rows
 from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.sample import EventOptions, Sample, shows_options
-from calviz.verdicts.analysis import evaluate
+from calviz.verdicts.analysis import evaluate, verdict
 from calviz.verdicts.watching import WatchState, watched
 
 #: Periods with fewer rows are only counted.
@@ -148,7 +148,7 @@ def over_time(
     rows = divided.rows
     progress("measuring each period", 0, large.size)
     values = blocks.map_threads(
-        lambda i: _measured(sample, rows[large[i]], metric), range(large.size), threaded=True
+        lambda period: _measured(sample, rows[period], metric), large.tolist(), threaded=True
     )
     result = OverTime(
         name=sample.data.name,
@@ -170,10 +170,12 @@ def over_time(
     result = tested = _with_changes(result, sample, divided, large, metric)
     if method is not None:
         result = _with_past(tested, sample, divided, large, method, progress)
+        if usual_columns(sample.data) and not RECALIBRATORS[method].takes_columns:
+            result = replace(result, alone=verdict(sample).alone)
         if result.watch is not None and result.watch.changed is not None:
-            at = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
-            later = sample.with_data(sample.data.take(at))
-            since = replace(divided, code=divided.code[at])
+            since_then = np.flatnonzero(sample.data.times >= np.datetime64(result.watch.changed))
+            later = sample.with_data(sample.data.take(since_then))
+            since = replace(divided, code=divided.code[since_then])
             result = replace(result, anew=_with_past(tested, later, since, large, method, progress))
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
@@ -252,7 +254,8 @@ def periods(
     ----------
     times : ndarray of datetime64, shape (n,)
     every : {"day", "week", "month", "year", "equal counts"}, optional
-        Length of a period; weeks begin on Monday. If left out, the shortest length with at most `USUAL_PERIODS` periods.
+        Length of a period; weeks begin on Monday. If left out, the shortest length with at most `USUAL_PERIODS` periods; months at least,
+        if all times are the first day of one, and years.
     parts : int
         Number of periods of equal counts; rows with the same time stay together.
     """
@@ -260,7 +263,7 @@ def periods(
         errors.check_choice("every", every, EVERY)
     errors.check_whole("parts", parts, least=2)
     if every is None:
-        for length in EVERY[:-1]:
+        for length in EVERY[{"D": 0, "M": 2, "Y": 3}[_unit(times)] : -1]:
             divided = periods(times, length)
             if 1 < len(divided.names) <= USUAL_PERIODS:
                 return divided
@@ -277,6 +280,11 @@ def periods(
     return Periods(every, code.astype(np.intp), tuple(str(level) for level in levels))
 
 
+def _unit(times: npt.NDArray[np.datetime64]) -> str:
+    """Return "Y" or "M" if all times are the first day of a year or of a month, otherwise "D"."""
+    return next((u for u in "YM" if (times.astype(f"datetime64[{u}]") == times).all()), "D")
+
+
 def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
     levels, inverse, count = np.unique(times, return_inverse=True, return_counts=True)
     middle = np.cumsum(count) - count / 2
@@ -284,7 +292,7 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
     used, part = np.unique(part, return_inverse=True)
     names = []
     for p in range(used.size):
-        first, last = levels[part == p][[0, -1]].astype("datetime64[D]")
+        first, last = levels[part == p][[0, -1]].astype(f"datetime64[{_unit(times)}]")
         names.append(str(first) if first == last else f"{first} to {last}")
     # Several periods may lie within one day.
     doubled = {name for name in names if names.count(name) > 1}
@@ -572,7 +580,10 @@ def _with_past(
             continue
         fitted_on |= dict.fromkeys(some, past)
         judged.append(now)
-        mapped.append(scores_of(without_logits(calibrated))[0])
+        # The uncalibrated rows may have logits.
+        mapped.append(
+            calibrated.probs if isinstance(calibrated, Predictions) else scores_of(calibrated)[0]
+        )
     result = replace(result, method=spec.key, failures=failures)
     if not judged:
         why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
@@ -582,7 +593,7 @@ def _with_past(
     recalibrated = sample.with_data(after)
     parts = np.split(np.arange(after.n), np.cumsum((ends - starts)[list(fitted_on)])[:-1])
     values = blocks.map_threads(
-        lambda at: _measured(recalibrated, parts[at], metric), range(len(parts)), threaded=True
+        lambda rows: _measured(recalibrated, rows, metric), parts, threaded=True
     )
     measured = list(result.periods)
     for (i, past), value in zip(fitted_on.items(), values, strict=True):
@@ -631,7 +642,8 @@ def _with_expected(
     split = periods(waiting.times, None if divided.every == "equal counts" else divided.every)
     names, code = split.names, split.code
     if divided.every == "equal counts" or len(names) > USUAL_PERIODS:
-        first, last = (str(t) for t in np.sort(waiting.times)[[0, -1]].astype("datetime64[D]"))
+        ends = np.sort(waiting.times)[[0, -1]]
+        first, last = map(str, ends.astype(f"datetime64[{_unit(waiting.times)}]"))
         names, code = (first if first == last else f"{first} to {last}",), np.zeros_like(code)
     progress("expecting the rows without labels", 0, large.size)
     parts = [np.arange(waiting.n), *(np.flatnonzero(code == k) for k in range(len(names)))]
@@ -655,14 +667,6 @@ def _with_expected(
             measured[i] = replace(measured[i], before_labels=value)
     awaited = [Waiting(n, e.rows, e.metrics[metric]) for n, e in zip(names, each, strict=True)]
     return replace(result, periods=tuple(measured), waiting=tuple(awaited), whole_waiting=whole)
-
-
-def without_logits(data: Dataset) -> Dataset:
-    """Return the data without logits, which only uncalibrated rows have, so that probabilities are compared."""
-    if getattr(data, "logits", None) is None:
-        return data
-    bare: Any = data
-    return with_probabilities(data, bare.probs)
 
 
 def _evaluated(sample: Sample, data: Dataset, metric: str, *, ci: bool = True) -> MetricResult:
@@ -773,6 +777,8 @@ class OverTime:
         `after` minus `before`; negative if the metric is smaller with recalibration.
     reason : str
         Why there is no recalibration; empty if there is.
+    alone : str
+        That no map of all rows repairs the slice that is off, alone or most; empty if there is none, or `method` looks at slices.
     failures : mapping of str to str
         Reason for each period whose map could not be fitted.
     waiting : tuple of Waiting
@@ -806,6 +812,7 @@ class OverTime:
     after: MetricResult | None = None
     difference: Difference | None = None
     reason: str = ""
+    alone: str = ""
     failures: Mapping[str, str] = field(default_factory=dict)
     waiting: tuple[Waiting, ...] = ()
     whole_waiting: Expected | None = None

@@ -497,9 +497,7 @@ def resampled(
     start, functions = 0, list(methods.values())
 
     def of_methods(weights: RowWeights, start: int) -> Iterator[Mapping[str, FloatArray]]:
-        return blocks.map_threads(
-            lambda at: functions[at](weights, start), range(len(functions)), threaded=True
-        )
+        return blocks.map_threads(lambda values: values(weights, start), functions, threaded=True)
 
     while start < resamples and not (start >= LEAST and stop_early()):
         size = min(step, (LEAST if start < LEAST and stop_early() else resamples) - start)
@@ -516,7 +514,9 @@ def resampled(
             for key, values in metrics.items():
                 out[name].setdefault(key, []).append(values)
         start += size
-    return {n: {k: np.concatenate(v, axis=-1) for k, v in of.items()} for n, of in out.items()}
+    return {
+        n: {k: np.concatenate(v, axis=-1) for k, v in parts.items()} for n, parts in out.items()
+    }
 
 
 def best_shares(values: Mapping[str, FloatArray]) -> dict[str, float]:
@@ -586,11 +586,11 @@ class RareLosses:
             return self.variance(other, one, loss)
         p, q = self._probabilities(one), self._probabilities(other)
         rare = np.minimum(p, q) < 1 / self._effective
-        at = np.flatnonzero(rare)
-        row = at // p.shape[1]
-        probability = (p.take(at) + q.take(at)) / 2
+        entries = np.flatnonzero(rare)
+        row = entries // p.shape[1]
+        probability = (p.take(entries) + q.take(entries)) / 2
         gap = partial(_log_gap, least=probabilities.LOG_FLOOR) if loss == "log" else _squared_gap
-        losses = np.square(self._weights[row] * gap(p, q, at))
+        losses = np.square(self._weights[row] * gap(p, q, entries))
         labels = self._sets[one].labels[self._rows]
         of_label = np.arange(labels.size) * p.shape[1] + labels
         seen_at = of_label[rare.take(of_label)]
@@ -604,13 +604,13 @@ class RareLosses:
         return float(variance / (self._weights.size * self._n))
 
 
-def _log_gap(p: FloatArray, q: FloatArray, at: IntArray, *, least: float) -> FloatArray:
+def _log_gap(p: FloatArray, q: FloatArray, entries: IntArray, *, least: float) -> FloatArray:
     """Log loss of q minus that of p at these entries, shape (m,), if they were the labels'; smaller probabilities count as `least`."""
-    of_p, of_q = (np.log(np.maximum(s.take(at), least)) for s in (p, q))
+    of_p, of_q = (np.log(np.maximum(s.take(entries), least)) for s in (p, q))
     return np.asarray(of_p - of_q)
 
 
-def _squared_gap(p: FloatArray, q: FloatArray, at: IntArray) -> FloatArray:
+def _squared_gap(p: FloatArray, q: FloatArray, entries: IntArray) -> FloatArray:
     """Brier score of q minus that of p; 0 on average over labels drawn with the mean of p and q."""
     squares = np.vecdot(q, q) - np.vecdot(p, p)
-    return np.asarray(squares[at // p.shape[1]] + 2 * (p.take(at) - q.take(at)))
+    return np.asarray(squares[entries // p.shape[1]] + 2 * (p.take(entries) - q.take(entries)))

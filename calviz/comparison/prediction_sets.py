@@ -179,8 +179,12 @@ class PredictionSets:
     @property
     def headline(self) -> str:
         """Coverage and mean size, in at most 15 words."""
-        s = self.overall
+        s, classes = self.overall, self.sizes.size - 1
         size, _ = s.size_words
+        if s.size > max(
+            10, classes / 10
+        ):  # too many to look through, and more than a small part of all
+            return f"Sets narrow down little: {size} of {classes:,} classes on average; {percent(s.coverage)} hold the true one"
         return f"Sets of {size} classes on average hold the true one in {percent(s.coverage)} of the rows"
 
     def _of_each_class(self, other: str) -> str:
@@ -295,8 +299,8 @@ def prediction_sets(
     ]
     classes = []
     for k in present:
-        name, at = data.class_names[k], labels == k
-        parts = judged[at], sizes[at], covered[at]
+        name, of_class = data.class_names[k], labels == k
+        parts = judged[of_class], sizes[of_class], covered[of_class]
         classes.append(_summary(name, *parts, *common, together=present.size))
     return PredictionSets(
         name=data.name,
@@ -412,8 +416,8 @@ def _threshold(conformity: FloatArray, coverage: float, weights: FloatArray | No
     if weights is not None:
         order = np.argsort(conformity, kind="stable")
         upto = np.cumsum(weights[order]) / weights.mean()
-        at = int(np.searchsorted(upto, (n + 1) * coverage - n * _ROUNDING))
-        return math.inf if at >= n else float(conformity[order[at]])
+        place = int(np.searchsorted(upto, (n + 1) * coverage - n * _ROUNDING))
+        return math.inf if place >= n else float(conformity[order[place]])
     k = math.ceil((n + 1) * coverage - _ROUNDING)
     return math.inf if k > n else float(np.partition(conformity, k - 1)[k - 1])
 

@@ -346,10 +346,10 @@ def _schema(table: Any, file: TableFiles, layout: ProfileColumns) -> Any:
     own = ds.dataset(str(file.paths[0]), format=file.kind).schema
     empty = table.slice(0, 0)
     for place, column in enumerate(schema):
-        at = own.get_field_index(column.name)
-        if at < 0 or column.name in layout.scores or pa.types.is_dictionary(column.type):
+        column_index = own.get_field_index(column.name)
+        if column_index < 0 or column.name in layout.scores or pa.types.is_dictionary(column.type):
             continue
-        kind = own.field(at).type
+        kind = own.field(column_index).type
         try:
             empty.column(place).cast(kind)
         except pa.ArrowNotImplementedError:

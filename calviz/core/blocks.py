@@ -388,7 +388,7 @@ def sum_over_blocks(
     return first
 
 
-def map_threads(work: Callable[[int], R], items: range, *, threaded: bool) -> Iterator[R]:
+def map_threads(work: Callable[[T], R], items: Sequence[T], *, threaded: bool) -> Iterator[R]:
     """``map`` on several threads if `threaded`; results come in order."""
     return _in_turns(work, items, _cores() if threaded else 1)
 

@@ -160,8 +160,9 @@ RowLoss = Literal["log", "squared"]
 #: Tables with room for only a few metrics: "fits", for comparisons of maps, learning curves and periods on the pages; "methods", for
 #: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "models", for comparisons of models in the
 #: terminal; "rivals", for what `calviz.compare_models` measures by default, the page that compares models, and reports;
-#: "confidences", beside these two where only confidences are known; "drawn", for the figures of differences and learning curves in a report.
-TableKind = Literal["fits", "methods", "models", "rivals", "confidences", "drawn"]
+#: "confidences" and "two-classes", beside these two where only confidences are known, and for the positive class of two; "drawn",
+#: for the figures of differences and learning curves in a report.
+TableKind = Literal["fits", "methods", "models", "rivals", "confidences", "two-classes", "drawn"]
 
 #: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
 Unit = Literal["percent", "points", "plain"]
@@ -794,7 +795,10 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         return specs
 
     def check_options(
-        self, options: Mapping[str, Mapping[str, Any]], keys: Sequence[str], name: str = "'options'"
+        self,
+        options: Mapping[str, Mapping[str, Any]],
+        methods: Sequence[str],
+        name: str = "'options'",
     ) -> None:
         """Raise OptionError if there are parameters of a method that is not used, or one has a value that is not allowed.
 
@@ -802,15 +806,15 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         ----------
         options : mapping of str to mapping
             Parameters of single methods.
-        keys : sequence of str
-            Keys of the methods that are used.
+        methods : sequence of str
+            The methods that are used.
         name : str
             What the message calls the parameters.
         """
-        if others := [method for method in options if method not in keys]:
-            used = f"methods are {', '.join(keys)}"
-            if len(keys) == 1:
-                used = f"method is '{keys[0]}'"
+        if others := [method for method in options if method not in methods]:
+            used = f"methods are {', '.join(methods)}"
+            if len(methods) == 1:
+                used = f"method is '{methods[0]}'"
             raise OptionError(f"{name} names '{others[0]}', but the {used}.")
         for method, values in options.items():
             try:

@@ -115,6 +115,8 @@ class InputError(CalvizError):
         What the user can do about it.
     repairs : iterable of Repair, optional
         Changes that would make the data usable, on request.
+    where : str
+        Where that is, if there are several places: named after `what`.
     placed : bool
         Whether `what` already names the row and the column, which are then not prepended.
     readings : iterable of Reading, optional
@@ -135,6 +137,7 @@ class InputError(CalvizError):
         column: str | None = None,
         remedy: str | None = None,
         repairs: Iterable[Repair] = (),
+        where: str = "",
         placed: bool = False,
         readings: Iterable[Reading] = (),
         asks: bool = False,
@@ -142,7 +145,7 @@ class InputError(CalvizError):
     ) -> None:
         self.what, self.remedy, self.asks = what, remedy, asks
         self.file, self.row, self.line, self.column = file, row, line, column
-        self.placed = placed
+        self.where, self.placed = where, placed
         self.repairs, self.readings = tuple(repairs), tuple(readings)
         self.further = tuple(further)
         also = (f"Also: {one.but(file=None)}" for one in self.further)
@@ -157,7 +160,8 @@ class InputError(CalvizError):
         if self.column is not None and not self.placed:
             place.append(f"column '{shortened(self.column)}'")
         head = ", ".join(place)
-        return _finished(f"{head}: {self.what}" if head else self.what, self.remedy)
+        what = f"{self.what}: {self.where}" if self.where else self.what
+        return _finished(f"{head}: {what}" if head else what, self.remedy)
 
     def but(self, **changes: Any) -> InputError:
         """Return the same error with some arguments changed."""
@@ -179,6 +183,11 @@ class InputError(CalvizError):
         """The readings, and each repair as one."""
         repairs = (Reading(each.label, {"repair": (each.key,)}) for each in self.repairs)
         return (*self.readings, *repairs)
+
+    @property
+    def obvious(self) -> Reading | None:
+        """The only answer, if it is a repair: then the question is whether to make it."""
+        return self.answers[0] if len(self.answers) == 1 and not self.readings else None
 
     @property
     def ways(self) -> tuple[Reading, ...]:

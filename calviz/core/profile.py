@@ -263,7 +263,7 @@ class Profile:
             column["squared_error"] / n,
             facts.single,
         )
-        rest: dict[str, Any] = {
+        common: dict[str, Any] = {
             "weights": n,
             "cells": cells,
             "name": facts.name,
@@ -280,10 +280,14 @@ class Profile:
                 single_score = low == high
                 other[single_score] = other[single_score].astype(np.float32)
             probs = np.stack([other, score], axis=1)
-            return Predictions(probs=probs, labels=hit.astype(np.int32), **rest)
+            return Predictions(probs=probs, labels=hit.astype(np.int32), **common)
         labels = table["true"].to_numpy() if facts.true_class else None
         return ConfidencePredictions(
-            confidence=score, correct=hit, labels=labels, class_cells=self._as_class_cells(), **rest
+            confidence=score,
+            correct=hit,
+            labels=labels,
+            class_cells=self._as_class_cells(),
+            **common,
         )
 
     def _as_class_cells(self) -> ClassCells | None:
@@ -366,26 +370,28 @@ def summed_classes(tables: Sequence[pl.DataFrame], facts: ProfileFacts) -> pl.Da
     """Sum tables of cells of each class; each key occurs once, in sorted order."""
     import polars as pl
 
-    keys = class_keys_of(facts)
-    sums = [pl.col(name).sum() for name in CLASS_SUMS]
-    table = pl.concat(tables).group_by(keys).agg(*sums, pl.col("low").min(), pl.col("high").max())
-    return table.sort(keys).select(*keys, *CLASS_SUMS, "low", "high")
+    return _totals(pl.concat(tables), class_keys_of(facts), CLASS_SUMS)
 
 
 def summed(tables: Sequence[pl.DataFrame], facts: ProfileFacts) -> pl.DataFrame:
     """Sum tables of cells; each key occurs once, in sorted order, or once per score if there are few scores."""
     import polars as pl
 
-    keys = keys_of(facts)
-    columns = (*keys, *SUMS, "low", "high")
-    table = pl.concat(tables)
-    totals = [pl.col(name).sum() for name in SUMS]
+    keys, table = keys_of(facts), pl.concat(tables)
     # Single scores stay separate as long as all tables have them so and there are few.
     if (table["low"] == table["high"]).all() and table["low"].n_unique() <= FEW_SCORES:
-        by_score = table.group_by([*keys, "low"]).agg(*totals, pl.col("high").first())
-        return by_score.sort([*keys, "low"]).select(columns)
-    by_cell = table.group_by(keys).agg(*totals, pl.col("low").min(), pl.col("high").max())
-    return by_cell.sort(keys).select(columns)
+        score = pl.col("low").alias("score")
+        return _totals(table.with_columns(score), [*keys, "score"], SUMS).drop("score")
+    return _totals(table, keys, SUMS)
+
+
+def _totals(table: pl.DataFrame, keys: list[str], sums: Sequence[str]) -> pl.DataFrame:
+    """Sum the cells with the same keys, in the order of these."""
+    import polars as pl
+
+    totals = [pl.col(name).sum() for name in sums]
+    cells = table.group_by(keys).agg(*totals, pl.col("low").min(), pl.col("high").max())
+    return cells.sort(keys)
 
 
 _WORDS = {

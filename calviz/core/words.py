@@ -6,10 +6,11 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +24,22 @@ _INVISIBLE = re.compile(
 )
 #: All white space except the non-breaking space.
 _SPACE = re.compile(r"[^\S\u00a0]+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def month_or_day(day: str, days: Iterable[str]) -> str:
+    """Write a day as its month or year, if all of these days are the first of one.
+
+    >>> month_or_day("2026-03-01", ["2026-02-01", "2026-03-01"]), month_or_day("2026-03-01", ["2026-03-01", "2026-03-02"])
+    ('March 2026', '2026-03-01')
+    >>> month_or_day("2026-01-01", ["2025-01-01", "2026-01-01"]), month_or_day("2026-03-01", ["2026-03-01"])
+    ('2026', '2026-03-01')
+    """
+    named = {one if _DAY.fullmatch(one) else "" for one in days}
+    if len(named) < 2 or not all(one.endswith("-01") for one in named):
+        return day
+    first_of_years = all(one.endswith("-01-01") for one in named)
+    return date.fromisoformat(day).strftime("%Y" if first_of_years else "%B %Y")
 
 
 def shorten(text: object, limit: int = 40) -> str:
@@ -676,18 +693,66 @@ def terminal_text(text: str) -> str:
 _SIGNED_NUMBER = re.compile(r"[+-]\d[\d.,]*([\s\u00a0(].*)?")
 
 
-def csv_bytes(frame: pd.DataFrame) -> bytes:
-    """Write a table as CSV in UTF-8 with a header; text cells and column names are escaped for spreadsheets.
+@dataclass(frozen=True)
+class CsvStyle:
+    """How a table is written as text.
 
-    Numbers stay numbers, negative ones with their minus sign.
+    Attributes
+    ----------
+    separator, encoding, line_end : str
+    decimal_comma : bool
+    quoting : {"necessary", "non_numeric", "always"}
+        Which cells are quoted.
+    above : str
+        Lines above the header, such as a title.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    line_end: str = "\n"
+    decimal_comma: bool = False
+    quoting: Literal["necessary", "non_numeric", "always"] = "necessary"
+    above: str = ""
+
+
+#: Tables that calviz writes of its own accord.
+PLAIN_CSV = CsvStyle()
+#: Texts that are the numbers of a column, with a decimal point.
+_POINT_NUMBER = r"^[+-]?\d*\.?\d+([eE][+-]?\d+)?$"
+
+
+def csv_bytes(frame: pd.DataFrame, style: CsvStyle = PLAIN_CSV) -> bytes:
+    """Write a table as CSV with a header; text cells and column names are escaped for spreadsheets.
+
+    Numbers stay numbers, negative ones with their minus sign. Characters that the encoding lacks are written in UTF-8 with its mark.
     """
     # Imported only when a table is written: pages import this module when they are first opened.
     import polars as pl
 
-    table = pl.DataFrame(
-        {spreadsheet_text(str(name)): _column(frame[name]) for name in frame.columns}, strict=False
+    columns = {spreadsheet_text(str(name)): _column(frame[name]) for name in frame.columns}
+    if style.decimal_comma:
+        columns = {name: _with_commas(column) for name, column in columns.items()}
+    text = style.above + pl.DataFrame(columns, strict=False).write_csv(
+        line_terminator=style.line_end,
+        separator=style.separator,
+        decimal_comma=style.decimal_comma,
+        quote_style=style.quoting,
+        # Blanks beside each other are one separator.
+        null_value='""' if style.separator == " " and style.quoting != "always" else None,
     )
-    return table.write_csv(line_terminator="\n").encode()
+    try:
+        return text.encode(style.encoding)
+    except UnicodeEncodeError:
+        return text.encode("utf-8-sig")
+
+
+def _with_commas(column: pl.Series) -> pl.Series:
+    """A column of texts with decimal commas, if all of them are numbers, which are read with points."""
+    import polars as pl
+
+    if column.dtype != pl.String or not column.str.contains(_POINT_NUMBER).all():
+        return column
+    return column.str.replace(".", ",", literal=True)
 
 
 def _column(column: pd.Series[Any]) -> pl.Series:

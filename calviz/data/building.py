@@ -72,17 +72,16 @@ class _Builder:
     def build(self) -> Loaded:
         layout, confidence = self.layout, self.layout.confidence
         roles = ("label", "correct", "split", "id", "cluster", "weight", "time")
-        singles = {getattr(layout, role) for role in roles} | {*(layout.long or ())}
-        singles.update(layout.groups, layout.numbers, layout.kept, layout.one_hot, layout.features)
+        several = ("long", "groups", "numbers", "kept", "one_hot", "features", "related")
+        singles = {getattr(layout, role) for role in roles}
+        singles.update(*(getattr(layout, role) or () for role in several))
         blocks = [s.columns for s in layout.scores]
         blocks += [s.logits for s in layout.scores if s.logits]
         if confidence is not None:
             blocks = [(confidence.score,)]
             singles |= {confidence.correct, confidence.predicted}
         fetched = self.table.fetch(blocks, sorted(name for name in singles if name is not None))
-        if confidence is not None:
-            return self._confidence(fetched, confidence)
-        return self._predictions(fetched)
+        return self._confidence(fetched, confidence) if confidence else self._predictions(fetched)
 
     # Full predictions
 

@@ -89,6 +89,8 @@ LOGITS = (
     "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
 )  # fmt: skip
 #: Names of columns with the log-probability of the answer.
+#: Words for how sure a model or a judge is of what it says.
+SURE = frozenset(("confidence", "conf", "certainty"))
 LOG_CONFIDENCES = (
     "logprob", "log_prob", "log_probability", "answer_logprob", "sequence_logprob", "loglik", "log_likelihood",
 )  # fmt: skip
@@ -254,6 +256,15 @@ def may_be_cluster(name: str) -> bool:
     return is_identifier(name) or (
         bool(own & CLUSTER_WORDS) and own <= CLUSTER_WORDS | _NUMBER_WORDS
     )
+
+
+def may_be_time(name: str) -> bool:
+    """Whether a name has a word for times, also where the values are numbers.
+
+    >>> may_be_time("month"), may_be_time("Order date"), may_be_time("width")
+    (True, True, False)
+    """
+    return not set(words(name)).isdisjoint(TIMES)
 
 
 _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)

@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, MAX_LINE, InputError
-from calviz.core.words import counted
+from calviz.core.words import CsvStyle, counted
 from calviz.data.column_names import count_scores, is_missing, whole
-from calviz.data.format import NAMED, REPAIRS, Source, join_places, place, short
+from calviz.data.format import NAMED, REPAIRS, ReadingOptions, Source, join_places, place, short
 
 # ---- Detection
 
@@ -40,6 +40,8 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.A)
 #: Cells of a title at most, beside empty ones, if it is written with as many separators as the rows.
 _TITLE_CELLS = 2
 _COMMENT = re.compile(r"\s*#")
+#: Lines in which quotation marks are looked for.
+_QUOTED_LINES = 20
 #: Characters at the beginning in which the separator is looked for.
 _SAMPLE = 1 << 16
 
@@ -61,9 +63,11 @@ class Dialect:
         Lines before the first record of data (comments, titles, blank lines, the header).
     comments : int
         How many of the skipped lines are comments.
-    above : int
-        How many lines at the top, with blank ones, hold titles and no table.
+    title : str
+        What stands above the table, if that is no part of it.
     decimal_comma : bool
+    style : CsvStyle
+        How to write a table alike.
     """
 
     encoding: str
@@ -74,6 +78,7 @@ class Dialect:
     comments: int
     title: str
     decimal_comma: bool
+    style: CsvStyle
 
     @property
     def described(self) -> str:
@@ -149,8 +154,10 @@ def numbered_records(text: str, separator: str) -> Iterator[tuple[int, list[str]
         ) from None
 
 
-def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str]]]:
-    """Detect the dialect of a text from its beginning; also return the first records of data.
+def sniff(
+    text: str, encoding: str, whole: bool, told: ReadingOptions
+) -> tuple[Dialect, list[list[str]]]:
+    """Detect the dialect of a text from its beginning, but for what is told; also return the first records of data.
 
     Parameters
     ----------
@@ -159,12 +166,16 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     encoding : str
     whole : bool
         Whether `text` is the whole file, so that its last line is complete.
+    told : ReadingOptions
     """
     lines = text.split("\n")
     if not whole:
         lines = lines[:-1] or lines
-    skip, comments, separator = 0, 0, None
-    while skip < len(lines) and (not lines[skip].strip() or _COMMENT.match(lines[skip])):
+    skip, comments, separator, at = 0, 0, told.separator, told.header_line
+    if at:
+        skip = at - 1
+        lines[skip:at] = [line.lstrip(" #") for line in lines[skip:at]]
+    while not at and skip < len(lines) and (not lines[skip].strip() or _COMMENT.match(lines[skip])):
         if lines[skip].strip():
             if _is_commented_header(lines, skip):
                 lines[skip] = lines[skip].lstrip(" #")
@@ -172,8 +183,8 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
             comments += 1
         skip += 1
     if skip < len(lines) and (match := re.fullmatch(r"sep=(.+?)\r?", lines[skip])):
-        separator = match[1]
-        if separator not in SEPARATORS:
+        separator = separator or match[1]
+        if separator not in (*SEPARATORS, told.separator):
             raise InputError(
                 f"the first line asks for the separator {separator[:10]!r}, which is not supported",
                 remedy="separate the cells by commas",
@@ -181,8 +192,14 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         skip += 1
     body = "\n".join(lines[skip:])
     if not body.strip():
-        raise InputError("the file holds nothing but blank or comment lines")
+        what = (
+            f"there is no text from line {at:,} on"
+            if at
+            else "the file holds nothing but blank or comment lines"
+        )
+        raise InputError(what)
     separator, above = _separator(body, separator)
+    above = above if at is None else 0
     title = lines[skip].strip(f' \r"{separator}') if above else ""
     skip += above
     body = "\n".join(lines[skip:]) if above else body
@@ -196,8 +213,14 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         raise InputError("the file holds nothing but blank cells")
     rows = [_without_trailing_empty(row, rows[0]) for row in rows]
     first = rows[0]
-    decimal_comma = _has_decimal_comma(rows[1:] or rows, separator)
-    header = _is_header(rows, decimal_comma)
+    decimal_comma = told.decimal == ","
+    if told.decimal is None:
+        decimal_comma = _has_decimal_comma(rows[1:] or rows, separator)
+    header = _is_header(rows, decimal_comma) if at is None else at > 0
+    end = "\r\n" if "\r\n" in text else "\n"
+    over = "".join(f"{line.rstrip(chr(13))}{end}" for line in lines[:skip])
+    quoting = _quoting(body.split("\n")[header:][:_QUOTED_LINES], separator)
+    style = CsvStyle(separator, encoding, end, decimal_comma, quoting, over)
     if header:
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
         skip += next(numbered_records(body, separator))[0]
@@ -206,8 +229,21 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
             names = ("Unnamed: 0", *names)
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
-    dialect = Dialect(encoding, separator, header, names, skip, comments, title, decimal_comma)
-    return dialect, rows
+    written = (comments, title, decimal_comma, style)
+    return Dialect(encoding, separator, header, names, skip, *written), rows
+
+
+def _quoting(lines: Sequence[str], separator: str) -> Literal["necessary", "non_numeric", "always"]:
+    """Which cells of some lines are quoted: all of them, all but numbers, or those that must be."""
+    cells = re.findall(
+        rf'"(?:[^"]|"")*"|[^{re.escape(separator)}\r]+', "\n".join(lines).replace("\n", separator)
+    )
+    quoted = [cell[:1] == '"' for cell in cells]
+    numbers = [is_number(cell.strip('" '), True) for cell in cells]
+    if all(quoted):
+        return "always" if quoted else "necessary"
+    alike = [q != number for q, number in zip(quoted, numbers, strict=True)]
+    return "non_numeric" if all(alike) and any(quoted) else "necessary"
 
 
 def _check_width(body: str, separator: str) -> None:

@@ -30,6 +30,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray
 from calviz.core.errors import MAX_ARRAY, MAX_FILE, Finding, InputError, OptionError, Repair, needs
 from calviz.core.probabilities import RENORMALISE, SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
+from calviz.core.words import PLAIN_CSV
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing
 
@@ -50,12 +51,17 @@ REPAIRS: Mapping[str, Repair] = {
         Repair("drop-ragged", "leave out the lines with another number of cells"),
         Repair("drop-totals", "leave out the last line, which holds totals"),
         Repair("drop-headers", "leave out the lines that repeat the header"),
+        Repair("drop-units", "leave out the line of units below the header"),
         Repair("join-spellings", "read class names that differ by case and spaces only as one"),
         Repair("percent", "divide the values by 100"),
         Repair("softmax", "read the values as logits and take their softmax"),
         Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid"),
     )
 }
+
+
+#: Words for separators that are not seen.
+SEPARATOR_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,10 @@ class ReadingOptions:
         Beside a confidence: the column with the predicted class, and the one that says whether it was right.
     repair : tuple of str
         Keys of the repairs to apply ("renormalise", "drop-missing", "percent", ...).
+    separator, decimal : str, optional
+        Of a text file: what stands between the cells (a character, "tab" or "space"), and the decimal sign, "." or ",".
+    header_line : int, optional
+        Of a text file: the line that names the columns, counted from 1; what stands above it is skipped. 0 means that no line does.
     sheet : str, optional
         The sheet of an Excel workbook; if left out, the only one that holds a table of numbers.
     choices : str, optional
@@ -135,6 +145,9 @@ class ReadingOptions:
     correct_column: str | None = None
     repair: tuple[str, ...] = ()
     choices: str | None = None
+    separator: str | None = None
+    decimal: Literal[".", ","] | None = None
+    header_line: int | None = None
     sheet: str | None = None
     confidence_pattern: str | None = None
     answers: str | None = None
@@ -152,12 +165,22 @@ class ReadingOptions:
             ("kind", "kind", (None, "probabilities", "logits", "confidence")),
             ("weight_kind", "kind of weights", ("importance", "frequency")),
             ("label_base", "label base", (None, 0, 1)),
+            ("decimal", "decimal sign", (None, ".", ",")),
             ("same_answers", "comparison of answers", ("normalised", "exact")),
         ):
             if (value := getattr(self, key)) not in known:
                 *others, last = (str(each) for each in known if each is not None)
                 allowed = f"{', '.join(others)} or {last}"
                 raise OptionError(f"the {what} must be {allowed}, got {value!r}.")
+        if self.separator is not None:
+            sign = SEPARATOR_NAMES.get(self.separator, self.separator)
+            if len(sign) != 1 or sign.isalnum() or not sign.isascii() or sign in "\"'\r\n.+-":
+                raise OptionError(
+                    f"the separator must be a character between cells, 'tab' or 'space', got {self.separator!r:.40}."
+                )
+            object.__setattr__(self, "separator", sign)
+        if self.header_line is not None:
+            errors.check_whole("header_line", self.header_line, least=0)
         if self.scores is not None and self.models is not None:
             raise OptionError("give the score columns of one model, or the models, not both.")
         if self.answers is None and (self.answer_pattern or self.same_answers != "normalised"):
@@ -340,6 +363,8 @@ class Source:
     ----------
     while_read : ExitStack
         Resources that a format keeps open while the file is read; closed when the source, a context manager, exits.
+    style : CsvStyle
+        How a text file is written, once it was opened.
     """
 
     def __init__(
@@ -352,6 +377,7 @@ class Source:
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()
+        self.style = PLAIN_CSV
         if isinstance(source, bytes | bytearray | memoryview):
             self.data = bytes(source)
             self.name = name or "upload"
@@ -583,6 +609,8 @@ class Column:
         Why a column of type "other" cannot be used ("it holds lists of string"); "in percent" for numbers that are written so.
     odd : mapping of int to str
         The first rows that hold something else than a number in a column of numbers, and what.
+    unit : str
+        What stands below its name in a line of units ("[%]").
     """
 
     name: str
@@ -592,6 +620,7 @@ class Column:
     fields: tuple[str, ...] = ()
     note: str = ""
     odd: Mapping[int, str] = field(default_factory=dict)
+    unit: str = ""
 
     @classmethod
     def unusable(cls, name: str, note: str) -> Column:
@@ -616,7 +645,7 @@ class Column:
     @property
     def is_headed_in_percent(self) -> bool:
         """Whether its name says percent, by the sign or by a word."""
-        return "%" in self.name or bool(self.words & column_names.PERCENT)
+        return "%" in self.name + self.unit or bool(self.words & column_names.PERCENT)
 
     @property
     def is_called_label(self) -> bool:

@@ -37,8 +37,6 @@ HUMANS = (
 )  # fmt: skip
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
-#: Words for how sure a judge is of its verdict.
-_SURE = frozenset(("confidence", "conf", "certainty"))
 #: The usual highest grades.
 HIGHEST = (5, 10, 100)
 #: Words that stand for 1 beside a column of numbers, or of other words.
@@ -276,12 +274,7 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     if not at.size:
         return None
     names = (both.human.no, yes) if both.human.no else ("0", "1")
-    columns = table.singles(judge, human)
-    for c in table.columns:
-        values = columns.get(c.name)
-        if c.type == "integer" and values is not None and not np.isnan(values).any():
-            whole = values.astype(np.int64)
-            columns[c.name] = Factor.of(whole) if column_names.is_identifier(c.name) else whole
+    columns = _others(table, judge, human)
     columns |= {judge: score, human: Factor((people == 1).astype(np.int32), names)}
     text = f"{at.size:,} of {score.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
     notes = {both.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
@@ -290,7 +283,12 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         answers = f"'{short(judge)}' answers yes or no: as probabilities these are 0 and 1; the tab Judge, and calviz judge, say what they are worth"
         notes[answers] = Notice.SCORE_COLUMNS
         sure = next(
-            (n for n in columns if table[n].numeric and {*column_names.words(n)} & _SURE), None
+            (
+                n
+                for n in columns
+                if table[n].numeric and {*column_names.words(n)} & column_names.SURE
+            ),
+            None,
         )
         if sure is not None:
             way = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
@@ -307,6 +305,30 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         tuple(kind.finding("info", t) for t, kind in notes.items() if t),
         ways,
     )
+
+
+def with_verdicts_as_scores(
+    table: Table, fitted_on: Mapping[str, Any], class_names: Sequence[str]
+) -> Table:
+    """Return a table to which a map is applied with words for yes and no as 0 and 1, if the only probability that it was fitted on is such a column."""
+    judge, *more = fitted_on.get("columns") or ("",)
+    is_judge = fitted_on.get("kind") == "probabilities" and not more and judge in table
+    if not is_judge or table[judge].type != "text":
+        return table
+    says = yes_or_score(table.fetch((), [judge]).columns[judge], judge, class_names)
+    rows = arrow_of({judge: says.values} | _others(table, judge))
+    return arrow_rows(rows, "the file has", format=table.format, notices=table.notices)
+
+
+def _others(table: Table, *but: str) -> dict[str, Any]:
+    """All columns with one value per row but some, whole numbers as such."""
+    columns = table.singles(*but)
+    for c in table.columns:
+        values = columns.get(c.name)
+        if c.type == "integer" and values is not None and not np.isnan(values).any():
+            whole = values.astype(np.int64)
+            columns[c.name] = Factor.of(whole) if column_names.is_identifier(c.name) else whole
+    return columns
 
 
 def _said(

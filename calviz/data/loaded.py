@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,12 +13,15 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
+from calviz.core.words import PLAIN_CSV, CsvStyle
 from calviz.data.column_names import (
     LOG_CONFIDENCES,
+    SURE,
     alike,
     is_of_first_class,
     plain,
     without_common_words,
+    words,
 )
 from calviz.data.format import ReadingOptions, Table, short, span
 from calviz.data.roles import ColumnRoles
@@ -80,6 +83,17 @@ class ReadingForMap(ReadingOptions):
             return self
         classes = self.class_names or self.map_classes or None
         return replace(self, scores=names, kind=self.map_scores["kind"], class_names=classes)
+
+    def check_not_confidence(self, scores: Sequence[str]) -> None:
+        """Raise InputError if the only column of probabilities that was found is called a confidence, and the map was fitted on another one."""
+        fitted = self.map_scores.get("columns", ())
+        if len(scores) != 1 or self.scores or not fitted or scores[0] in fitted:
+            return
+        if {*words(scores[0])} & SURE and not {*words(fitted[0])} & SURE:
+            raise InputError(
+                f"the map was fitted on {self.map_scores['kind']} in '{short(fitted[0])}', and '{short(scores[0])}' is called a confidence",
+                remedy="say which column holds such scores (--scores, scores=)",
+            )
 
     def labels_rename(self, named: tuple[str, ...], names: tuple[str, ...]) -> bool:
         """Whether class names come from labels, such as yes and no, and not from the score columns, which name `named`, or the map.
@@ -343,6 +357,8 @@ class Loaded:
     types : mapping of str to pyarrow.Field
         Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them; nullable are those
         with missing values.
+    style : CsvStyle
+        How the file is written, if it is text, so that a calibrated one can be written alike.
     roles : ColumnRoles
         The role of every column, as it was read.
     ways : tuple of Reading
@@ -360,6 +376,7 @@ class Loaded:
     repairs_offered: tuple[Repair, ...] = ()
     repairs_made: tuple[str, ...] = ()
     types: Mapping[str, Any] = field(default_factory=dict)
+    style: CsvStyle = PLAIN_CSV
     roles: ColumnRoles = field(default_factory=ColumnRoles)
     ways: tuple[Reading, ...] = ()
     waiting: Mapping[str, Dataset] = field(default_factory=dict)

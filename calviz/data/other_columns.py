@@ -152,10 +152,10 @@ class OtherColumns:
         )
         self.notices.append(Notice.MODELS.finding("info", text))
         groups = tuple(name for name in layout.groups if name not in layout.long)
-        notices = tuple(n for n in layout.notices if f"'{identifier}' repeat" not in n.message)
         if self.table[model].type == "integer":
             names = [f"{model} {name}" for name in names]
-        layout = replace(layout, id=identifier, groups=groups, notices=notices)
+        related = tuple(name for name in layout.related if name != identifier)
+        layout = replace(layout, id=identifier, groups=groups, related=related)
         return layout, dict(zip(names, rows, strict=True))
 
     def build(self, fetched: Fetched) -> dict[str, Any]:
@@ -227,9 +227,22 @@ class OtherColumns:
                 columns["weights"] = weights
         if layout.time is not None:
             self._add_times(layout.time, one(layout.time), columns)
+        for name in layout.related:
+            self._hint_at_clusters(name, Factor.of(one(name)))
         used = tuple(n for n in layout.groups if self._shown(n) in groups)
         self.layout = replace(layout, groups=used, time=layout.time if "times" in columns else None)
         return columns
+
+    def _hint_at_clusters(self, name: str, values: Factor) -> None:
+        """Say that rows may belong together if there are enough values to resample them, and one row in ten repeats one."""
+        if FEWEST_CLUSTERS <= len(values.levels) <= 0.9 * len(values):
+            text = (
+                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
+                "intervals and p-values take it into account"
+            )
+            if plain(name) in column_names.IDS:  # of rows, such as answers, not of sites
+                text += "; if of several models, say which column names these (--model-column)"
+            self.notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
 
     def _is_left_out(self, name: str, fetched: Fetched, n: int) -> bool:
         """Whether a column, such as an array, has not one value per row; a notice says so."""
@@ -390,35 +403,27 @@ def _have_days_of_times(texts: list[Any]) -> bool:
 FEWEST_CLUSTERS = 5
 
 
-def cluster_and_weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
-    """Yield hints about columns that may hold clusters or weights, which are never used unless the user says so."""
-    options = view.options
-    if not view.table.named:
-        return
-    for column in view.table.columns:
-        name, usual = column.name, plain(column.name)
-        if name in used or column.width is not None:
-            continue
-        # In benchmarks of language models, "subject" is a topic, not a person.
-        may_cluster = view.table.questions is None or usual != "subject"
-        repeats = may_cluster and column.type in ("text", "integer") and _has_repeats(column)
-        if options.cluster_column is None and column_names.may_be_cluster(name) and repeats:
-            text = (
-                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
-                "intervals and p-values take it into account"
-            )
-            if usual in column_names.IDS:  # of rows, such as answers, not of sites
-                text += "; if of several models, say which column names these (--model-column)"
-            yield Notice.LOGS_AND_HINTS.finding("info", text)
-        elif options.weight_column is None and usual in column_names.WEIGHTS and column.numeric:
-            text = f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)"
-            yield Notice.LOGS_AND_HINTS.finding("info", text)
+def related_columns(view: TableView, used: set[str]) -> tuple[str, ...]:
+    """The columns that may hold clusters, by their names and as values of the first rows repeat."""
+    if view.options.cluster_column is not None or not view.table.named:
+        return ()
+    # In benchmarks of language models, "subject" is a topic, not a person.
+    topic = "subject" if view.table.questions is not None else None
+    return tuple(
+        c.name
+        for c in view.table.columns
+        if c.name not in used and c.width is None and c.type in _DISCRETE and plain(c.name) != topic
+        if column_names.may_be_cluster(c.name) and len(set(c.head.tolist())) < len(c.head)
+    )
 
 
-def _has_repeats(column: Column) -> bool:
-    """Whether there are enough distinct values to resample them, and one row in ten repeats one."""
-    values = column.head.tolist()
-    return FEWEST_CLUSTERS <= len(set(values)) <= 0.9 * len(values)
+def weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
+    """Yield hints about columns that may hold weights, which are never used unless the user says so."""
+    if view.options.weight_column is None and view.table.named:
+        for column in view.numeric(used):
+            if plain(name := column.name) in column_names.WEIGHTS:
+                text = f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)"
+                yield Notice.LOGS_AND_HINTS.finding("info", text)
 
 
 def _may_be_id(column: Column, within: Column | None = None) -> bool:

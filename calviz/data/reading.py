@@ -36,7 +36,7 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import judged_rows, usual_columns_of_judges
+from calviz.data.judge_columns import judged_rows, usual_columns_of_judges, with_verdicts_as_scores
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
@@ -413,7 +413,9 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
         if entry.answers is not None:  # it has used the pattern
             options = replace(options, confidence_pattern=None)
         if isinstance(options, ReadingForMap):
-            table = table.for_map()
+            table = with_verdicts_as_scores(
+                table.for_map(), options.map_scores, options.map_classes
+            )
             options = options.of_table(table)
         if labels is not None:
             table, options = join(table, opened.name, labels, options)
@@ -429,7 +431,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
         raise error.in_file(opened.name) from None
     except MemoryError:
         raise InputError("there is not enough memory to read it", file=opened.name) from None
-    return replace(loaded, file=opened.name, size=opened.size, hash=digest)
+    return replace(loaded, file=opened.name, size=opened.size, hash=digest, style=opened.style)
 
 
 def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:

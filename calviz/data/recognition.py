@@ -82,7 +82,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     if for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
     else:
-        view.notices.extend(other_columns.cluster_and_weight_hints(view, used | cluster_only))
+        view.notices.extend(other_columns.weight_hints(view, used | cluster_only))
     return replace(
         found,
         split=split_column(view),
@@ -93,6 +93,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         numbers=numbers,
         features=features,
         kept=kept,
+        related=() if for_map else other_columns.related_columns(view, used - {identifier}),
         cluster=cluster,
         weight=options.weight_column or None,
         time=time,
@@ -132,6 +133,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     if isinstance(options, ReadingForMap):
         mapped = tuple(each for each in found.scores if each.model == options.model)
         found = replace(found, scores=mapped or found.scores)
+        options.check_not_confidence([c for each in found.scores for c in each.columns])
     return found
 
 

@@ -102,6 +102,8 @@ class ColumnRoles:
         Columns of numbers that are cut into intervals to slice by.
     kept : tuple of str
         Columns without another role, which a map leaves as they are.
+    related : tuple of str
+        Columns without a role that may say which rows belong together.
     """
 
     scores: tuple[ScoreColumns, ...] = ()
@@ -120,6 +122,7 @@ class ColumnRoles:
     time: str | None = None
     features: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = ()
 
     @property
@@ -519,13 +522,15 @@ class Problem:
             shown.append(f"{self._places(row)} '{short(name)}' is {state}")
         row, column = at_cells[0]
         texts = any(state.endswith("'") for state in shown)
-        what = "cells that cannot be read" if texts else "missing values"
+        empty = self.array.shape[1] == 1 and all(state.endswith(" empty") for state in shown)
+        what = "cells that cannot be read" if texts else "no score" if empty else "missing values"
         drops = nan_rows == rows and not (texts and rows > FEW * len(self.array))
-        counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
+        counted = f"{rows:,} of {self.array.shape[0]:,} rows {'has' if rows == 1 else 'have'}"
         listing = ", ".join(shown) + ", …" * (rows > len({r for r, _ in at_cells}))
         fix = f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"
         return InputError(
-            f"{what if nan_rows == rows else 'values that are not finite'}: {listing} ({counted})",
+            f"{counted} {what if nan_rows == rows else 'values that are not finite'}",
+            where=listing,
             row=self.original(row) + 1,
             line=self.table.line(self.original(row)),
             column=self._name(column),

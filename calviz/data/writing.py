@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from calviz.core import errors
 from calviz.core.predictions import BEFORE, Dataset, Predictions
+from calviz.core.words import PLAIN_CSV, CsvStyle, csv_bytes
 
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
@@ -43,6 +44,7 @@ def write_predictions(
     before: Dataset | None = None,
     labelled: bool = True,
     types: Mapping[str, Any] | None = None,
+    style: CsvStyle = PLAIN_CSV,
 ) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
@@ -52,7 +54,7 @@ def write_predictions(
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. The column ``uncalibrated``
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If not `labelled`, nothing
     is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of `types` (`Loaded.types`),
-    where their values have these.
+    where their values have these. CSV is written in a `style`: that of the file that was read (`Loaded.style`).
     """
     target = check_target(path)
     if data.cells is not None:
@@ -64,7 +66,7 @@ def write_predictions(
         name = _free(BEFORE, {*data.groups, *data.texts})
         data = replace(data, numbers={name: _one_score(before), **data.numbers})
     with errors.replacing(target) as temporary_path:
-        _write(data, temporary_path, labelled, types or {})
+        _write(data, temporary_path, labelled, types or {}, style)
 
 
 def _one_score(data: Dataset) -> npt.NDArray[Any]:
@@ -74,7 +76,9 @@ def _one_score(data: Dataset) -> npt.NDArray[Any]:
     return data.probs[:, 1] if data.n_classes == 2 else data.probs.max(axis=1)
 
 
-def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]) -> None:
+def _write(
+    data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any], style: CsvStyle
+) -> None:
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
         return
@@ -91,9 +95,7 @@ def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]
         with_missing = {name for name, factor in texts if factor.missing is not None}
         pq.write_table(_typed(pd.DataFrame(columns), kept, with_missing), target)
         return
-    from calviz.core.words import csv_bytes
-
-    target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns))))
+    target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
 
 
 def _typed(frame: Any, types: Mapping[str, Any], with_missing: Collection[str]) -> Any:

@@ -197,8 +197,8 @@ class ClassBars(SampleFigure):
 
     @property
     def furthest(self) -> str:
-        """The class furthest outside the range of a calibrated model, in quotes."""
-        return listed([self.class_name[int(np.argmax(np.abs(self.beyond)))]])
+        """The class furthest outside the range of a calibrated model, in quotes; of two that mirror each other, the event."""
+        return listed([self.class_name[-1 - int(np.abs(self.beyond[::-1]).round(9).argmax())]])
 
     def ranked(self, order: Order = "beyond") -> IntArray:
         """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""

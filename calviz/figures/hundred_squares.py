@@ -15,6 +15,8 @@ from calviz.core.words import counted, percent, plotly_text, range_ends, share_d
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
+from calviz.sample.sample import Sample, where_words
+from calviz.sample.slices import usual_slices
 from calviz.verdicts.evaluation import Verdict, Written
 
 #: Squares per panel.
@@ -75,16 +77,24 @@ class HundredSquares(Figure):
     panels: tuple[Promise, ...]
 
     @classmethod
-    def compute(cls, verdict: Verdict) -> Self:
-        """Take the numbers from a verdict.
+    def compute(cls, verdict: Verdict, sample: Sample | None = None) -> Self:
+        """Take the numbers from a verdict and, of the slice that its headline is about, from the sample.
 
         Parameters
         ----------
         verdict : Verdict
+        sample : Sample, optional
+            The rows that were judged; without, the second panel is that of the worst bin.
         """
         v, worst = verdict, verdict.worst
         panels = [Promise("All rows", v.score, v.observed, v.rows, v.share_decimals)]
-        if worst is not None:
+        groups = usual_slices(sample) if sample is not None and v.named_where else None
+        if groups is not None:
+            one, title = groups.off[0], f"Where {where_words(v.named_where)}"
+            expected = one.score - groups.expected(one)
+            decimals = share_decimals(one.score, expected)
+            panels.append(Promise(title, one.score, one.hits, one.rows, decimals, expected))
+        elif worst is not None:
             ends = range_ends(worst.low, worst.high, tolerance=0.06)
             low, high = (f"{HUNDRED * float(end):.10g}" for end in ends)
             title = f"Where it says {low} to {high}\u00a0%"

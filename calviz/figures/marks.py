@@ -119,6 +119,7 @@ def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
         "selected": ("square-open", "1px,3px", palette.ink),
         "pinned": ("diamond-open", "5px,3px", palette.green),
         "before": ("circle-open", "2px,2px", palette.muted),
+        "named": ("triangle-up-open", "6px,2px", palette.ink),
     }[role]
 
 
@@ -584,7 +585,7 @@ def captioned(
 
 
 #: Role of the further curve or points, which determines how they are drawn.
-Role = Literal["selected", "pinned", "before"]
+Role = Literal["selected", "pinned", "before", "named"]
 F = TypeVar("F")
 
 
@@ -596,7 +597,7 @@ class Overlay(Generic[F]):
     ----------
     name : str
         Name in the legend.
-    role : {"selected", "pinned", "before"}
+    role : {"selected", "pinned", "before", "named"}
     content : figure or ndarray
         The figure or values to draw.
     """

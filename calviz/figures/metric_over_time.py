@@ -114,12 +114,13 @@ class OverTimeLine(Figure):
         if r.method is None:
             return ""
         name = RECALIBRATORS[r.method].label
-        says = f"{name}, fitted before each period on all rows until then, would have {self._judged(r)}"
+        lead = f"{r.alone} All rows together: " if r.alone else ""
+        says = f"{lead}{name}, fitted before each period on all rows until then, would have {self._judged(r)}"
         if r.before is None:
             says = f"{name} could not be fitted on the past: {r.reason}"
         if r.anew is None or r.watch is None:
             return says
-        rows = f"on the rows since {r.watch.changed} only"
+        rows = f"on the rows since {r.watch.shown(str(r.watch.changed))} only"
         if r.anew.before is None:
             return f"{says} It could not be fitted {rows}: {r.anew.reason}"
         return f"{says} Fitted {rows}, it would have {self._judged(r.anew)}"
@@ -230,7 +231,8 @@ class WatchLine(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the e-value on a logarithmic axis."""
-        looks, values = zip(*self.state.path, strict=True)
+        looks = [self.state.shown(look) for look, _ in self.state.path]
+        values = [value for _, value in self.state.path]
         # Beyond this, nothing is left to tell.
         x, y = np.arange(len(looks), dtype=float), np.minimum(values, 1e30)
         ends = np.array([-0.6, len(looks) - 0.4])

@@ -210,13 +210,15 @@ class NetBenefit(ScoreFigure):
         check_choice("shown", shown, get_args(Shown))
         sheet = self.sheet(**page)
         low, high = _up(self, shown, others)
-        label = [] if at is None else [marks.label_above(f"cutoff {at:.3g}", sheet.palette, at, at)]
+        marked = (
+            [] if at is None else [marks.label_above(f"cutoff {at:.3g}", sheet.palette, at, at)]
+        )
         picture = sheet.picture(
             _traces(self, sheet, shown, at, others, (low, high)),
             inner=sheet.panel_height,
             margins=_MARGINS,
             above=20,
-            annotations=label,
+            annotations=marked,
             xaxis=sheet.axis("Cutoff: act from this score on", range=[0, self._end], nticks=11),
             yaxis=sheet.axis(_TITLES[shown], range=[low, high], nticks=7),
         )
@@ -311,9 +313,11 @@ def _design_effect(
     odds = cutoff / (1 - cutoff)
     won, lost = np.stack([odds, np.ones_like(odds)]), np.stack([np.ones_like(odds), odds])
     alone = ((rows - wrong) * won**2 + wrong * lost**2) / n - gain**2
-    deff = quotient(n * spread**2 * error_bars.widening_of(draws.groups) ** 2, alone, otherwise=1.0)
+    effect = quotient(
+        n * spread**2 * error_bars.widening_of(draws.groups) ** 2, alone, otherwise=1.0
+    )
     unanimous = (wrong <= 0) | (wrong >= rows)
-    return np.maximum(np.where(unanimous, np.maximum(deff, n / draws.clusters), deff), 1.0)
+    return np.maximum(np.where(unanimous, np.maximum(effect, n / draws.clusters), effect), 1.0)
 
 
 def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:

@@ -24,10 +24,19 @@ from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, p
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample import step_views
-from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
+from calviz.sample.binning import FEW_ROWS, BinSums, bin_between, bins_off, expected_share
 from calviz.sample.error_bars import resampled
-from calviz.sample.sample import BinOptions, Sample, chosen_bins, dataset_of, shows_options
+from calviz.sample.sample import (
+    BinOptions,
+    Sample,
+    chosen_bins,
+    dataset_of,
+    rows_where,
+    shows_options,
+    where_words,
+)
 from calviz.sample.steps import Steps
+from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import collect_evidence
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
@@ -42,7 +51,7 @@ class ReliabilityOverlay:
     ----------
     name : str
         Name in the legend.
-    role : {"selected", "pinned", "before"}
+    role : {"selected", "pinned", "before", "named"}
     mean_score, observed : ndarray of float64, shape (M,)
         Mean score and share of hits per bin.
     count : ndarray, shape (M,)
@@ -56,16 +65,36 @@ class ReliabilityOverlay:
     count: FloatArray
 
     @classmethod
-    def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
-        """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
+    def of_rows(
+        cls,
+        sample: Sample,
+        sums: BinSums,
+        rows: IntArray,
+        name: str,
+        role: Role = "selected",
+        *,
+        least: int = 1,
+    ) -> Self:
+        """Bin some rows of a sample, given by their indices, in the bins of its diagram; bins of fewer than `least` rows are left out."""
         events, weights = sample.scored, sample.weights
         selected_events = BinaryEvents(events.score[rows], events.hit[rows])
         row_weights = None if weights is None else weights[rows]
         part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
-        at = np.flatnonzero(part.count)
-        return cls(
-            name, "selected", part.confidence[at], part.accuracy[at], np.asarray(part.count[at])
-        )
+        kept = np.flatnonzero(part.whole_rows >= least)
+        counts = np.asarray(part.count[kept])
+        return cls(name, role, part.confidence[kept], part.accuracy[kept], counts)
+
+    @classmethod
+    def of_headline(
+        cls, sample: Sample, sums: BinSums, verdict: Verdict | None
+    ) -> tuple[Self, ...]:
+        """The bins of the slice that the headline of a verdict is about, but those of few rows; none if it is about all rows."""
+        where = () if verdict is None else verdict.named_where
+        rows = rows_where(sample.data, where)
+        if rows is None:
+            return ()
+        name = where_words(where, 20)
+        return (cls.of_rows(sample, sums, np.flatnonzero(rows), name, "named", least=FEW_ROWS),)
 
 
 @figure(
@@ -446,9 +475,11 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
         view = sample.view(step_views.steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
-            at = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
+            some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
             width = _half_width(view)
-            curves[kind] = Curve(x[at], y[at], _rows_within(view, x[at] - width, x[at] + width))
+            curves[kind] = Curve(
+                x[some], y[some], _rows_within(view, x[some] - width, x[some] + width)
+            )
         else:
             first, last, level = isotonic_curve(view)
             rows = np.repeat(_rows_within(view, first, last), 2)

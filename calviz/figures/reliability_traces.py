@@ -465,10 +465,10 @@ class Diagram:
         )
 
     def _worst(self) -> Iterator[dict[str, Any]]:
-        """Label the bin that is furthest off beyond noise, in the corner that the points leave free."""
+        """Label the bin that is furthest off beyond noise, in the corner that the points leave free; not beside the slice that is named instead."""
         f, p = self.figure, self.sheet.palette
         at = f.worst
-        if at is None or self.marks == "bars":
+        if at is None or self.marks == "bars" or "named" in {o.role for o in self.beside}:
             return
         gap, score = float(f.gap[at]), float(f.mean_score[at])
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))

@@ -222,6 +222,7 @@ def _of_log_ratio(view: BinSums, level: float) -> tuple[float, float] | None:
 
 @_tested(
     label="O/E ratio",
+    tables=("two-classes",),
     direction="one",
     bounds=(0.0, math.inf),
     formula=r"O / E = \frac{\sum_i h_i}{\sum_i s_i}",
@@ -432,6 +433,7 @@ _logistic = partial(_validation, reference="Cox 1958; Van Calster et al. 2019", 
 
 @_logistic(
     label="Calibration slope",
+    tables=("two-classes",),
     direction="one",
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     tail="equal-tailed",
@@ -452,6 +454,7 @@ def calibration_slope(view: Steps) -> FloatArray:
 
 @_logistic(
     label="Calibration intercept",
+    tables=("two-classes",),
     direction="zero",
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     closed_interval=lambda view, level: _if_any(logistic_curves.wald(view, level)[0]),

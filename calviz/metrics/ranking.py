@@ -30,6 +30,7 @@ _discrimination = partial(
 
 @_discrimination(
     label="AUROC",
+    tables=("two-classes",),
     bounds=(0.0, 1.0),
     formula=r"P(s_{h=1} > s_{h=0}) + \tfrac12 P(s_{h=1} = s_{h=0})",
     reference="Hanley & McNeil 1982",

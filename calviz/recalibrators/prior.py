@@ -1,4 +1,4 @@
-"""A new base rate: an offset of the log-odds that gives the classes other shares, and estimates of these shares from unlabelled rows."""
+"""An offset of the log-odds, to the shares of the classes or to other ones, and estimates of these shares from unlabelled rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.entry_specs import always, recalibrator
+from calviz.core.entry_specs import follows_noise, recalibrator
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim, shortened
 from calviz.core.predictions import Dataset, Predictions, checked_rates
 from calviz.core.probabilities import Scores, softmax
@@ -30,20 +30,19 @@ CHANGED = 0.005
 
 @recalibrator(
     key="prior",
-    label="New base rate",
+    label="Offset (recalibration in the large)",
     family="Parametric",
     needs="logits",
-    reference="Saerens, Latinne & Decaestecker 2002, eq. 2.4; Elkan 2001, theorem 2",
-    formula=r"\hat p_k \propto p_k\, e^{b_k},\ b_k = \log(\pi'_k / \pi_k)",
-    left_out=always(
-        "it is for rows with another base rate; without one it only corrects the mean."
-    ),
+    confidence_only=True,
+    reference="Steyerberg et al. 2004; Janssen et al. 2008; Saerens, Latinne & Decaestecker 2002, eq. 2.4; Elkan 2001, theorem 2",
+    formula=r"\hat p_k \propto p_k\, e^{b_k}",
+    left_out=follows_noise,
 )
 class PriorShift(base.FlooredRecalibrator):
-    """Gives the classes another base rate: an offset of the log-odds, the same for every row.
+    """An offset of the log-odds, the same for every row: after it the mean probability of each class is its share, or a given one.
 
-    It is right if the rows of each class stay as they are, and only the shares of the classes change. Scores that are not calibrated
-    before are not afterwards.
+    Fitted by maximum likelihood, with slope 1. Given a base rate, ``b_k = log(base rate / share)``: right if the rows of each class stay
+    as they are, and only the shares of the classes change; scores that are not calibrated before are not afterwards.
 
     Parameters
     ----------
@@ -134,7 +133,8 @@ def _sums(
         normaliser += float(own @ logsumexp(block, axis=1))
         shifted = softmax(block)
         mean += own @ shifted
-        product += shifted.T @ (own[:, None] * shifted)
+        rooted = np.sqrt(own)[:, None] * shifted
+        product += rooted.T @ rooted
     return normaliser / n, mean / n, product / n
 
 

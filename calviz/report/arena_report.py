@@ -35,9 +35,9 @@ def arena_report(arena: Arena, *, problems: Iterable[str] = ()) -> Report:
         Part(
             board.title,
             headline(board),
-            tuple(_sections(board, arena.strata.get(board.key, ()), notes if at == 0 else ())),
+            tuple(_sections(board, arena.strata.get(board.key, ()), notes if number == 0 else ())),
         )
-        for at, board in enumerate(arena.boards)
+        for number, board in enumerate(arena.boards)
     ]
     return bind(parts, title="Arena of recalibrators")
 

@@ -23,8 +23,9 @@ from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.json_results import plain
 from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.sample.slices import Slices
+from calviz.verdicts import evaluation
 from calviz.verdicts.analysis import evaluate, first_metrics, verdict
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, precision_words
 
@@ -367,6 +368,11 @@ class Subject:
         return self.title or self.sample.data.name or "Predictions"
 
     @property
+    def of_rare_event(self) -> bool:
+        """Whether one of two classes is rare, so that nearly all rows are predicted as the other."""
+        return event_rate_if_rare(self.sample) is not None
+
+    @property
     def has_error_bars(self) -> bool:
         """Whether all metrics get intervals and noise floors."""
         return not self.sample.is_large if self.error_bars is None else self.error_bars
@@ -512,8 +518,8 @@ PRESETS: dict[Preset, PresetSections] = {
     # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.
     "clinical": PresetSections(
         "for a clinical study",
-        "verdict calibration-curve decisions metrics comparison provenance definitions",
-        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold",
+        "verdict calibration-curve slices sites over-time decisions metrics comparison provenance definitions",
+        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold; with groups, sites and time",
     ),
     "credit": PresetSections(
         "for a validation of ratings",
@@ -625,17 +631,13 @@ def _row(
 
 def metric_numbers(results: ResultsByKey) -> pd.DataFrame:
     """Table of results as fractions, one row per metric."""
+    columns = ("value", "ci_low", "ci_high", *evaluation.NOISE_COLUMNS)
     table = pd.DataFrame(
         {
             "family": METRICS[r.key].family,
             "metric": r.key,
             "label": name_of(r),
-            "value": r.value,
-            "ci_low": r.interval.low if r.interval else math.nan,
-            "ci_high": r.interval.high if r.interval else math.nan,
-            "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
-            "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
-            "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
+            **dict(zip(columns, evaluation.numbers_of(r), strict=True)),
             "better": DIRECTION_WORDS[METRICS[r.key].direction],
             "reason": "" if r.available else r.reason or "",
             "note": r.note or "",
@@ -663,7 +665,7 @@ def metric_columns(
     marks: dict[tuple[int, str], Mark] = {}
     for column in columns:
         texts[column.heading] = [column.cell(row) for row in rows]
-        for at, row in enumerate(rows):
+        for number, row in enumerate(rows):
             if (mark := column.mark(row)) is not None:
-                marks[at, column.heading] = mark
+                marks[number, column.heading] = mark
     return texts, marks

@@ -117,10 +117,8 @@ class Report:
     def in_short(self) -> bool:
         """Whether each of several parts holds only what `IN_SHORT` gives it."""
         keys = {w.section.key for part in self.parts for w in part.sections}
-        return len(self.parts) > 1 and keys <= {
-            *content.IN_SHORT[min(content.IN_SHORT)].split(),
-            "provenance",
-        }
+        short = {*content.IN_SHORT[min(content.IN_SHORT)].split(), "provenance"}
+        return len(self.parts) > 1 and keys <= short
 
     @property
     def byline(self) -> tuple[str, ...]:
@@ -500,7 +498,9 @@ def _markdown_block(block: content.Block, level: int) -> Iterator[str]:
         case content.Text():
             yield _escaped(block.text)
         case content.Facts():
-            yield "\n".join(f"- **{_escaped(name)}:** {_escaped(v)}" for name, v in block.items)
+            yield "\n".join(
+                f"- **{_escaped(name)}:** {_escaped(value)}" for name, value in block.items
+            )
         case content.Findings():
             yield "\n".join(
                 f"- **{f.severity} {_escaped(f.code)}** {_escaped(words.full_sentence(f.message))}"

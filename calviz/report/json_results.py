@@ -180,6 +180,21 @@ def _without(reasons: Mapping[str, str]) -> JsonRecord:
     return {metric: f"it {why}" for metric, why in reasons.items()}
 
 
+def _differences_of(comparison: ModelComparison) -> list[JsonRecord]:
+    return [
+        {
+            "metric": metric,
+            "model": model,
+            "reference": reference,
+            **picked(d, "value interval"),
+            "interval_adjusted": d.adjusted,
+            **picked(d, "tied verdict"),
+        }
+        for metric, pairs in comparison.pairs.items()
+        for (model, reference), d in pairs.items()
+    ]
+
+
 def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
     """Convert a comparison of models to plain values for `calviz.report.json_results.to_json`.
 
@@ -203,18 +218,14 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
                 }
                 for m in comparison
             },
-            "differences": [
-                {
-                    "metric": metric,
-                    "model": model,
-                    "reference": reference,
-                    **picked(d, "value interval"),
-                    "interval_adjusted": d.adjusted,
-                    **picked(d, "tied verdict"),
-                }
-                for metric, pairs in comparison.pairs.items()
-                for (model, reference), d in pairs.items()
-            ],
+            "differences": _differences_of(comparison),
+            "after_map": comparison.after
+            and {
+                "method": comparison.after.method,
+                "fit": picked(comparison.after.fit, "split rows how"),
+                "models": {m.name: _compared(m.metrics) for m in comparison.after},
+                "differences": _differences_of(comparison.after),
+            },
             "without_differences": _without(comparison.without_differences),
             "verdict_basis": BASIS_WORDS,
             "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},

@@ -416,7 +416,9 @@ def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) 
     cell = 2 * assign(events.score, edges) + events.hit
     score = events.score.astype(np.float64)
     powers = (weights, weights * score, weights * score**2)
-    return np.stack([np.bincount(cell, p, minlength=2 * bins).reshape(bins, 2) for p in powers])
+    return np.stack(
+        [np.bincount(cell, power, minlength=2 * bins).reshape(bins, 2) for power in powers]
+    )
 
 
 # ---- Weighted or clustered rows

@@ -129,8 +129,8 @@ def cuts_inside(table: CellTable, bins: int) -> RankCuts:
     rows = np.cumsum(table.hits + table.misses)
     ranks = np.unique(ends_of_bins(int(rows[-1]), bins))
     ranks = ranks[(ranks > 0) & (ranks < rows[-1])]
-    at = np.searchsorted(rows, ranks)
-    return RankCuts(at, table.several[at] & (rows[at] > ranks))
+    cell = np.searchsorted(rows, ranks)
+    return RankCuts(cell, table.several[cell] & (rows[cell] > ranks))
 
 
 #: The absolute slope of a Gaussian density with standard deviation sigma integrates to this divided by sigma.
@@ -238,10 +238,10 @@ def of_coverage(sample: Sample, coverage: float) -> float:
     if not rows.size:
         return 0.0
     kept_rows = coverage * sample.data.rows
-    at = int(np.searchsorted(rows, kept_rows, side="right")) - 1
-    inside = min(kept_rows - rows[at], hits[at] + misses[at])
-    most, least = min(inside, misses[at]), max(0.0, inside - hits[at])
-    return float(several[at] * (most - least) / kept_rows)
+    step = int(np.searchsorted(rows, kept_rows, side="right")) - 1
+    inside = min(kept_rows - rows[step], hits[step] + misses[step])
+    most, least = min(inside, misses[step]), max(0.0, inside - hits[step])
+    return float(several[step] * (most - least) / kept_rows)
 
 
 def of_coverage_at(sample: Sample, risk: float) -> float:
@@ -255,8 +255,10 @@ def of_coverage_at(sample: Sample, risk: float) -> float:
     whole = np.where(wrong <= risk * ends + slack, ends, 0.0)
     # Hits first: the risk is lowest once all of them are kept; misses follow as long as the risk allows.
     more = np.floor((risk * (rows + hits) - errors + slack) / max(1 - risk, 1e-12))
-    most = np.where(several & (more >= 0), np.minimum(rows + hits + np.maximum(more, 0), ends), 0.0)
-    return float(max(whole.max(), most.max()) - sure) / sample.data.rows
+    possible = np.where(
+        several & (more >= 0), np.minimum(rows + hits + np.maximum(more, 0), ends), 0.0
+    )
+    return float(max(whole.max(), possible.max()) - sure) / sample.data.rows
 
 
 def of_kept_misses(sample: Sample, share: float) -> float:
@@ -437,7 +439,7 @@ def _log_odds(
 
 
 #: Tolerance for sums taken in another order, and for scores that are tied within `ROUNDING`.
-_ROUNDED = 1e-9
+_TIED = 1e-9
 
 
 def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> float:
@@ -484,11 +486,8 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
     moved = quotient(below * above, below + above, otherwise=0.0)
     # In the L1 norm the kernel changes by at most 2 per unit of the log of its width; doubled to allow for the grid.
     widened = 2 * math.log1p(inside / between)
-    return (
-        slope_jump(width, size) * float(counts @ (np.maximum(nodes, 0) * moved)) / n
-        + widened
-        + _ROUNDED
-    )
+    jumps = slope_jump(width, size) * float(counts @ (np.maximum(nodes, 0) * moved)) / n
+    return jumps + widened + _TIED
 
 
 def slope_jump(width: float, size: int) -> float:
@@ -518,8 +517,8 @@ class Range(NamedTuple):
     @property
     def square(self) -> Range:
         """Limits of the square."""
-        nearest = np.maximum(np.maximum(self.low, -self.high), 0.0)
-        return Range(nearest**2, np.maximum(self.low**2, self.high**2))
+        size = self.size
+        return Range(size.low**2, size.high**2)
 
     @property
     def size(self) -> Range:
@@ -554,29 +553,30 @@ class UncertainBins(NamedTuple):
     wide_cells: CellTable
     bins_inside: IntArray
 
+    @property
+    def gaps_inside(self) -> float:
+        """Sum of the gaps of bins inside cells: at most the scores of the misses plus 1 - score of the hits."""
+        return float((self.wide_cells.up + self.wide_cells.down).sum())
 
-class _Sums(NamedTuple):
-    """Cells with an empty one appended, sums of all cells before each, shape (cells + 1,) both, and the cells themselves."""
 
-    cells: CellTable
-    upto: CellTable
-    table: CellTable
+#: Cells with an empty one appended, sums of all cells before each, shape (cells + 1,) both, and the cells themselves.
+_Sums = tuple[CellTable, CellTable, CellTable]
 
 
 def _sums(table: CellTable) -> _Sums:
     padded = CellTable(*(np.append(column, 0.0) for column in table))
     upto = CellTable(*(np.append(0.0, np.cumsum(column)) for column in table))
-    return _Sums(padded, upto, table)
+    return padded, upto, table
 
 
 def uncertain_bins(sums: _Sums, bins: int) -> UncertainBins:
     """The equal-mass bins, as far as the cells determine them."""
     cells, upto, table = sums
     last = table.low.size
-    at, inside = cuts_inside(table, bins)
-    cut, number = np.unique(at[inside], return_counts=True)
+    cut_cell, inside = cuts_inside(table, bins)
+    cut, number = np.unique(cut_cell[inside], return_counts=True)
     # A cut at the end of the last cell separates nothing.
-    whole = np.setdiff1d(at[~inside], [last - 1])
+    whole = np.setdiff1d(cut_cell[~inside], [last - 1])
     # A cell with cuts inside may also have a cut at its end, which comes after those inside.
     border = np.concatenate([cut, whole])
     order = np.argsort(2 * border + np.repeat([0, 1], [cut.size, whole.size]))
@@ -634,17 +634,18 @@ def _bound_over_bins(
 
 
 def _error(bins: UncertainBins, n: float) -> Range:
-    """Limits of the ECE: bins inside a cell have gaps of at most the scores of its misses plus 1 - score of its hits."""
+    """Limits of the ECE."""
     gap = bins.gap.size
-    more = float((bins.wide_cells.up + bins.wide_cells.down).sum())
-    return Range(float(gap.low.sum()) / n, (float(gap.high.sum()) + more) / n)
+    return Range(float(gap.low.sum()) / n, (float(gap.high.sum()) + bins.gaps_inside) / n)
 
 
 def of_error(sample: Sample, view: BinSums) -> float:
     """Bound of the ECE over bins of equal width or equal mass."""
     if view.params.get("scheme") != "equal-mass":
         return of_binned(sample, view)
-    return _bound_over_bins(sample, view, view.mean_gap, lambda b: _error(b, sample.data.rows))
+    return _bound_over_bins(
+        sample, view, view.mean_gap, lambda bins: _error(bins, sample.data.rows)
+    )
 
 
 def of_debiased(sample: Sample, view: BinSums, value: Any) -> float:
@@ -669,16 +670,8 @@ def of_debiased(sample: Sample, view: BinSums, value: Any) -> float:
             np.where(several, part.low, np.minimum(part.low, 0)),
             np.where(several, part.high, np.maximum(part.high, 0)),
         )
-        empty_or_single = most < 2
-        more = float((bins.wide_cells.up + bins.wide_cells.down).sum())
-        return Range(
-            (
-                float(np.where(empty_or_single, 0, part.low).sum())
-                - 0.5 * float(bins.bins_inside.sum())
-            )
-            / n,
-            (float(np.where(empty_or_single, 0, part.high).sum()) + more) / n,
-        )
+        low, high = (float(np.where(most < 2, 0, end).sum()) for end in part)
+        return Range((low - 0.5 * float(bins.bins_inside.sum())) / n, (high + bins.gaps_inside) / n)
 
     return _bound_over_bins(sample, view, value, limits_of)
 

@@ -82,22 +82,21 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     """
     # Without independent rows, the probabilities do not tell how much the gap of a class varies.
     independent = sample.data.clusters is None
-    if view == "predicted-class":
-        sums = sample.view(predicted_class_sums)
-        has = np.asarray(sums.rows > 0)
+    sums: PredictedClasses | ClassGaps
+    if view != "true-class":
+        if view == "predicted-class":
+            sums = sample.view(predicted_class_sums)
+            has, mean = np.asarray(sums.rows > 0), sums.score / denominators(sums.rows)
+            level = class_level(int(has.sum()))
+        else:
+            sums = sample.view(class_gaps)
+            has, mean = np.ones(sums.rows.shape, dtype=np.bool_), sums.score / sums.n
+            level = class_level(has.size, ONE_VS_REST_TEST)
         if not independent:
             return ClassRanges(sums.gap, sums.rows, has, None)
-        low, high = sums.calibrated(class_level(int(has.sum())))
-        needed = _needed(low, high, sums.score / np.where(has, sums.rows, 1))
+        low, high = sums.calibrated(level)
+        needed = _needed(low, high, mean)
         return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
-    if view == "one-vs-rest":
-        gaps = sample.view(class_gaps)
-        every = np.ones(gaps.rows.shape, dtype=np.bool_)
-        if not independent:
-            return ClassRanges(gaps.gap, gaps.rows, every, None)
-        low, high = gaps.calibrated(class_level(every.size, ONE_VS_REST_TEST))
-        needed = _needed(low, high, gaps.score / gaps.n)
-        return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
     true = true_classes.true_class_errors_of_sample(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
@@ -253,12 +252,13 @@ def _of_cells(sample: Sample) -> ClassGaps:
     samples = sample.view(one_vs_rest.class_samples)
     k, n = len(samples), sample.data.rows
     powers, own, rows = np.zeros((3, 3, k)), np.zeros((2, k)), np.zeros(k)
-    for at, one in enumerate(samples):
+    for column, one in enumerate(samples):
         events, count = one.scored, one.row_weights
         weighted = np.stack([count * events.score**power for power in (1, 2, 3)])
         # Cells stand for rows of equal weight.
-        powers[:, :, at], own[:, at] = weighted.sum(axis=1)[:, None], weighted[:2] @ events.hit
-        rows[at] = count @ events.hit
+        powers[:, :, column] = weighted.sum(axis=1)[:, None]
+        own[:, column] = weighted[:2] @ events.hit
+        rows[column] = count @ events.hit
     return ClassGaps(n, rows, n, powers, own)
 
 
@@ -469,7 +469,7 @@ def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
     """
     events, winner = sample.top_scored, winners(sample)
     classes = sample.data.n_classes or int(winner.max()) + 1
-    cluster, _, weights = _rows(sample)
+    cluster, weights = sample.row_draws.unit, sample.row_weights
     residual = weights * (events.score.astype(np.float64) - events.hit)
     of_class, (sums, mass) = sums_by_cluster(winner, cluster, residual, weights)
 
@@ -492,7 +492,8 @@ def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
         For confidence-only data.
     """
     data = full_predictions(sample)
-    cluster, clusters, weights = _rows(sample)
+    cluster, clusters = sample.row_draws.unit, sample.row_draws.clusters
+    weights = sample.row_weights
     mass = np.bincount(cluster, weights, minlength=clusters)
     rows_of = blocks.rows_by_class(data.labels, data.n_classes)
     gap, second, third = np.zeros((3, data.n_classes))
@@ -507,13 +508,6 @@ def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
 
     blocks.for_columns(data.probs, work)
     return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))
-
-
-def _rows(sample: Sample) -> tuple[IntArray, int, FloatArray]:
-    """Cluster of each row, numbered from 0, the number of clusters, and the weights of the rows, 1 if there are none."""
-    cluster = sample.row_draws.cluster
-    assert cluster is not None
-    return cluster, int(cluster.max()) + 1, sample.row_weights
 
 
 def _ends(

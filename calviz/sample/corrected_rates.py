@@ -101,16 +101,16 @@ class LabelledRows:
         cluster: IntArray | None = None,
     ) -> LabelledRows:
         """Sum up rows, arrays of shape (n,): those without a label are nan in `human`; `chance` is that of each to be labelled, `cluster` the question."""
-        at = ~np.isnan(human)
-        y, f, mean = human[at], score[at], float(score.mean())
-        w = np.ones(y.size) if chance is None else 1 / chance[at]
+        seen = ~np.isnan(human)
+        y, f, mean = human[seen], score[seen], float(score.mean())
+        w = np.ones(y.size) if chance is None else 1 / chance[seen]
         low = score < mean
         ends = (float(score[low].mean()), float(score[~low].mean())) if low.any() else (mean, mean)
-        others = float(score[~at].var()) if y.size < score.size else 0.0
+        others = float(score[~seen].var()) if y.size < score.size else 0.0
         return cls(
             y, f, w / w.mean() if y.size else w, chance is not None, score.size, mean,
             float(score.var(ddof=1)) if score.size > 1 else 0.0, others, ends,
-            None if cluster is None else Clusters(cluster[at], cluster[~at], score[~at]),
+            None if cluster is None else Clusters(cluster[seen], cluster[~seen], score[~seen]),
         )  # fmt: skip
 
     @property
@@ -235,14 +235,14 @@ class LabelledRows:
 
     def thinned(self, level: float) -> tuple[dict[str, RateEstimate], FloatArray]:
         """`agreement`, and the cells that give sensitivity and specificity their width, shape (2, 2): fewer rows where those of a question are alike."""
-        found, at = agreement(self.cells, level), self.depend
-        if at is None:
+        found, clusters = agreement(self.cells, level), self.depend
+        if clusters is None:
             return found, self.cells
         says, yes = self.f >= CUTOFF, self.y == 1
         hit = (says == yes).astype(np.float64)
         every = np.ones(self.n, dtype=bool)
         of = {"sensitivity": yes, "specificity": ~yes, "agreement": every, "kappa": every}
-        design = {k: at.design(m, self.w * (hit - hit[m].mean()) if m.any() else hit) for k, m in of.items()}  # fmt: skip
+        design = {k: clusters.design(m, self.w * (hit - hit[m].mean()) if m.any() else hit) for k, m in of.items()}  # fmt: skip
         own = {k: agreement(self.cells / d, level)[k] for k, d in design.items()}
         of_rates = np.array([[design["sensitivity"]], [design["specificity"]]])
         return own, self.cells / of_rates
@@ -261,22 +261,22 @@ class LabelledRows:
         if independent and np.isin(self.f, (0, 1)).all():
             wrong = self.cells[0, 1], self.cells[1, 0]
             return min(1.0, 2 * float(at_most(min(wrong), sum(wrong), 0.5)))
-        off = self.w * (self.f - self.y - self.bias)
-        error = math.sqrt(float(off @ off)) / self.n
-        if self.depend is not None:
-            error *= math.sqrt(self.depend.design(np.ones(self.n, dtype=bool), off))
+        error = self._error(self.w * (self.f - self.y - self.bias))
         return 2 * float(ndtr(-abs(self.bias) / error)) if error else float(self.bias == 0)
 
     @property
     def p_of_choice(self) -> float:
         """P-value that the judge says the same, on average, of the labelled rows and of all."""
-        share = 1 - self.n / self.rows
-        off = self.w * (self.f - float(self.w @ self.f) / self.n)
+        says = float(self.w @ self.f) / self.n
+        error = self._error(self.w * (self.f - says), 1 - self.n / self.rows)
+        return 2 * float(ndtr(-abs(says - self.mean) / error)) if error else 1.0
+
+    def _error(self, off: FloatArray, share: float = 1.0) -> float:
+        """Standard error of a mean of the labelled rows with these deviations, with a share of its variance."""
         error = math.sqrt(float(off @ off) * share) / self.n
-        if self.depend is not None:
-            error *= math.sqrt(self.depend.design(np.ones(self.n, dtype=bool), off))
-        gap = float(self.w @ self.f) / self.n - self.mean
-        return 2 * float(ndtr(-abs(gap) / error)) if error else 1.0
+        if self.depend is None:
+            return error
+        return error * math.sqrt(self.depend.design(np.ones(self.n, dtype=bool), off))
 
 
 def naive_rate(score: FloatArray, level: float, cluster: IntArray | None = None) -> RateEstimate:

@@ -391,9 +391,9 @@ def _of_folds(
         rows, fold = rows[order], np.arange(rows.size) % FOLDS
     else:
         fold = fold[rows]
-    at = fold * view.size + step
+    fold_and_step = fold * view.size + step
     sums = [
-        np.bincount(at, w, minlength=FOLDS * view.size).reshape(FOLDS, -1) * 1.0
+        np.bincount(fold_and_step, w, minlength=FOLDS * view.size).reshape(FOLDS, -1) * 1.0
         for w in (weights[rows], weights[rows] * events.hit[rows])
     ]
     cells: list[IntArray] = []

@@ -156,22 +156,18 @@ class Folds:
             fold, of_fold = self.fold[rows], np.zeros((size, FOLDS))
             columns, whole = self._columns(rows)
             w = None if self.weights is None else self.weights[rows]
-            for at, values in enumerate(columns):
+            for row, values in enumerate(columns):
                 # Six products of deviations, then two second derivatives.
-                by = 1.0 if w is None else w * w if at < _PRODUCTS else w
-                of_fold[at] = np.bincount(fold, values * by, minlength=FOLDS)
+                weight = 1.0 if w is None else w * w if row < _PRODUCTS else w
+                of_fold[row] = np.bincount(fold, values * weight, minlength=FOLDS)
             sums = [v.sum() if w is None else (v @ w).sum() for v in whole]
             return np.append(of_fold.ravel(), sums)
 
         total = blocks.sum_over_blocks(self.data.probs, work)
         uu, us, ut, ss, st, tt, log_curvature, square_curvature = total[:-4].reshape(size, FOLDS)
         covariance = np.array([[uu, us, ut], [us, ss, st], [ut, st, tt]])
-        return Moments(
-            np.moveaxis(covariance, -1, 0),
-            np.stack([log_curvature, square_curvature]),
-            total[-4:-2],
-            total[-2:],
-        )
+        curvature = np.stack([log_curvature, square_curvature])
+        return Moments(np.moveaxis(covariance, -1, 0), curvature, total[-4:-2], total[-2:])
 
     def _columns(self, rows: slice) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """(Co)variances and second derivatives per row, (b,) each; expected losses and effects of mixing, in parts of shape (..., b)."""
@@ -217,10 +213,10 @@ class Folds:
             return self._drawn(rng, resamples, rows)
 
         loss, gain = kept_draw(self, f"labels {resamples}", rng, draw)
-        at = int(score == "brier")
-        calibration = gain[at] / self.data.n
+        row = int(score == "brier")
+        calibration = gain[row] / self.data.n
         return np.asarray(
-            calibration if part == "calibration" else loss[at] / self.data.n - calibration
+            calibration if part == "calibration" else loss[row] / self.data.n - calibration
         )
 
     def _drawn(
@@ -292,8 +288,8 @@ class Folds:
         belongs = (self.fold[:, None] == np.arange(FOLDS)).astype(np.float64)
         if self.weights is not None:
             belongs *= self.weights[:, None]
-        at = np.arange(self.data.n)
-        return np.stack([table[at, labels] @ belongs for table in tables])
+        every = np.arange(self.data.n)
+        return np.stack([table[every, labels] @ belongs for table in tables])
 
 
 @needs_rows

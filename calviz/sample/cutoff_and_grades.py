@@ -108,10 +108,10 @@ class CutoffCounts:
 
     def meaning(self) -> str:
         """Say which costs the cutoff implies, and what decisions at it then cost."""
-        at = float(self.params["cutoff"])
-        odds = (1 - at) / at
+        cutoff = float(self.params["cutoff"])
+        odds = (1 - cutoff) / cutoff
         weigh = "a false negative is as bad as a false positive"
-        if at != 0.5:
+        if cutoff != 0.5:
             weigh = (
                 f"a false negative is as bad as {odds:.3g} false positives"
                 if odds >= 1
@@ -124,7 +124,7 @@ class CutoffCounts:
         ]
         own, everybody, nobody = (f"{c:,.0f}" if c >= 10 else f"{c:,.1f}" for c in costs)
         return (
-            f"If the scores are calibrated, a cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} false negatives; acting on "
+            f"If the scores are calibrated, a cutoff of {cutoff:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} false negatives; acting on "
             f"everybody would cost {everybody}, on nobody {nobody}."
         )
 
@@ -256,11 +256,11 @@ def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
 @reweighted_by(_reweighted, redrawn=_redrawn)
 def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
     """Decisions at a cutoff of the score of the sample's own reduction."""
-    at = checked_cutoff(cutoff)
-    counts = RowSums(_cells(sample.scored, at), 4, None).once(sample.weights)[0]
+    checked = checked_cutoff(cutoff)
+    counts = RowSums(_cells(sample.scored, checked), 4, None).once(sample.weights)[0]
     return CutoffCounts.of(
         counts,
-        {"cutoff": at},
+        {"cutoff": checked},
         events=sample.scored,
         weights=sample.weights,
         cluster=sample.row_draws.cluster if sample.data.clusters is not None else None,

@@ -65,6 +65,11 @@ class RowDraws:
         """Number of clusters; the number of rows where there are no clusters."""
         return self.n if self.cluster is None else int(self.cluster.max()) + 1
 
+    @cached_property
+    def unit(self) -> IntArray:
+        """The cluster of each row, or the row itself where there are no clusters, shape (n,)."""
+        return np.arange(self.n) if self.cluster is None else self.cluster
+
     @property
     def groups(self) -> int:
         """Number of groups that are drawn: the clusters, or fewer where there are very many."""
@@ -172,9 +177,10 @@ class GroupWeights:
     def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
         """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
         draws, group = self.rows, self.rows.group
-        at = np.arange(draws.n)[rows] if group is None else group[rows]
-        own = np.ones(at.size) if draws.weights is None else draws.weights[rows]
-        members: Any = csr_array((own, at, np.arange(at.size + 1)), shape=(at.size, draws.groups))
+        group_of_row = np.arange(draws.n)[rows] if group is None else group[rows]
+        n = group_of_row.size
+        own = np.ones(n) if draws.weights is None else draws.weights[rows]
+        members: Any = csr_array((own, group_of_row, np.arange(n + 1)), shape=(n, draws.groups))
         # A sparse array on the left keeps a plain table from being copied.
         return table @ members if issparse(table) else (members.T @ table.T).T
 
@@ -317,19 +323,19 @@ class RowSums:
         """Matrix that multiplies the weights of the rows or of their groups, shape (C, n) or (C, G)."""
         cells = self._shape[1]
         values, width = column, weights.shape[0]
-        at: IntArray = np.arange(self._cell.size)
+        group_of_row: IntArray = np.arange(self._cell.size)
         if rows is not None:
             values, width = self._entries(column, rows.weights), rows.groups
-            at = at if rows.group is None else rows.group
-        if cells * width <= _PLAIN_CELLS and cells * width <= 4 * at.size:
-            flat = self._cell.astype(np.intp) * width + at
+            group_of_row = group_of_row if rows.group is None else rows.group
+        if cells * width <= _PLAIN_CELLS and cells * width <= 4 * group_of_row.size:
+            flat = self._cell.astype(np.intp) * width + group_of_row
             return np.bincount(flat, values, minlength=cells * width).reshape(cells, width) * 1.0
         # Entries of one cell and group may stay separate: products add them up.
         small = self._cell.astype(np.min_scalar_type(cells))  # sorted by radix
         order = np.argsort(small, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(small, minlength=cells)))
         entries = np.ones(order.size) if values is None else values[order].astype(np.float64)
-        return csr_array((entries, at[order], starts), shape=(cells, width))
+        return csr_array((entries, group_of_row[order], starts), shape=(cells, width))
 
 
 class HitSums:

@@ -88,8 +88,8 @@ def sums_by_cluster(
     Groups and clusters of the rows, numbered from 0, and columns have shape (n,).
     """
     clusters = int(cluster.max()) + 1
-    pair, at = np.unique(group.astype(np.int64) * clusters + cluster, return_inverse=True)
-    return (pair // clusters).astype(np.intp), [np.bincount(at, v) * 1.0 for v in columns]
+    pair, pair_of_row = np.unique(group.astype(np.int64) * clusters + cluster, return_inverse=True)
+    return (pair // clusters).astype(np.intp), [np.bincount(pair_of_row, v) * 1.0 for v in columns]
 
 
 def is_clustered(view: Any) -> bool:

@@ -57,11 +57,13 @@ def fit(view: Steps) -> FloatArray:
             failed = finite & np.isnan(theta[:, 0])
             # Signs of clusters' residuals give hits below 0 or above the number of rows, to which a line may fit the better the
             # steeper it is: the first step from the optimum of the mean is linear in the hits.
-            beyond = failed & _outside(count, hits)
-            if beyond.any():
-                step, good = _solved(_sums_at_one_place(start[0], x, count[beyond], hits[beyond]))
-                theta[beyond] = np.where(good[:, None], start + step, np.nan)
-                failed &= ~beyond
+            impossible = failed & _outside(count, hits)
+            if impossible.any():
+                step, good = _solved(
+                    _sums_at_one_place(start[0], x, count[impossible], hits[impossible])
+                )
+                theta[impossible] = np.where(good[:, None], start + step, np.nan)
+                failed &= ~impossible
         if failed.any():
             theta[failed] = _newton(start, x, count[failed], hits[failed])
     theta[:, 1] /= scale
@@ -223,9 +225,9 @@ def _sample_floor(view: Steps) -> float:
     score, count, hits = view.score, view.count, view.hits
     upto = np.cumsum(count)
     rank = np.arange(0, int(upto[-1]), max(1, int(upto[-1]) // ENTRIES))
-    at = np.searchsorted(upto, rank, side="right")
-    label = rank - (upto - count)[at] < hits[at]
-    return chosen_floor(np.stack([1 - score[at], score[at]], axis=1), label.astype(np.intp))
+    step = np.searchsorted(upto, rank, side="right")
+    label = rank - (upto - count)[step] < hits[step]
+    return chosen_floor(np.stack([1 - score[step], score[step]], axis=1), label.astype(np.intp))
 
 
 # ---- Intercept, intervals and likelihoods
@@ -559,8 +561,8 @@ def _local(view: Steps) -> _Local:
     upto = (np.cumsum(base.count) - base.count / 2) / float(base.n)
     by_rank = np.interp(np.linspace(0, 1, PLACES // 2), upto, base.score)
     by_value = np.linspace(base.score[0], base.score[-1], PLACES - PLACES // 2)
-    at = base.score if base.size <= PLACES else np.unique(np.append(by_rank, by_value))
-    return _Local.of(base, at)
+    places = base.score if base.size <= PLACES else np.unique(np.append(by_rank, by_value))
+    return _Local.of(base, places)
 
 
 @once_per_view

@@ -97,10 +97,10 @@ class MeanLoss:
         sd = math.sqrt(share @ np.square(off))
         skewness = float(share @ (np.square(off) * off)) / (sd**3 or 1.0)
         many = rng.binomial(int(total), largest.size / total, size=resamples)
-        at, ends = rng.integers(max(largest.size, 1), size=many.sum()), np.cumsum(many)
+        drawn, ends = rng.integers(max(largest.size, 1), size=many.sum()), np.cumsum(many)
         noise = p_values.draws(rng, 0.0, 1.0, skewness / math.sqrt(rows), resamples)
         sums = (total - many) * usual + np.sqrt(total - many) * sd * noise
-        upto = np.append(0.0, np.cumsum(largest[at]))
+        upto = np.append(0.0, np.cumsum(largest[drawn]))
         sums += upto[ends] - upto[ends - many]
         return type(self)(sums / total, self.of_rows, params=self.params)
 
@@ -500,9 +500,9 @@ def _merged(
         rows = np.cumsum(part.count) + upto
         group = np.minimum(np.searchsorted(ends, rows - part.count / 2), base.size - 1)
         upto = float(rows[-1])
-        for at, (w, loss) in enumerate(zip(weights(part), losses_of(part.score), strict=True)):
-            sums[at, 0] += np.bincount(group, w, minlength=base.size)
-            sums[at, 1] += np.bincount(group, w * loss, minlength=base.size)
+        for kind, (w, loss) in enumerate(zip(weights(part), losses_of(part.score), strict=True)):
+            sums[kind, 0] += np.bincount(group, w, minlength=base.size)
+            sums[kind, 1] += np.bincount(group, w * loss, minlength=base.size)
     return sums
 
 
@@ -705,5 +705,5 @@ def _value(sample: Sample, why: Why) -> FloatArray:
         of_event = sample.reduction.kind in ("positive", "class", "top-r")
         return np.where(off > 0.5 if of_event else hit == 0, off, -np.inf)
     sums = chosen_bins(sample)
-    at = np.searchsorted(sums.edges[1:-1], score, side="left")
-    return np.abs(hit - sums.accuracy[at])
+    bin_of_row = np.searchsorted(sums.edges[1:-1], score, side="left")
+    return np.abs(hit - sums.accuracy[bin_of_row])

@@ -26,7 +26,8 @@ FEW = 10
 #: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
 #: Error bars by kind, as fields of a `MetricResult`; a kind without fields cannot be drawn, and a missing one has not been drawn.
-ErrorBars = dict[Literal["interval", "noise_floor"], dict[str, Any]]
+BarKind = Literal["interval", "noise_floor"]
+ErrorBars = dict[BarKind, dict[str, Any]]
 
 
 class MetricRequest(NamedTuple):
@@ -51,12 +52,10 @@ class Resampling:
         check_level(self.level)
 
     @property
-    def wanted(self) -> set[Literal["interval", "noise_floor"]]:
+    def wanted(self) -> set[BarKind]:
         """Kinds of error bars."""
-        intervals: set[Literal["interval", "noise_floor"]] = (
-            {"interval"} if self.intervals else set()
-        )
-        return intervals | ({"noise_floor"} if self.noise_floors else set())
+        kinds: dict[BarKind, bool] = {"interval": self.intervals, "noise_floor": self.noise_floors}
+        return {kind for kind, is_wanted in kinds.items() if is_wanted}
 
     @property
     def cache_key(self) -> Resampling:
@@ -85,8 +84,7 @@ class Resampling:
                     part, parts[number] = parts[number], None
                     return [value(m, part) for m in metrics]
 
-                everything = range(len(parts))
-                values = list(map_threads(measured, everything, threaded=len(parts) > 1))
+                values = list(map_threads(measured, range(len(parts)), threaded=len(parts) > 1))
         except NotAvailable:
             return {}
         return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
@@ -163,7 +161,7 @@ def measured_with_error_bars(
     if not resampling.intervals and not resampling.noise_floors:
         return values
     places = {k: (sample.reduction, r, resampling.cache_key) for k, r in requests.items()}
-    bars: dict[str, ErrorBars] = {key: sample.cache.get(at, {}) for key, at in places.items()}
+    bars: dict[str, ErrorBars] = {key: sample.cache.get(place, {}) for key, place in places.items()}
     # Metrics of one view share its resamples.
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
     for m in metrics:
@@ -231,10 +229,10 @@ def _holds_steps(view: Any) -> bool:
 
 def _let_go_of(sample: Sample, view: Any, needed: Sequence[Any]) -> None:
     """Drop a view from the cache if it holds much that neither the rest of the cache nor the `needed` views hold."""
-    at = [key for key, value in list(sample.cache.items()) if value is view]
-    others = [value for key, value in list(sample.cache.items()) if key not in at]
+    keys = [key for key, value in list(sample.cache.items()) if value is view]
+    others = [value for key, value in list(sample.cache.items()) if key not in keys]
     if draws.held_bytes(view, beside=[others, needed]) > KEPT_VIEW_BYTES:
-        for key in at:
+        for key in keys:
             sample.cache.pop(key, None)
 
 

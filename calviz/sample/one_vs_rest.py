@@ -384,13 +384,13 @@ class BinnedColumns:
             value[own] *= listed[own]
             listed[own] = True
         value[own] -= 1
-        at = np.flatnonzero(listed)  # much faster than a mask
+        entries = np.flatnonzero(listed)  # much faster than a mask
         if self._has_table:
-            cell = (np.arange(0, k * m, m, dtype=np.int32) + self._table[rows]).ravel()[at]
+            cell = (np.arange(0, k * m, m, dtype=np.int32) + self._table[rows]).ravel()[entries]
         else:
-            cell = self.class_bins.cells(block.ravel()[at], at % k, k).astype(np.int32)
+            cell = self.class_bins.cells(block.ravel()[entries], entries % k, k).astype(np.int32)
         count = listed.astype(np.float32) @ np.ones(k, dtype=np.float32)  # fast and exact
-        return cell, value.ravel()[at], count
+        return cell, value.ravel()[entries], count
 
 
 def equal_width_columns(
@@ -433,9 +433,10 @@ def _part_sums(
         block = np.ascontiguousarray(probs[rows])
         own = None if weights is None else weights[rows]
         totals += _column_sums(block) if own is None else own @ block
-        at = np.flatnonzero(block > edges[1])
-        score = block.ravel()[at]
-        waiting.append((first[at % k], score, score if own is None else own[at // k] * score))
+        entries = np.flatnonzero(block > edges[1])
+        score = block.ravel()[entries]
+        weighted = score if own is None else own[entries // k] * score
+        waiting.append((first[entries % k], score, weighted))
         full = sum(scores.size for _, scores, _ in waiting) > WAITING_ENTRIES
         if full or rows.stop == probs.shape[0]:
             cells, scores, mass = (np.concatenate(part) for part in zip(*waiting, strict=True))

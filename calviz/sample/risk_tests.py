@@ -152,9 +152,9 @@ class RiskTests:
         """Number of rows that count if all rows are kept."""
         return float(self.risk.counts @ self._cells(-1))
 
-    def _cells(self, at: int | slice) -> FloatArray:
+    def _cells(self, steps: int | slice) -> FloatArray:
         """Rows per cell (see `Risk`), shape (4, ...)."""
-        kept, misses = self.kept[at], self.misses[at]
+        kept, misses = self.kept[steps], self.misses[steps]
         hits, n, all_misses = kept - misses, self.kept[-1], self.misses[-1]
         return np.array([hits, misses, n - all_misses - hits, all_misses - misses])
 
@@ -311,9 +311,7 @@ class _Units:
 
     @classmethod
     def of(cls, sample: Sample, view: Steps, events: BinaryEvents, value: FloatArray) -> _Units:
-        draws = sample.row_draws
-        weight = np.ones(draws.n) if draws.weights is None else draws.weights
-        unit = np.arange(draws.n) if draws.cluster is None else draws.cluster
+        unit, weight = sample.row_draws.unit, sample.row_weights
         step = np.searchsorted(view.score, value.astype(np.float64) - 1e-12)
         return cls(unit, step, weight, events.hit, float(np.bincount(unit, weight).max()))
 
@@ -333,6 +331,6 @@ def lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
     if not isinstance(events, CellEvents):
         return None
     lowest = np.ones(view.size)
-    at = np.searchsorted(view.score, events.score - 1e-12)
-    np.minimum.at(lowest, np.minimum(at, view.size - 1), events.low)
+    step = np.searchsorted(view.score, events.score - 1e-12)
+    np.minimum.at(lowest, np.minimum(step, view.size - 1), events.low)
     return lowest

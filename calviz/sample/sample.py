@@ -432,8 +432,8 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
             factor = sliced if factor is None or value in sliced.levels else factor
         cut = data.cuts.get(column)
         side = cut.sides.get(value) if cut is not None and value not in factor.levels else None
-        at = [i for i, level in enumerate(factor.levels) if level in (side or ())]
-        rows = factor.mask(value) if side is None else np.isin(factor.codes, at)
+        codes = [i for i, level in enumerate(factor.levels) if level in (side or ())]
+        rows = factor.mask(value) if side is None else np.isin(factor.codes, codes)
         mask = rows if mask is None else np.logical_and(mask, rows)
     return mask
 
@@ -501,9 +501,10 @@ def chosen_bins(sample: Sample) -> BinSums:
 
 
 def usual_scheme(sample: Sample) -> Scheme:
-    """Equal mass for rare events, where the first bin of equal width holds more than 90 % of the rows and the lower half 99.9 %."""
-    share = sample.view(bin_sums).weight
-    if share[0] > 0.9 and share[: share.size // 2].sum() > 0.999:
+    """Equal mass for rare events, where the first bin of equal width holds most rows, and few events are expected above 1/2."""
+    sums = sample.view(bin_sums)
+    share, expected = sums.weight, sums.score_sum
+    if share[0] > 0.5 and expected[share.size // 2 :].sum() < 0.1 * expected.sum():
         # Tied scores may not divide.
         apart = sample.view(bin_sums, scheme="equal-mass").count
         return "equal-mass" if (apart > 0).sum() > (share > 0).sum() else "equal-width"
@@ -523,6 +524,12 @@ def rate_if_rare(sample: Sample) -> float | None:
     sums = sample.view(event_sums)
     rate = float(sums.hit_sum.sum() / sums.n)
     return rate if 0 < rate < 0.1 or 0.9 < rate < 1 else None
+
+
+def event_rate_if_rare(sample: Sample) -> float | None:
+    """`rate_if_rare` of the second of two classes, whatever the reduction; None of other data."""
+    two = sample.data.kind != "confidence" and sample.data.n_classes == 2
+    return rate_if_rare(sample.but(reduction="positive")) if two else None
 
 
 @entry_specs.reweighted_by(

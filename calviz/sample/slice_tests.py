@@ -387,8 +387,8 @@ def where_of(
 ) -> tuple[tuple[str, str], ...]:
     """The columns and values of a combination."""
     levels = [factors[name].levels for name in names]
-    at = np.unravel_index(number, [len(some) for some in levels])
-    return tuple((name, some[i]) for name, some, i in zip(names, levels, at, strict=True))
+    codes = np.unravel_index(number, [len(some) for some in levels])
+    return tuple((name, some[i]) for name, some, i in zip(names, levels, codes, strict=True))
 
 
 def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
@@ -466,4 +466,4 @@ def _inverse(matrix: FloatArray) -> FloatArray:
     determinant = a * c - b * b
     adjugate = np.moveaxis(np.array([[c, -b], [-b, a]]), (0, 1), (-2, -1))
     some = determinant > 1e-12 * a * c
-    return np.where(some, 1 / np.where(some, determinant, 1.0), 0.0)[..., None, None] * adjugate
+    return quotient(1.0, np.where(some, determinant, 0.0), otherwise=0.0)[..., None, None] * adjugate

@@ -709,11 +709,11 @@ def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str)
     wheres, rows, shares, worth = zip(*found, strict=True)
     level = 1 - (1 - LEVEL) / len(found)
     low, high = clopper_pearson(np.multiply(shares, worth), worth, level=level)
-    at = int(low.argmax())
-    if low[at] <= most:
+    worst = int(low.argmax())
+    if low[worst] <= most:
         return ""
     together = f"95 % CI of all {counted(len(found), 'slice')} together"
     return (
-        f"Where {wheres[at]}, {percent(shares[at])} of {rows[at]:,.0f} kept are wrong "
-        f"({together} {percent(low[at])} to {percent(high[at])}); of all kept, {overall}."
+        f"Where {wheres[worst]}, {percent(shares[worst])} of {rows[worst]:,.0f} kept are wrong "
+        f"({together} {percent(low[worst])} to {percent(high[worst])}); of all kept, {overall}."
     )

@@ -254,9 +254,11 @@ def errors_at_coverage(view: Steps, coverage: float) -> FloatArray:
     """
     target = coverage * view.n[..., None]
     ranking = next(r for r in ranked_parts(view) if (r.rows[..., -1:] >= target).all())
-    at = np.minimum((ranking.rows < target).sum(axis=-1, keepdims=True), ranking.rows.shape[-1] - 1)
-    before = np.maximum(at - 1, 0)
-    first = at == 0
+    step = np.minimum(
+        (ranking.rows < target).sum(axis=-1, keepdims=True), ranking.rows.shape[-1] - 1
+    )
+    before = np.maximum(step - 1, 0)
+    first = step == 0
 
     def pick(
         values: FloatArray, index: np.ndarray[tuple[int, ...], np.dtype[np.intp]]
@@ -265,7 +267,7 @@ def errors_at_coverage(view: Steps, coverage: float) -> FloatArray:
 
     rows0 = np.where(first, 0.0, pick(ranking.rows, before))
     errors0 = np.where(first, 0.0, pick(ranking.errors, before))
-    rows1, errors1 = pick(ranking.rows, at), pick(ranking.errors, at)
+    rows1, errors1 = pick(ranking.rows, step), pick(ranking.errors, step)
     width = np.maximum(rows1 - rows0, 1e-300)
     return np.asarray((errors0 + (errors1 - errors0) * (target - rows0) / width)[..., 0])
 

@@ -282,9 +282,9 @@ class ClassRowsOfCells(ClassRows):
         narrow = np.minimum(self.score * NARROW, NARROW - 1).astype(np.intp)
         predicted = (self.labels == 1) == self.hit
         key = (self.bin_of * np.intp(NARROW) + narrow) * 2 + predicted
-        cells, at = np.unique(key, return_inverse=True)
+        cells, cell_of_row = np.unique(key, return_inverse=True)
         n, of_second, score = (
-            np.bincount(at, counts * v) for v in (np.ones(key.size), second, self.score)
+            np.bincount(cell_of_row, counts * v) for v in (np.ones(key.size), second, self.score)
         )
         trials, p = np.rint(n).astype(np.int64), np.clip(of_second / n, 0, 1)
         residual = score / n - (cells % 2 == [[0], [1]])

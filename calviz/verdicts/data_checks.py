@@ -176,9 +176,9 @@ def saturated(sample: Sample) -> Iterator[Told]:
     score, hit = sample.events.score, sample.events.hit
     n = sample.events.n
     for value, wrong, event in ((1, ~hit, "did not happen"), (0, hit, "happened")):
-        at = score == value
-        rows = int(np.count_nonzero(at))
-        refuted = int(np.count_nonzero(at & wrong))
+        saturated_rows = score == value
+        rows = int(np.count_nonzero(saturated_rows))
+        refuted = int(np.count_nonzero(saturated_rows & wrong))
         if not refuted and rows < SHARE * n:
             continue
         contradicted = f"in {refuted:,} of them the event {event}"
@@ -514,10 +514,10 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
         score, hits = (score, hits) if k else (1 - score, 1 - hits)
     elif classes == 1:
         head = f"The model is {sides.removesuffix(' on one')}"
-    at = where and f", {furthest(off, '')}{where}"
+    furthest_words = where and f", {furthest(off, '')}{where}"
     yield (
         "warning",
-        f"{head} beyond noise{at} ({counted(int(rows), 'row')}): {shares[0]} "
+        f"{head} beyond noise{furthest_words} ({counted(int(rows), 'row')}): {shares[0]} "
         f"{percent(score, decimals)} but {shares[1]} {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
         f"{head}, {furthest(off, 'beyond noise ')}{where}" if where else head,

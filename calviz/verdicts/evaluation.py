@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -214,6 +215,13 @@ class Verdict(JudgedNumbers):
         return self.seen_by_other and ": ".join(self.seen_by_other)
 
     @property
+    def alone(self) -> str:
+        """Say that no map of all rows repairs the slice that is off, alone or most; "" if there is none."""
+        if self.off_in is None or not self.named_where:
+            return ""
+        return f"No map of all rows repairs {self.off_in[0]} alone."
+
+    @property
     @claim("miscalibration")
     def headline(self) -> str:
         """The verdict in at most 15 words, without interval and place."""
@@ -228,10 +236,11 @@ class Verdict(JudgedNumbers):
             return f"{rows} {'are' if self.rows > 1 else 'is'} too few to tell"
         if self.direction == "calibrated":
             return f"No miscalibration found on {rows}"
-        if self.off_alone and self.off_in is not None:
-            return f"Off where {': '.join(self.off_in)}; elsewhere no miscalibration found"
-        if self.elsewhere and self.off_in is not None:
-            return f"Off most where {': '.join(self.off_in)}; other rows: {self.elsewhere}"
+        place = ": ".join(self.off_in or ())
+        if self.off_alone:
+            return f"Off where {place}; elsewhere no miscalibration found"
+        if self.elsewhere:
+            return f"Off most where {place}; other rows: {self.elsewhere}"
         top = self.reduction == "top-label"
         score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
         means = f"mean score {score}, observed {observed}"
@@ -240,14 +249,32 @@ class Verdict(JudgedNumbers):
         if self.direction not in ("over", "under"):
             if self.only_classes_off:
                 return f"{words.capitalised(self.classes_off[0])}; not as a whole"
-            if self.off_in is not None and self.only_slices_off:
-                return f"No fault as a whole, but where {': '.join(self.off_in)}"
+            if self.only_slices_off:
+                return f"No fault as a whole, but where {place}"
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
         points_off = f"{size} points too {'high' if self.mcs > 0 else 'low'}"
         return f"Forecasts {words.times_off(self.score, self.observed) or points_off}: {means}"
+
+    @property
+    def beyond_headline(self) -> str:
+        """What `sentence` says that the headline does not; all of it if they begin with different facts."""
+        head, sentence = self.headline, self.sentence
+        for said in (head, head.split(";")[0], head.split(": ")[0]):
+            if re.match(rf"{re.escape(said)}[.:] ?", sentence):
+                return words.capitalised(sentence[len(said) :].lstrip(".: "))
+        size = re.match(r"[^(:]* by ([\d.]+ points)[^(:]*\((.*?)\)( on .*)", sentence)
+        return f"{size[2]},{size[3]}" if size and size[1] in head else sentence
+
+    @property
+    def named_where(self) -> tuple[tuple[str, str], ...]:
+        """The columns and values of the slice that the headline is about; empty if it is about all rows or classes."""
+        if self.in_reverse or self.changed or self.direction in ("calibrated", "undecided"):
+            return ()
+        alone = self.direction not in ("over", "under") and self.only_slices_off
+        return self.off_where if self.off_alone or self.elsewhere or alone else ()
 
     @property
     def only_slices_off(self) -> bool:
@@ -391,16 +418,22 @@ class Evaluation(Displayed):
         return data_frame(
             {
                 "metric": r.key,
-                "value": r.value,
-                "low": r.interval.low if r.interval else math.nan,
-                "high": r.interval.high if r.interval else math.nan,
-                "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
-                "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
-                "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
+                **dict(zip(("value", "low", "high", *NOISE_COLUMNS), numbers_of(r), strict=True)),
                 "reason": r.reason,
             }
             for r in self
         ).set_index("metric")
+
+
+#: Columns of the noise floor in a table of results.
+NOISE_COLUMNS = ("noise_mean", "noise_q95", "p_value")
+
+
+def numbers_of(result: MetricResult) -> tuple[float, ...]:
+    """Value, ends of the interval, mean and 95 % quantile of the noise floor, p-value; nan for what there is not."""
+    floor = result.noise_floor
+    noise = (math.nan,) * 3 if floor is None else (floor.mean, floor.q95, floor.p_value)
+    return result.value, *(result.interval or (math.nan,) * 2), *noise
 
 
 # ---- How values are written

@@ -27,7 +27,7 @@ from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_sha
 from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
-from calviz.sample.sample import Sample, chosen_bins, event_sums
+from calviz.sample.sample import Sample, chosen_bins, event_rate_if_rare, event_sums
 from calviz.sample.step_views import Placements, step_of_rows, steps
 from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import BinGap, CalibrationTest, JudgedNumbers
@@ -116,7 +116,8 @@ def collect_evidence(sample: Sample) -> Evidence:
     """Collect the evidence on a sample; intervals and noise floors are those of an evaluation of the same sample."""
     own, *others = sample.once(evidence_of_views)
     for other in others:
-        larger = _noise_free_size(other) > WORSE * _noise_free_size(own)
+        mirrored = other.reduction.kind == "top-label" and event_rate_if_rare(sample) is not None
+        larger = not mirrored and _noise_free_size(other) > WORSE * _noise_free_size(own)
         if other.shows_itself and (larger or not own.shows_itself):
             return other
     return own
@@ -203,13 +204,13 @@ def _gaps_of(sums: BinSums, positions: Sequence[int]) -> list[BinGap]:
     """Describe the bins at these positions among those of `bin_intervals`."""
     index, score, low, high = bin_intervals(sums)
     gaps = []
-    for at in positions:
-        m = int(index[at])
+    for position in positions:
+        m = int(index[position])
         start, end = map(float, sums.edges[m : m + 2])
-        seen = float(score[at]), float(sums.hit_sum[m] / sums.count[m])
-        own = Interval(float(low[at]), float(high[at])), int(index.size)
+        seen = float(score[position]), float(sums.hit_sum[m] / sums.count[m])
+        own = Interval(float(low[position]), float(high[position])), int(index.size)
         rows = int(sums.whole_rows[m]), sums.row_words(m)
-        gaps.append(BinGap(m, start, end, *rows, *seen, *own, *expected_share(sums, at)))
+        gaps.append(BinGap(m, start, end, *rows, *seen, *own, *expected_share(sums, position)))
     return gaps
 
 
@@ -269,14 +270,11 @@ def joint(sample: Sample) -> Joint:
     # At ties, the first class is predicted.
     fold = partial(_folded, ties_flip=two and base.reduction.class_index(base.data) == 1)
     keys = [s.reduction.key for s in views]
-    measured = _measured(view.as_drawn(), views, base, fold, edges)
+    measure = partial(_measured, views=views, base=base, fold=fold, edges=edges)
+    measured = measure(view.as_drawn())
     drawn: dict[tuple[str, str], list[FloatArray]] = {}
     parts = list(calibrated.parts())
-    for statistics in map_threads(
-        lambda number: _measured(parts[number], views, base, fold, edges),
-        range(len(parts)),
-        threaded=len(parts) > 1,
-    ):
+    for statistics in map_threads(measure, parts, threaded=len(parts) > 1):
         for name, value in statistics.items():
             drawn.setdefault(name, []).append(value)
     columns = {name: np.concatenate(values) for name, values in drawn.items()}
@@ -323,8 +321,7 @@ def _measured(
     for view in views:
         own = part if view is base else fold(part)
         key = view.reduction.key
-        for name, value in _statistics(own, edges[key]):
-            statistics[name, key] = value
+        statistics |= {(name, key): value for name, value in _statistics(own, edges[key])}
     if len(views) == 2:
         # Brier score and NLL of two classes are the same in both views.
         statistics["brier", ""] = _brier(part)
@@ -524,10 +521,8 @@ def _area(sample: Sample) -> tuple[float, float] | None:
 
 
 def _p_of_unlike_rows(sample: Sample, placed: Placements, step: IntArray) -> float:
-    hit, draws = sample.scored.hit, sample.row_draws
-    weight = np.ones(draws.n) if draws.weights is None else draws.weights
-    group = np.arange(draws.n) if draws.cluster is None else draws.cluster
-    g = draws.clusters
+    hit, weight, draws = sample.scored.hit, sample.row_weights, sample.row_draws
+    group, g = draws.unit, draws.clusters
     of_group = np.bincount(group, placed.influences(step, hit, weight), minlength=g)
     independent, freedom = 0.0, math.inf
     for kind in (hit, ~hit):

@@ -234,15 +234,15 @@ TWICE, BY_CHANCE = 0.01, 0.01
 
 @check("CAL011", "Splits that share rows", clusters=True, weights=True)
 def shared_rows(sample: Sample) -> Iterator[Told]:
-    """Search for ids, or else for identical rows, that are in several splits."""
+    """Search for ids, clusters, or else for identical rows, that are in several splits."""
     data = sample.data
     if data.splits is None or len(data.splits.levels) < 2:
         return
     codes = data.splits.codes
-    if data.ids is not None:
-        shared, _ = _in_several(np.asarray(data.ids), codes)
-        if shared:
-            yield _finding(shared, data.n, "have an id that is also in another split")
+    clusters = None if data.clusters is None else data.clusters.codes
+    for keys, what in ((data.ids, "an id"), (clusters, "a cluster")):
+        if keys is not None and (shared := _in_several(np.asarray(keys), codes)[0]):
+            yield _finding(shared, data.n, f"have {what} that is also in another split")
             return
     if not isinstance(data, Predictions) or data.cells is not None:
         return
@@ -263,14 +263,14 @@ def rows_again(sample: Sample) -> Iterator[Told]:
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None:
         return
-    at = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    tied = np.flatnonzero(np.bincount(codes)[codes] > 1)
     scores = data.probs if isinstance(data, Predictions) else data.confidence[:, None]
     factors = (data.splits, data.clusters, *data.groups.values(), *data.texts.values())
     own: list[Any] = [codes, data.labels, getattr(data, "correct", None), *data.numbers.values()]
     own += [data.weights, data.times, *(f.codes for f in factors if f is not None)]
-    cells = np.stack([c[at].astype(np.float64) for c in own if c is not None], axis=1)
-    keys = row_hashes(scores)[at] ^ row_hashes(cells)
-    again = np.delete(at, np.unique(keys, return_index=True)[1])
+    cells = np.stack([c[tied].astype(np.float64) for c in own if c is not None], axis=1)
+    keys = row_hashes(scores)[tied] ^ row_hashes(cells)
+    again = np.delete(tied, np.unique(keys, return_index=True)[1])
     if again.size:
         count = counted(again.size, "row repeats", "rows repeat")
         same = f"{shorten(data.id_name, 30)} {shorten(str(np.asarray(data.ids)[again[0]]), 30)}"
@@ -522,8 +522,12 @@ def _least_probable(data: Predictions) -> str:
     ids, given = data.ids, _of_labels(data)
     first = np.argsort(given, kind="stable")[:NAMED]
     kind = "row" if ids is None else "id"
-    at = first if data.file_rows is None else data.file_rows[first]
-    names = [f"{i + 1:,}" for i in at] if ids is None else [shorten(str(ids[i]), 30) for i in first]
+    row_numbers = first if data.file_rows is None else data.file_rows[first]
+    names = (
+        [f"{i + 1:,}" for i in row_numbers]
+        if ids is None
+        else [shorten(str(ids[i]), 30) for i in first]
+    )
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

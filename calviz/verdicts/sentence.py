@@ -11,7 +11,7 @@ from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
-from calviz.sample.sample import Sample, event_sums
+from calviz.sample.sample import Sample, event_rate_if_rare, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
@@ -55,11 +55,12 @@ def judged(sample: Sample) -> Verdict:
     no_error_words = nothing_found(evidence, sample) if quiet else ""
     direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
-    change = None if state is None else state.found
+    found = None if state is None else state.found
+    change = state.headline if state is not None and found is not None else ""
     one, elsewhere = "", ""
     if evidence.beyond_noise and not (reverse or change):
         one, elsewhere = one_slice_off(sample)
-    if first := one or (change and f"{change.headline}."):
+    if first := one or (change and f"{change}."):
         sentence = f"{first} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
         sentence = f"{reverse} {sentence}"
@@ -79,9 +80,9 @@ def judged(sample: Sample) -> Verdict:
         off_where=off_where,
         off_alone=off_where if one and not elsewhere else (),
         elsewhere=elsewhere,
-        changed="" if change is None else change.headline,
-        changed_where=() if change is None else change.where,
-        changed_since="" if change is None else change.since,
+        changed=change,
+        changed_where=() if found is None else found.where,
+        changed_since="" if found is None else found.since,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
         seen_by_other=seen_by_other(sample),
@@ -323,7 +324,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     Returns
     -------
     (str, str) or None
-        A statement and its numbers; None without a second view, or if both show the same or nothing beyond noise.
+        A statement and its numbers; None without a second view, if both show the same or nothing beyond noise, or for the top label
+        of a rare event.
 
     Notes
     -----
@@ -342,6 +344,8 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     ]
     if not (this.shows_itself or other.shows_itself) or shown[0] == shown[1]:
         return None
+    if other.reduction.kind == "top-label" and event_rate_if_rare(sample):
+        return None  # of a rare event, nearly all rows have the other label: the top label shows the same in other words
     head = f"Seen by the {other.reduction.label}"
     score, hit = words.score_and_hit(other.reduction)
     digits = words.share_decimals(other.score, other.observed, 1)

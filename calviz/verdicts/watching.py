@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -25,7 +25,17 @@ from calviz.core.p_values import left_of_selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
-from calviz.core.words import counted, decimal, expected_gap, points, score_and_hit, too_high
+from calviz.core.words import (
+    counted,
+    decimal,
+    expected_gap,
+    gap_decimals,
+    month_or_day,
+    points,
+    score_and_hit,
+    times_off,
+    too_high,
+)
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
 from calviz.sample.sample import Sample, Where, rows_where, where_words
@@ -111,8 +121,8 @@ class Change(NamedTuple):
     """A change of what the scores mean: its day, the ends of the 95 % confidence set of days, and the p-value, adjusted for their choice.
 
     `before` and `after` are the mean gap that changes most, or the ECE, which `name` tells, with the ends of its interval; `now` is a
-    watch of the rows since. `sides` say what the tests of the verdict find on the rows since and on those before; a gap beside a day
-    that was chosen would look larger than it is.
+    watch of the rows since. `sides` say what the tests of the verdict find on the rows since and on those before, and by how much the
+    scores are off there ("" if not in one direction).
     """
 
     since: str
@@ -122,21 +132,12 @@ class Change(NamedTuple):
     before: tuple[float, float, float]
     after: tuple[float, float, float]
     now: WatchState
-    sides: tuple[str, str]
+    sides: tuple[tuple[str, str], tuple[str, str]]
 
     @property
     def where(self) -> Where:
         """Of all rows, without a condition."""
         return ()
-
-    @property
-    @claim("sides-of-a-change")
-    def headline(self) -> str:
-        """Since when, and what is off since and before, in at most 15 words."""
-        since, before = self.sides
-        if since == before:
-            return f"Changed about {self.since}; {since} before and since"
-        return f"Since about {self.since} {since}; before, {before}"
 
 
 class SliceChange(NamedTuple):
@@ -157,23 +158,23 @@ class SliceChange(NamedTuple):
         """The day of the change."""
         return self.change.since
 
-    @property
     @claim("change-in-a-slice")
-    def headline(self) -> str:
-        """Since when, where, and what is off since, in at most 15 words for one of few."""
-        since, _ = self.change.sides
-        if not since.startswith(("off", "not")):
-            since = expected_gap(self.gap).removeprefix("about ")
-        rest = "no change found" if self.elsewhere is None else f"changed {self.elsewhere.since}"
-        return f"Since about {self.since} {where_words(self.where)}: {since}; other rows: {rest}"
+    def headline(self, shown: Callable[[str], str]) -> str:
+        """Since when, where, and what is off since, in few words; `shown` names a day."""
+        (way, size), _ = self.change.sides
+        off = expected_gap(self.gap).removeprefix("about ") if size else way
+        other = "no change found" if self.elsewhere is None else f"changed {self.elsewhere.since}"
+        return (
+            f"Since about {shown(self.since)} {where_words(self.where)}: {off}; other rows: {other}"
+        )
 
     @claim("change-in-a-slice")
-    def sentence(self) -> str:
+    def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
         between, before, after = self.change[1], *self.change[4:6]
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self.headline} (95 % confidence: {' to '.join(between)}; {self.change.name} of {where_words(self.where)} {then} before, {since} "
+            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; {self.change.name} of {where_words(self.where)} {then} before, {since} "
             f"on {counted(self.rows, 'row')} since; where no slice changes, one is named in {100 * CHANGES:g} % of files)."
         )
 
@@ -211,6 +212,8 @@ class WatchState(Displayed):
         Without a change: the slices that are off, if nothing is found on the other rows.
     within : SliceChange or None
         The slice that changes in another way than the other rows, if `watched` finds one.
+    returning : bool
+        Whether clusters have rows in several looks, or may have: the state does not hold the clusters of earlier calls.
     """
 
     alarm: bool
@@ -227,6 +230,7 @@ class WatchState(Displayed):
     skipped: int = 0
     change: Change | None = None
     only: str = ""
+    returning: bool = False
     within: SliceChange | None = None
 
     @property
@@ -244,18 +248,23 @@ class WatchState(Displayed):
     def sentence(self) -> str:
         """Say what was found, in a slice first."""
         if self.within is not None:
-            return f"{self.within.sentence()} All rows together: {replace(self, within=None).sentence()}"
+            return f"{self.within.sentence(self.shown)} All rows together: {replace(self, within=None).sentence()}"
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
-        chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most"
+        chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
         if self.change is None:
             return f"{self._alarm}: {self._remedy}. ({chance}.)"
         days, name, before, after = self.change[1], *self.change[3:6]
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self._alarm} (95 % confidence: {' to '.join(days)}): {name} {then} before, {since} since. On the rows since, "
+            f"{self._alarm} (95 % confidence: {' to '.join(map(self.shown, days))}): {name} {then} before, {since} since. On the rows since, "
             f"{self.change.now._remedy}. ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
         )
+
+    @property
+    def condition(self) -> str:
+        """What the chance of a false alarm depends on; "" where clusters have no rows in several looks."""
+        return ", if rows of one cluster in several looks are independent" * self.returning
 
     @property
     @claim("watch")
@@ -268,24 +277,33 @@ class WatchState(Displayed):
 
     @property
     @claim("watch")
+    @claim("sides-of-a-change")
     def headline(self) -> str:
-        """`sentence` in at most 15 words."""
-        if self.found is not None:
-            return self.found.headline
+        """`sentence` in at most 16 words: after a change, since when, and what is off since and before."""
+        if self.within is not None and self.found is self.within:
+            return self.within.headline(self.shown)
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
-        remedy = "an offset explains it" if self.remedy == "offset" else "recalibrate it"
-        return f"{self._alarm}: {self._remedy if self.only else remedy}"
+        if self.change is None:
+            is_said = self.only or self.remedy == "offset"
+            return f"{self._alarm}: {self._remedy if is_said else 'recalibrate it'}"
+        (since, size), (before, then) = self.change.sides
+        if since != before:
+            return (
+                f"Since about {self.shown(self.change.since)} {_by(since, size)}; before, {before}"
+            )
+        sides = f"{_by(before, then)} before, {size} since" if size else f"{since} before and since"
+        return f"Changed about {self.shown(self.change.since)}; {sides}"
 
     @property
     @claim("watch")
     def _alarm(self) -> str:
         _, low, high = self.change.before if self.change is not None else (0, 0, 0)
         if self.changed is None:
-            return f"Not calibrated from the start, {self.since}"
+            return f"Not calibrated from the start, {self.shown(str(self.since))}"
         if self.since == self.path[0][0] and not low <= 0 <= high:
-            return f"Not calibrated from the start, and changed about {self.changed}"
-        return f"No longer calibrated, since about {self.changed}"
+            return f"Not calibrated from the start, and changed about {self.shown(self.changed)}"
+        return f"No longer calibrated, since about {self.shown(self.changed)}"
 
     @property
     def changed(self) -> str | None:
@@ -294,6 +312,10 @@ class WatchState(Displayed):
             return self.change.since
         return None if self.since == self.path[0][0] else self.since
 
+    def shown(self, look: str) -> str:
+        """Name a look for people: by its month or year, if all looks are of the first day of one."""
+        return month_or_day(look, (name for name, _ in self.path))
+
     @property
     @claim("watch")
     def doubt(self) -> str:
@@ -301,7 +323,7 @@ class WatchState(Displayed):
         if self.changed is None:
             return ""
         return (
-            f"Rows without labels are expected by all rows with labels, also those before {self.changed}, whose labels followed the scores "
+            f"Rows without labels are expected by all rows with labels, also those before {self.shown(self.changed)}, whose labels followed the scores "
             "otherwise."
         )
 
@@ -342,7 +364,8 @@ class Watch:
     a bin, and in each among starting times: 4/5 start with the first look, the s-th gets 1 / (5 s (s - 1)); so a change on day 60 is
     found a few looks later than one on day 1. The total is an e-process: by Ville's inequality, it ever reaches 1 / alpha with
     probability at most alpha (Ramdas, Gruenwald, Vovk & Shafer 2023, eq. 6; Shin, Ramdas & Rinaldo 2024 for starting times). Rows of a
-    cluster bet with the geometric mean of their factors, whose expectation is at most 1 however they depend on each other. A row with a
+    cluster in a look bet with the geometric mean of their factors, whose expectation is at most 1 however they depend on each other; those in
+    several looks are taken as independent. A row with a
     weight bets with the u-th power of its factor L, for u the weight as a share of the heaviest of the first look (at most 1):
     L^u <= 1 + u (L - 1) (Bernoulli), whose expectation is 1 if the weighted scores are calibrated. A cell of a profile bets as its rows
     would at their mean score, which by Jensen's inequality is at most their product.
@@ -395,8 +418,10 @@ class Watch:
         names, look = _days(sample.data, when, len(self.looks))
         known = {look.digest for look in self.looks}
         looks = list(self._looks(sample, names, look, known))
+        clusters = sample.data.clusters
+        returning = clusters is not None and (bool(known) or _extend(clusters.codes, look))
         self.looks += [look for look in looks if look is not None]
-        return replace(self.state, skipped=looks.count(None))
+        return replace(self.state, skipped=looks.count(None), returning=returning)
 
     def merge(self, other: Watch) -> Watch:
         """Return a watch of the looks of both, in the order of their names; a look that both hold counts once.
@@ -722,16 +747,27 @@ def _by_cluster(
 
 @claim(
     "sides-of-a-change",
-    says="Since about ... forecast too high; before, not told apart from calibrated",
+    says="Since about ... forecast too high by 6.8 points; before, not told apart from calibrated",
     chosen="the day, of all, and the strongest of 5 to 10 tests on either side",
     adjusted="said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side",
 )
-def _side(part: Sample) -> str:
-    """Say what the tests of the verdict find on some of the days."""
+def _side(part: Sample) -> tuple[str, str]:
+    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction."""
     evidence = collect_evidence(part.but(resamples=max(part.resamples, RESAMPLES)))
     high, low = map(str.lower, too_high(evidence.reduction))
-    ways = {"over": high, "under": low, "none": "not told apart from calibrated"}
-    return ways.get(evidence.direction, "off in places")
+    way = {"over": high, "under": low}.get(evidence.direction)
+    if way is None:
+        nothing = evidence.direction == "none"
+        return "not told apart from calibrated" if nothing else "off in places", ""
+    times = times_off(evidence.score, evidence.observed).split(" too ")[0]
+    return way, times or f"{points(abs(evidence.mcs), gap_decimals(evidence.mcs))} points"
+
+
+def _by(way: str, size: str) -> str:
+    """Say how much scores are off: by points, or something rare by a factor."""
+    if size.endswith("times"):
+        return way.replace("too", f"{size} too")
+    return f"{way} by {size}" if size else way
 
 
 def _compared(

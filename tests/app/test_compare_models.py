@@ -158,12 +158,71 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
     assert "not told apart" in app.title[0].value
 
 
+def _score(z: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-z))
+
+
+def test_the_title_says_where_a_map_for_each_turns_the_order():
+    rng = np.random.default_rng(1)
+    z = 1.5 * rng.normal(size=1_000)
+    labels = (rng.random(z.size) < _score(z)).astype(int)
+    ids = [f"r{i}" for i in range(z.size)]
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    drop(app, "noisy.csv", _csv(ids, _score(z + 0.8 * rng.normal(size=z.size)), labels))
+    drop(app, "sharp.csv", _csv(ids, _score(3 * z), labels))
+    answer = plain(_finished(app).title[0].value)
+    assert (
+        answer == "By NLL, 'noisy' is best as it is; after Platt scaling of each, 'sharp' is best"
+    )
+    assert "Platt scaling of each model, fitted on 800 rows (5-fold" in text_of(app)
+    assert any("AUROC" in name for name in app.table[0].value.columns)
+
+
+def test_a_large_file_is_recalibrated_on_request(monkeypatch):
+    monkeypatch.setattr(models_compared, "AT_ONCE", 100)
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    assert "After recalibration:" not in text_of(app)
+    _finish(app, "Compare after recalibration too")
+    assert "After recalibration:" in text_of(app)
+
+
+def test_a_model_that_does_not_match_leaves_the_comparison_of_the_others():
+    rng = np.random.default_rng(0)
+    labels = (np.arange(60) % 2).astype(int)
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    for name, y in (("one", labels), ("two", labels), ("three", 1 - labels)):
+        score = rng.uniform(0.02, 0.98, 60)
+        content = _csv([str(i) for i in range(60)], score, y)
+        drop(app, f"{name}.csv", re.sub(rb"^[^,]+,", b"", content, flags=re.MULTILINE))
+    assert len(_finished(app).table[0].value) == 2
+    assert "'one' and 'three' cannot be matched" in text_of(app)
+
+
+def test_an_answer_holds_for_another_file_with_the_same_columns():
+    rng = np.random.default_rng(0)
+
+    def content(n: int) -> bytes:
+        score = 100 * rng.random(n)
+        rows = (f"{i},{'ab'[i % 2]},{s:.1f},{100 - s:.1f}" for i, s in enumerate(score))
+        return ("\n".join(["id,label,p_a,p_b", *rows]) + "\n").encode()
+
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    drop(app, "one.csv", content(40))
+    press(app, next(b.label for b in app.button if "100" in b.label))
+    drop(app, "two.csv", content(40))
+    said = "two.csv has the columns of one.csv and is read with the same answers: --repair percent."
+    assert said in text_of(_finished(app))
+    assert app.multiselect(key="models").value == ["one", "two"]
+
+
 def test_methods_of_every_model():
     app = _finished(open_page("data=breast_cancer", "compare_models"))
-    assert "Fit them" not in [b.label for b in app.button]
+    assert "Compare 2 methods for each model" not in [b.label for b in app.button]
     unfold(app, "Each model after recalibration")
     app.multiselect(key="methods").set_value(["temperature", "platt"]).run()
-    _finish(app, "Fit them")
+    _finish(app, "Compare 2 methods for each model")
+    # It opens on what ranks the models above.
+    assert app.button_group(key="calviz.models.methods.metric").value == "nll"
     table = app.table[1].value
     assert table.columns.tolist() == ["Uncalibrated", "Platt scaling", "Temperature scaling"]
     assert len(table) == 5

@@ -153,6 +153,25 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
 
 
 @pytest.mark.slow
+def test_of_a_rare_event_the_classes_are_those_of_its_probability():
+    rng = np.random.default_rng(1)
+    p = 1 / (1 + np.exp(3.4 - 1.2 * rng.normal(0, 1, 4_000)))
+    hits = rng.random(p.size) < np.minimum(1.7 * p, 1)
+    rows = [f"{'yes' if y else 'no'},{s:.4f}" for y, s in zip(hits, p, strict=True)]
+    content = "\n".join(["label,p", *rows]).encode()
+    app = quiet(upload(open_page(page="data"), "rare.csv", content).open("classwise"))
+    words = text_of(app)
+    assert app.segmented_control(key="classes_by").value == "one-vs-rest"
+    assert "predicted class" not in app.title[0].value
+    assert "furthest &#39;yes&#39;" in app.title[0].value
+    (share,) = re.findall("'yes', (.*) % of the rows, is seldom or never the more probable", words)
+    assert float(share) == pytest.approx(100 * hits.mean(), abs=0.1)
+    assert "What is taken for what?" not in words
+    app.session_state["calviz.selection"].rule = Predicted("yes")
+    assert "On all rows: mean probability minus frequency is −" in text_of(quiet(app.run()))
+
+
+@pytest.mark.slow
 def test_a_class_leads_to_its_own_diagram():
     app = upload(open_page(page="data"), "mine.csv", GOOD)
     app.open("classwise")

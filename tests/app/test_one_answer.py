@@ -33,7 +33,7 @@ SECTIONS = "verdict,findings,fix,prediction-sets,risk-coverage,decisions,metrics
 
 #: What a recalibrator with few parameters would bring.
 FIX = re.compile(
-    r"\w+ scaling would take the ECE from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points "
+    r"Recalibrating can take the ECE from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points or lower "
     r"on the (?P<rows>[\d,]+) rows judged \(noise there: [\d.]+\)\."
 )
 
@@ -70,11 +70,12 @@ def answers(request, tmp_path_factory):
 def test_verdict_findings_and_fix(answers):
     name, report, printed, record, _ = answers
     app = shown(open_page(f"data={name}"))
-    assert flat(record["verdict"]) in app
     for text in (report, printed):
         assert flat(record["verdict"]) in text
     found = {f["code"]: flat(f["message"]).rstrip(".") for f in record["findings"]}
     full = flat(plain(" ".join(m.help or "" for m in open_page(f"data={name}").markdown)))
+    # The line under the title says what the title does not; the whole sentence is behind its question mark.
+    assert flat(record["verdict"]) in app + full
     assert {"CAL002", "CAL020"} <= found.keys()
     for code, message in found.items():
         assert message in report, code
@@ -118,6 +119,18 @@ def test_what_a_fix_brings_in_a_slice():
     assert ece == pytest.approx([float(fix["before"]), float(fix["after"])], abs=0.051)
     brought = f"to {fix['after']} points on the {fix['rows']} rows judged"
     assert brought in shown(page)
+    # From then on Overview, in plain words too, says the advice with its numbers; not under other bins.
+    advice = flat(page.title[0].value.replace("\u2060", ""))
+    assert advice == "Advice: Temperature scaling"
+    page.open("overview")
+    for how in ("words", "plain words", "other bins"):
+        if how == "plain words":
+            page.toggle(key="plain").set_value(True).run()
+        if how == "other bins":
+            page.number_input(key="bins").set_value(11).run()
+        words = shown(page).replace("\u2060", "")
+        assert ((f"{advice}." in words) and (brought in words)) is (how != "other bins")
+        assert ("Recalibrating can take" in words) is (how == "other bins")
 
 
 @pytest.mark.slow

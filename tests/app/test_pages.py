@@ -70,8 +70,12 @@ def test_recalibrate_comes_first_only_where_something_is_off(file, first):
     assert [b.proto.type for b in buttons] == ["primary" if first else "secondary"]
 
 
+#: Once they are read, these are as any file.
+USUAL = {"sum to 0.999", "two classes in one column", "two classes in two columns"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in FILES if "two columns" not in kind])
+@pytest.mark.parametrize("kind", [kind for kind in FILES if kind not in USUAL])
 def test_unusual_files_are_shown_on_every_page(kind):
     app = quiet(upload(open_page(page="data"), "mine.csv", FILES[kind]))
     for page in PAGES:
@@ -196,6 +200,15 @@ def test_one_slice_that_alone_is_off_is_the_title_and_a_button_leads_to_its_rows
     off = (table["score"] - (table["event"] == "yes")).abs()
     assert off.is_monotonic_decreasing
     assert off.iloc[0] > 0.8
+    # The rows that the headline calls the others are one click away.
+    others = quiet(
+        press(quiet(press(app, f"{rows:,} selected").open("overview")), "See the other rows")
+    )
+    assert f"{8_000 - rows:,} selected" in [b.label for b in others.button]
+    assert others.query_params["selected"] == "others~region~r0"
+    app = quiet(
+        press(quiet(press(others, f"{8_000 - rows:,} selected").open("overview")), "See the rows")
+    )
     # Looked at alone, they are all rows, and nothing is selected among them.
     app = quiet(app.open("slices"))
     app = quiet(press(app, app.button[-1].label))

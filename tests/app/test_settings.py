@@ -403,6 +403,9 @@ def test_a_pinned_state_stands_beside_the_present_one():
     app.button(key="calviz.unpin").click().run()
     assert "pinned" not in app.query_params
     assert "pinned 79.1" not in text_of(quiet(app))
+    # What is pinned there is what is seen there, without the map of another page.
+    app.button(key="calviz.pin").click().run()
+    assert quiet(app).query_params["pinned"] == "-"
 
 
 @pytest.mark.slow
@@ -440,8 +443,9 @@ def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
     """As when the first run was broken off: a later one must not offer the first of the list, which the browser would take."""
     app = open_page("split=calibration&bins=9").run()
     split = app.selectbox(key="split")
-    assert split.options[split.proto.default] == split.value == "calibration"
-    assert app.number_input(key="bins").proto.default == 9
+    assert (split.proto.set_value, split.value) == (True, "calibration")
+    bins = app.number_input(key="bins").proto
+    assert (bins.set_value, bins.value) == (True, 9)
 
 
 def test_a_link_whose_first_run_starts_another_one_sets_no_value_twice(monkeypatch, caplog):
@@ -469,7 +473,7 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     assert "AUROC" in labels
     assert "Accuracy" not in labels
     # The command line names the same place.
-    judged = calviz.verdict(rare(3_000)).sentence
+    judged = calviz.verdict(rare(3_000)).beyond_headline
     assert judged in text_of(app).replace("\u00a0", " ")
     assert "scheme" not in app.query_params
     app.selectbox(key="scheme").set_value("equal-width").run()

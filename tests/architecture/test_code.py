@@ -440,6 +440,21 @@ def test_a_function_without_a_shape_is_seen():
     assert SHAPE.search("Shape (...,), or a number of shape ().")
 
 
+def test_no_name_is_given_twice_in_a_file():
+    """The second constant would replace the first in the functions between them, too."""
+    twice = []
+    for path in sorted(PACKAGE.glob("**/*.py")):
+        names = Counter(
+            target.id
+            for node in parsed(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        )
+        twice += [f"{path.relative_to(PACKAGE)}: {name}" for name, n in names.items() if n > 1]
+    assert not twice, "\n".join(twice)
+
+
 def test_every_folder_says_what_belongs_in_it():
     """A paragraph."""
     short = []

@@ -11,7 +11,7 @@ ALONE = ("/", "/reliability")
 
 
 #: As the first request of a visitor; what a link does to every other page is tested without a browser (`tests/app/test_pages.py`).
-FIRST = ("/metrics", "/recalibrate", "/over_time", "/compare_models", "/learn")
+FIRST = ("/recalibrate", "/over_time", "/compare_models", "/learn")
 
 
 @pytest.mark.parametrize("path", [*ALONE, *FIRST])

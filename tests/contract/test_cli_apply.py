@@ -664,3 +664,44 @@ def test_a_map_of_one_model_needs_no_scores_of_the_others(tmp_path: Path):
     assert "without 'risk old' nothing says whether it is in percent" in refused[2]
     for remedy in (how[:-2], (*how, "--models", "risk new")):
         assert run("apply", tmp_path / "rows.csv", *remedy)[0] == 0
+
+
+# ---- A map knows how its scores were read
+
+
+def judged(folder: Path) -> Path:
+    """Verdicts of a judge with its confidence, and those of people in every second row."""
+    rng = np.random.default_rng(4)
+    verdict, sure = rng.random(200) < 0.6, 0.5 + rng.random(200) / 2
+    human = np.where(rng.random(200) < sure, verdict, ~verdict)
+    words = np.array(["fail", "pass"])
+    lines = [
+        f"{words[int(v)]},{s:.3f},{words[int(h)] if i % 2 else ''}"
+        for i, (v, s, h) in enumerate(zip(verdict, sure, human, strict=True))
+    ]
+    path = folder / "judge.csv"
+    path.write_text("\n".join(["judge_verdict,judge_confidence,human_verdict", *lines, ""]))
+    return path
+
+
+def test_a_map_of_verdicts_is_applied_to_verdicts_and_never_to_a_confidence(tmp_path: Path):
+    path, saved, out = judged(tmp_path), tmp_path / "map.json", tmp_path / "out.csv"
+    fit = ("--method", "platt", "--fit-fraction", 0.5, "--out", out, "--save-map", saved)
+    assert run("recalibrate", path, *fit)[0] == 0
+    code, _, said = run("apply", path, "--map", saved, "--out", out)
+    assert code == 0, said
+    table = pl.read_csv(out)
+    verdicts = pl.read_csv(path)["judge_verdict"] == "pass"
+    assert table["uncalibrated"].to_list() == [float(verdict) for verdict in verdicts]
+    bare = tmp_path / "bare.csv"
+    pl.read_csv(path).drop("judge_verdict").write_csv(bare)
+    for target in (tmp_path / "bare-out.csv", tmp_path / "folder"):
+        code, _, said = run("apply", bare, "--map", saved, "--out", target)
+        assert (code, "'judge_confidence' is called a confidence" in said) == (2, True)
+    way = ("--kind", "confidence", "--scores", "judge_confidence", "--prediction-column")
+    way = (*way, "judge_verdict", "--label", "human_verdict", "--repair", "drop-missing")
+    assert run("recalibrate", path, *way, *fit)[0] == 0
+    code, _, said = run("apply", path, "--map", saved, "--scores", "judge_confidence", "--out", out)
+    assert (code, "the map was fitted on confidence, and these" in said) == (2, True)
+    assert run("apply", path, "--map", saved, "--out", out)[0] == 0
+    assert "confidence" in pl.read_csv(out).columns

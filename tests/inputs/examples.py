@@ -74,7 +74,7 @@ REFUSED = {
     "50_empty.csv": ["empty"],
     "51_header_only.csv": ["header", "no rows"],
     "52_rows_sum_1.2.csv": ["24 of 24 rows sum to 1.2", "not probabilities"],
-    "53_nan_and_empty_cells.csv": ["row 5", "'p_dog' is NaN", "row 10", "'p_cat' is empty", "2 rows of 24"],
+    "53_nan_and_empty_cells.csv": ["row 5", "'p_dog' is NaN", "row 10", "'p_cat' is empty", "2 of 24 rows"],
     "54_inf.csv": ["row 5", "'p_dog' is infinite"],
     "56_label_out_of_range.csv": ["row 8", "label 3 but there are 3 classes (0..2)"],
     "57_unknown_class_name.csv": ["row 8", "'wolf' has no probability column", "known: cat, dog, fox"],

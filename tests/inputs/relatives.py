@@ -174,7 +174,7 @@ _OBJECT[:] = [Bad(), 1]
 REFUSED: dict[str, tuple[bytes, list[str]]] = {
     "blank.csv": (b"\n\n  \n", ["blank"]),
     "quotes.csv": (b'""', ["blank"]),
-    "missing.csv": (changed(4, 2, ""), ["row 4 (line 5)", "'p_dog' is empty", "1 row of 12"]),
+    "missing.csv": (changed(4, 2, ""), ["row 4 (line 5)", "'p_dog' is empty", "1 of 12 rows"]),
     "no_label.csv": (changed(4, 0, ""), ["row 4", "no label"]),
     "negative.csv": (changed(2, 1, -0.25), ["row 2 (line 3)", "'p_cat' is -0.25", "leave out"]),
     "word.csv": (changed(9, 3, "O.5"), ["row 9 (line 10)", "'p_fox' = 'O.5'", "not a number"]),

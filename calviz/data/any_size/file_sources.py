@@ -19,6 +19,7 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.data.column_names import class_key, is_score_name, whole
+from calviz.data.csv_dialect import Dialect
 from calviz.data.format import REPAIRS, SAMPLE_ROWS, ReadingOptions, Source, known_columns
 from calviz.data.formats.csv_table import CsvTable, open_csv
 from calviz.data.labels import decode, names_of_one
@@ -228,8 +229,8 @@ def _text_table(path: Path) -> CsvTable:
     try:
         with Source(path) as opened:
             table = open_csv(opened)
-        if table.total:
-            raise table.total[1].but(repairs=(), remedy="delete it")
+        for _, error in table.unwanted:
+            raise error.but(repairs=(), remedy="delete it")
     except InputError as error:
         raise error.in_file(path.name) from None
     if table.dialect.encoding != "utf-8":
@@ -304,6 +305,22 @@ def _floats(text: CsvTable, floats: Sequence[str]) -> list[str]:
     return [name for name in dict.fromkeys([*floats, *named]) if name in text]
 
 
+def _told_to_duckdb(files: TableFiles, dialect: Dialect) -> dict[str, Any]:
+    """What DuckDB does not find out by itself: what is above the header, and a decimal comma; {} if there is neither."""
+    if dialect.skip <= 1 and not dialect.decimal_comma:
+        return {}
+    first, *others = files.paths
+    other = next((p for p in others if not _begins_like(p, first, dialect.skip)), None)
+    if other is not None:
+        raise InputError(
+            f"its first lines are not those of {first.name}, which DuckDB reads alike if they hold a title or decimal commas",
+            file=other.name,
+            remedy="use the engine polars",
+        )
+    told = {"header": False, "skiprows": dialect.skip, "names": list(dialect.names)}
+    return told | {"sep": dialect.separator, "decimal": "," if dialect.decimal_comma else "."}
+
+
 def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[str]) -> Any:
     import duckdb
 
@@ -321,8 +338,12 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
     if files.kind == "parquet":
         return connection.read_parquet(paths, hive_partitioning=files.hive)
     if files.kind == "csv":
-        types = dict.fromkeys(_floats(_text_table(files.paths[0]), floats), "DOUBLE")
-        return connection.read_csv(paths, hive_partitioning=files.hive, dtype=types)
+        first = _text_table(files.paths[0])
+        types = dict.fromkeys(_floats(first, floats), "DOUBLE")
+        told, dialect = _told_to_duckdb(files, first.dialect), first.dialect
+        if told:
+            types = {name: types[name] for name in dialect.names if name in types}
+        return connection.read_csv(paths, hive_partitioning=files.hive, dtype=types, **told)
     if files.kind == "ndjson":
         return connection.read_json(paths, format="newline_delimited")
     raise InputError("DuckDB does not read Arrow files", remedy="use the engine polars")

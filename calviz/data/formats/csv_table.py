@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -256,6 +257,8 @@ _TOTALS = re.compile(
     r"(?:(?:grand |sub)?total[es]?|sum|mean|average|avg\.?|median|std|count|summe|gesamt(?:summe|ergebnis)?|insgesamt|mittelwert|durchschnitt):?",
     re.IGNORECASE,
 )
+#: A cell of a line of units below the header.
+_UNIT = re.compile(r"[%\u2030]|\[.*\]|\(.*\)")
 #: The share of the lines, at most, that may be left out because they have another number of cells.
 _FEW = 0.1
 #: A column of at most so many distinct texts holds labels or groups.
@@ -274,7 +277,7 @@ class CsvTable(Table):
     dialect: csv_dialect.Dialect
     bytes_per_row: float
     header: bytes = b""
-    total: tuple[bytes, InputError] | None = None
+    unwanted: tuple[tuple[bytes, InputError], ...] = ()
     _repeats: int = 0
     _rows_of_block: list[int] = field(default_factory=list)
     _cells: csv_dialect.ProblemCells = field(default_factory=csv_dialect.ProblemCells)
@@ -287,6 +290,7 @@ class CsvTable(Table):
             # Not UTF-8 after all, which the beginning did not show: start again as cp1252.
             self.notices.append(_encoding_notice())
             self.dialect = replace(self.dialect, encoding="cp1252")
+            self.source.style = replace(self.source.style, encoding="cp1252")
             return self._fetch(scores, columns)
 
     def _fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
@@ -301,8 +305,8 @@ class CsvTable(Table):
         dtype = self._float_type(len(numbers))
         repairs = self.source.options.repair
         skips, drops = "drop-ragged" in repairs, "drop-missing" in repairs
-        if self.total:
-            self._leave_out(self.total[1])
+        for _, error in self.unwanted:
+            self._leave_out(error)
         parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read, skips)
         arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
@@ -408,10 +412,11 @@ class CsvTable(Table):
         return re.compile(rb"^(?:\xef\xbb\xbf)?" + re.escape(self.header) + rb"\r?$", re.MULTILINE)
 
     def _blocks(self) -> Iterator[bytes]:
-        """The records, with blank lines in place of those that repeat the header, and of a last one of totals."""
+        """The records, with blank lines in place of those that repeat the header, of a line of units, and of a last one of totals."""
         for block in self._written():
-            if self.total and self.total[0] in block:
-                block = re.sub(rb"(?m)^" + re.escape(self.total[0]) + rb"[ \r]*$", b"", block)
+            for line, _ in self.unwanted:
+                if line in block:
+                    block = re.sub(rb"(?m)^" + re.escape(line) + rb"[ \r]*$", b"", block)
             if self.header and self.header in block:
                 block, count = self._again.subn(b"", block)
                 self._repeats += count
@@ -554,7 +559,10 @@ def open_csv(source: Source) -> CsvTable:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise csv_dialect.nul_error(line)
-    dialect, rows = csv_dialect.sniff(text, encoding, whole)
+    dialect, rows = csv_dialect.sniff(text, encoding, whole, source.options)
+    source.style = dialect.style
+    if head.startswith(codecs.BOM_UTF8):
+        source.style = replace(source.style, encoding="utf-8-sig")
     if not rows and whole:
         raise no_rows("there is a header but no rows of data")
     notices = []
@@ -577,13 +585,14 @@ def open_csv(source: Source) -> CsvTable:
     again = tuple(named) == dialect.names and not all(map(csv_dialect.is_number, named))
     first = rows[: max(20, _SAMPLE_CELLS // k)]
     rows = [row for row in first if len(row) == k and not (again and row == named)] or rows[:1]
+    rows, units, below = _without_units(rows, text, dialect)
     rows, total = _without_total(rows, _last_line(source, dialect, text * whole), dialect)
     matches = map(_NAMES_MISSING.fullmatch, dialect.names)
     classes = frozenset(match["word"].casefold() for match in matches if match)
     cells = [[_bare(row[j]) if j < len(row) else "" for row in rows] for j in range(k)]
     columns = tuple(
-        _column(name, column, dialect.decimal_comma, classes)
-        for name, column in zip(dialect.names, cells, strict=True)
+        replace(_column(name, column, dialect.decimal_comma, classes), unit=unit)
+        for name, column, unit in zip(dialect.names, cells, units, strict=True)
     )
     return CsvTable(
         format=dialect.described,
@@ -594,7 +603,7 @@ def open_csv(source: Source) -> CsvTable:
         dialect=dialect,
         bytes_per_row=_bytes_per_row(text, dialect),
         header=written.rstrip("\r").encode() if again else b"",
-        total=total,
+        unwanted=(*below, *total),
     )
 
 
@@ -614,9 +623,32 @@ def _unwanted(what: str, key: str, it: str) -> InputError:
     return InputError(what, remedy=f"delete {it}, or ask to leave {it} out", repairs=[REPAIRS[key]])
 
 
+def _without_units(
+    rows: list[list[str]], text: str, dialect: csv_dialect.Dialect
+) -> tuple[list[list[str]], Sequence[str], list[tuple[bytes, InputError]]]:
+    """Return the first rows without a line of units, the unit of each column, and that line with the error about it: it has units above numbers, and nothing else."""
+    first, *others = rows or [[]]
+    found = {j: cell for j, cell in enumerate(first) if _UNIT.fullmatch(cell)}
+    known = [{row[j] for row in others if j < len(row)} - {*MISSING_WORDS} for j in found]
+    comma = dialect.decimal_comma
+    of_numbers = (c and all(csv_dialect.is_number(cell, comma) for cell in c) for c in known)
+    bare = {cell for j, cell in enumerate(first) if j not in found} <= {*MISSING_WORDS}
+    if not (dialect.header and bare and any(of_numbers)):
+        return rows, [""] * len(dialect.names), []
+    at, line = next(
+        (at, line)
+        for at, line in enumerate(text.split("\n")[dialect.skip :], dialect.skip + 1)
+        if line.strip()
+    )
+    named = ", ".join(f"'{short(unit)}'" for unit in dict.fromkeys(found.values()))
+    error = _unwanted(f"line {at:,} holds units ({named}) and no prediction", "drop-units", "it")
+    units = [found.get(j, "") for j in range(len(dialect.names))]
+    return others, units, [(line.rstrip(" \r").encode(), error)]
+
+
 def _without_total(
     rows: list[list[str]], last: str, dialect: csv_dialect.Dialect
-) -> tuple[list[list[str]], tuple[bytes, InputError] | None]:
+) -> tuple[list[list[str]], list[tuple[bytes, InputError]]]:
     """Return the first rows without a last line of totals, and that line with the error about it: it has a word for them, and a cell unlike those above."""
     cells = [cell.strip() for cell in next(csv.reader([last], delimiter=dialect.separator), [])]
     others = [row for row in rows if row != cells] if any(map(_TOTALS.fullmatch, cells)) else []
@@ -627,8 +659,8 @@ def _without_total(
         unlike = odd or any(csv_dialect.is_number(o, dialect.decimal_comma) for o in over)
         if _TOTALS.fullmatch(cell) and cell not in over and unlike:
             what = f"the last line is '{short(last)}', a line of totals and no prediction"
-            return others, (last.encode(), _unwanted(what, "drop-totals", "it").in_column(name))
-    return rows, None
+            return others, [(last.encode(), _unwanted(what, "drop-totals", "it").in_column(name))]
+    return rows, []
 
 
 def _bytes_per_row(text: str, dialect: csv_dialect.Dialect) -> float:
@@ -642,5 +674,5 @@ reads(
     label="CSV, TSV and other separated text",
     suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
     text=True,
-    summary="One row per line; the separator, the header and the encoding are recognised.",
+    summary="One row per line; the separator, the decimal sign, the header and the encoding are recognised, or told.",
 )(lambda source: reshaped(open_csv(source)))

@@ -164,6 +164,8 @@ def make_models(subject: Subject) -> Iterator[Block]:
         warning = comparison_results.caution(comparison, keys[0])
         if warning:
             yield Text(warning)
+    for text in comparison_results.map_words(comparison)[-1:]:
+        yield Note(text)
     for note in comparison.alignment.notes:
         yield Note(shorten(note, 500))
     columns = [c for c in comparison.columns(comparison.in_table("rivals")) if c.best]
@@ -252,9 +254,9 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
     criteria, drawn = METRICS.criteria(), METRICS.in_table("drawn")
     drawn = (criteria[0], *(key for key in dict.fromkeys((*criteria, *drawn)) if key in drawn))
     keys = [key for key in drawn if key in curve.directions and curve.uncalibrated[key].available]
-    for at, key in enumerate(keys):
+    for number, key in enumerate(keys):
         figure = LearningCurves.compute(curve, metric=key)
-        if at == 0:
+        if number == 0:
             yield Text(figure.answer())
             for text in (*figure.warnings(), *map(figure.sentence, figure.needed())):
                 yield Text(text)

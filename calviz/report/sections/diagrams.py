@@ -12,7 +12,7 @@ from calviz.figures.class_bars import TITLES, ClassBars, Mode
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, Text, caption, chart, section, spread
@@ -59,8 +59,10 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
 def make_diagram(subject: Subject) -> Iterator[Block]:
     """The reliability diagram alone."""
     diagram = subject.sample.once(Reliability.compute, curves=())
+    named = ReliabilityOverlay.of_headline(subject.sample, diagram.sums, subject.verdict)
     yield chart(
         diagram,
+        beside=named,
         key="reliability",
         title="Reliability diagram",
         caption=caption(subject, diagram.caption()[-1]),
@@ -125,6 +127,8 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             reason = str(error)
     if not views:
         raise errors.NotAvailable(reason)
+    if subject.of_rare_event and "one-vs-rest" in views:
+        views = {"one-vs-rest": views["one-vs-rest"]}
     for mode, bars in views.items():
         yield Text(bars.shares())
         yield chart(
@@ -135,9 +139,9 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             formats=_CLASS_COLUMNS,
         )
     yield Note(
-        "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 2 of 1,000 files. By true class it is not "
-        "centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave "
-        "to it."
+        "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 2 of 1,000 files."
+        + " By true class it is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the "
+        "model gave to it." * ("true-class" in views)
     )
 
 

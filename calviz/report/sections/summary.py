@@ -70,7 +70,7 @@ def make_explained(subject: Subject) -> Iterator[Block]:
     """
     yield Text(" ".join(analysis.explain(subject.sample)))
     if subject.verdict.rows > 1:
-        figure = HundredSquares.compute(subject.verdict)
+        figure = HundredSquares.compute(subject.verdict, subject.sample)
         share = partial(percent, decimals=figure.decimals)
         yield content.chart(
             figure,
@@ -105,19 +105,21 @@ def make_where_to_look(subject: Subject) -> Iterator[Block]:
 # ---- What recalibration would bring
 
 
-def fix_words(method: str, before: MetricResult, after: MetricResult, rows: int) -> str:
-    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before."""
+def fix_words(before: MetricResult, after: MetricResult, rows: int, method: str = "") -> str:
+    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before; without its name, what can be reached."""
     written = Written(before)
-    label, then = RECALIBRATORS[method].label, written.of(after.value)
+    label, then = RECALIBRATORS[method].label if method else "A simple map", written.of(after.value)
     floor = before.noise_floor
     now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
     on = f"on the {counted(rows, 'row')} judged"
     if then != written.value and after.value > before.value:
         return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
-    change = "leave the ECE at" if then == written.value else f"take the ECE from {now} to"
     floor = after.noise_floor
     noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
-    return f"{label} would {change} {then} points {on}{noise}."
+    if then == written.value:
+        return f"{label} would leave the ECE at {then} points {on}{noise}."
+    can, lower = (f"{label} would", "") if method else ("Recalibrating can", " or lower")
+    return f"{can} take the ECE from {now} to {then} points{lower} {on}{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
@@ -128,8 +130,18 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
     brought = advice.reasons[2 if advice.caveat else 1]
     if (change := chosen.differences.get(key)) and change.verdict == "better":
         before, after = comparison[UNCALIBRATED].metrics[key], chosen.metrics[key]
-        brought = fix_words(chosen.key, before, after, comparison.evaluation.rows)
+        brought = fix_words(before, after, comparison.evaluation.rows, chosen.key)
     return " ".join([brought, *advice.cautions])
+
+
+def advised(comparison: Comparison, advice: Advice, verdict: Verdict, key: str) -> tuple[str, str]:
+    """Return the advice of a comparison, or why it gives way to a change in time, and below it what that brings on which rows."""
+    change = advice_words(comparison, advice, key)
+    caveat = NOT_SINCE if verdict.changed else advice.caveat
+    if caveat and change:
+        change = f"All rows together: {change}"
+    below = f"{change} Maps are {comparison.rows_words()}."
+    return caveat or f"{advice.headline}.", below.lstrip()
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
@@ -142,9 +154,9 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
 
 def cheap_fix(whole: Dataset, verdict: Verdict | None) -> tuple[str, str]:
     """Return the recalibrator to try, and why it is not one map for all rows, where one slice is off, alone or most."""
-    if verdict is None or verdict.off_in is None or not (verdict.off_alone or verdict.elsewhere):
+    if verdict is None or not verdict.alone:
         return cheap_method(whole), ""
-    return "segments", f"No map of all rows repairs {verdict.off_in[0]} alone. "
+    return "segments", f"{verdict.alone} "
 
 
 def no_fix_words(verdict: Verdict) -> str:
@@ -159,6 +171,10 @@ def no_fix_words(verdict: Verdict) -> str:
     return f"No need of a correction is shown: no miscalibration was found {rows}."
 
 
+#: What is said of a recalibrator that was not compared with others.
+SIMPLE = "This is one simple method; a comparison of all, by a proper score of all rows, may advise another."
+
+
 @section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")
 def make_fix(subject: Subject) -> Iterator[Block]:
     """The ECE after a recalibrator with few parameters.
@@ -166,14 +182,11 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE.
     """
     sample = subject.sample
-    if subject.comparison is not None and subject.comparison.advice is not None:
-        comparison, advice = subject.comparison, subject.comparison.advice
-        change = advice_words(comparison, advice, sample.ece_key)
-        rows = f"Maps are {comparison.rows_words()}."
-        caveat = NOT_SINCE if subject.verdict.changed else advice.caveat
-        if caveat and change:
-            change = f"All rows together: {change}"
-        yield content.Lead(caveat or f"{advice.headline}.", below=f"{change} {rows}".lstrip())
+    comparison = subject.comparison
+    if comparison is not None and comparison.advice is not None:
+        advice = comparison.advice
+        lead, below = advised(comparison, advice, subject.verdict, sample.ece_key)
+        yield content.Lead(lead, below=below)
         return
     if why := no_fix_words(subject.verdict):
         yield Text(why)
@@ -199,8 +212,8 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    fix = f"{why}{fix_words(method, before, after, done.evaluation.rows)}"
-    yield content.Lead(fix, below=fixed_rows_words(method, done))
+    fix = f"{why}{fix_words(before, after, done.evaluation.rows)}"
+    yield content.Lead(fix, below=f"{fixed_rows_words(method, done)} {SIMPLE}")
 
 
 #: Rows in the table of the worst.
@@ -227,8 +240,8 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
     elif subject.whole is not None:
         numbers = np.flatnonzero(_rows_of_file(subject.whole, subject.sample))
         if numbers.size == data.n:
-            at = numbers if data.file_rows is None else data.file_rows
-            columns["row"] = [whole(n + 1) for n in at[rows]]
+            row_numbers = numbers if data.file_rows is None else data.file_rows
+            columns["row"] = [whole(n + 1) for n in row_numbers[rows]]
     if data.labels is not None and data.class_names:
         columns["true class"] = [shorten(data.class_names[data.labels[i]], 40) for i in rows]
     predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted

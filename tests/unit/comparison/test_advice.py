@@ -430,6 +430,22 @@ def test_the_advice_gains_most_of_what_can_be_gained(key, files):
     assert mean <= one.at_most + 3 * error
 
 
+@pytest.mark.slow
+def test_after_an_offset_of_the_log_odds_the_offset_alone_is_advised():
+    rng = np.random.default_rng(0)
+    z = rng.normal(-1, 1.5, 6_000)
+    hit = (rng.random(z.size) < expit(z + 0.7)).astype(int)
+    rows = Predictions(probs=expit(z), labels=hit)
+    methods = ("temperature", "prior", "platt", "beta", "isotonic")
+    assert "prior" in suggest(rows, 3_000).methods
+    made = calviz.compare(rows, methods, fit_fraction=0.5, ci=True, resamples=200)
+    assert (made["prior"].numbers, made["platt"].numbers) == (
+        made["temperature"].numbers,
+        made["temperature"].numbers + 1,
+    )
+    assert made.advice.headline == "Advice: Offset (recalibration in the large)"
+
+
 # ------------------------------------------------------------------ suggestions
 
 

@@ -1,6 +1,6 @@
 """Models on the same rows: matching, differences, ranks."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -8,8 +8,15 @@ import pytest
 import calviz
 from calviz.cli.result_texts import print_remarks
 from calviz.comparison.compare import Plan, compare
-from calviz.comparison.compare_models import align, compare_methods, compare_models
-from calviz.comparison.comparison_results import Alignment, Difference, ModelComparison, ModelResult
+from calviz.comparison.compare_models import after_map, align, compare_methods, compare_models
+from calviz.comparison.comparison_results import (
+    Alignment,
+    Difference,
+    ModelComparison,
+    ModelResult,
+    answers,
+    headline,
+)
 from calviz.core.blocks import Factor
 from calviz.core.entry_specs import Interval, MetricResult
 from calviz.core.errors import InputError, OptionError
@@ -113,6 +120,28 @@ def test_without_identifiers_the_order_counts_where_the_labels_agree():
 def test_rows_that_cannot_be_matched_are_refused(other, message):
     with pytest.raises(InputError, match=message):
         align({"one": make(), "other": other})
+
+
+def of_months(order, month="2024-{}"):
+    """Rows of customers over several months; neither names a row alone, and each has a score of its own."""
+    pairs = [(customer, at) for customer in range(4) for at in (1, 2, 3)]
+    customers, months = zip(*[pairs[i] for i in order], strict=True)
+    return Predictions(
+        probs=[(1 + i) / 20 for i in order],
+        labels=[i % 2 for i in order],
+        groups={"customer_id": customers, "month": [month.format(m) for m in months]},
+    )
+
+
+def test_identifiers_that_repeat_count_together_with_a_time():
+    one, other = of_months(range(12)), of_months([5, 3, 11, 0, 8])
+    aligned = align({"a": one, "b": other})
+    assert aligned.by == "identifier"
+    assert scores(aligned)["a"] == scores(aligned)["b"]
+    assert aligned.notes[0] == "5 rows matched by identifier ('customer_id' and 'month')."
+    # Times that are written in another way name no common row: the order and the labels do.
+    written = of_months(range(12), "M{}")
+    assert align({"a": one, "b": written}).by == "order"
 
 
 def test_no_common_identifier():
@@ -306,6 +335,67 @@ def test_what_takes_long_can_be_followed_and_stopped(models):
     assert seen == [("true", 1, 4), ("sharp", 2, 4)]
     assert [m.ok for m in comparison] == [True, True, False, False]
     assert set(comparison.pairs["accuracy"]) == {("true", "sharp")}
+
+
+def of_two_classes(**times):
+    """Models of the same logits, multiplied, with noise for "noisy", and a split to fit on."""
+    rng = np.random.default_rng(4)
+    z = 1.5 * rng.normal(size=1_500)
+    y = (rng.random(z.size) < 1 / (1 + np.exp(-z))).astype(int)
+    splits = np.repeat(["calibration", "test"], 750)
+    noise = rng.normal(size=z.size)
+    return {
+        name: Predictions(
+            probs=1 / (1 + np.exp(-by * (z + noise * (name == "noisy")))), labels=y, splits=splits
+        )
+        for name, by in times.items()
+    }
+
+
+def test_a_map_for_each_model_may_turn_the_order_or_leave_no_difference():
+    for times, says in (
+        ({"noisy": 0.7, "sharp": 3}, "'noisy' is best as it is; after Platt scaling of each, 'sharp' is best."),
+        ({"own": 1, "sharp": 3}, "'own' is best as it is; after Platt scaling of each, the models are not told apart."),
+        ({"own": 1, "noisy": 0.7}, ""),
+    ):  # fmt: skip
+        models = of_two_classes(**times)
+        before = compare_models(models, ["nll", "ece", "auroc"], split="test")
+        both = after_map(before, models)
+        assert both.after.fit.split == "calibration"
+        assert both.after.rows == before.rows == 750
+        assert headline(both, "nll") == (f"By NLL, {says}" if says else headline(before, "nll"))
+        # Where both are said, they are the title, even if another model is better calibrated.
+        assert answers(both, "nll")[0] == headline(both, "nll") or not says
+        # Verdicts of both together take wider intervals; what no map is for stays as it was.
+        assert both.pairs["ece"] == before.pairs["ece"]
+        of_one, of_both = (next(iter(c.pairs["nll"].values())) for c in (before, both))
+        assert of_one.value == pytest.approx(of_both.value)
+        assert of_one.adjusted == of_one.interval
+        assert of_both.adjusted != of_both.interval
+        record = models_record(both)["after_map"]
+        assert record["method"] == "platt"
+        assert set(record["models"]) == set(models)
+
+
+def test_without_a_split_to_fit_on_each_model_is_cross_fitted():
+    models = {name: replace(m, splits=None) for name, m in of_two_classes(a=1, b=2).items()}
+    both = after_map(compare_models(models, ["nll"]), models)
+    assert both.after.rows == 1_500
+    assert "5-fold" in both.after.fit.how
+    # Of too few rows no map is fitted, and the comparison stays.
+    few = {name: m.take(np.arange(4)) for name, m in models.items()}
+    before = compare_models(few, ["nll"])
+    assert after_map(before, few) is before
+
+
+def test_two_classes_have_discrimination_and_the_levels_of_calibration():
+    models = of_two_classes(a=1, b=2)
+    for how, there in (("positive", True), ("top-label", False)):
+        measured = compare_models(models, reduction=how, resamples=200)
+        keys = {"auroc", "oe_ratio", "calibration_slope", "calibration_intercept"}
+        assert keys.isdisjoint(measured.directions) is not there
+        assert ("auroc" in measured.pairs) is there
+        assert keys.isdisjoint(measured.in_table("rivals")) is not there
 
 
 def test_names_must_tell_the_models_apart(models):

@@ -123,6 +123,18 @@ def test_a_division_says_what_was_given_and_divides_by_it(data_of_plan, given):
             np.testing.assert_array_equal(rows, same_rows)
 
 
+@pytest.mark.parametrize("column", ["ids", "clusters"])
+@pytest.mark.parametrize("how", [{}, {"fit_fraction": 0.3}, {"cross_fit": 4}])
+def test_rows_of_one_patient_stay_together(how, column):
+    rng = np.random.default_rng(0)
+    patients = rng.permutation(np.arange(600) % 250)
+    p = rng.random(600)
+    data = Predictions(probs=p, labels=(rng.random(600) < p) * 1, **{column: patients})
+    for fit, judged in Division(**how).rows(data).pairs:
+        assert not np.intersect1d(patients[fit], patients[judged]).size
+        assert fit.size + judged.size == 600
+
+
 def test_a_map_needs_ten_rows():
     def of(rows):
         splits = ["fit"] * rows + ["judge"] * 20

@@ -224,6 +224,7 @@ def test_a_copy_keeps_every_argument():
         "column": "p",
         "remedy": "normalise",
         "repairs": (repair,),
+        "where": "row 3",
         "placed": True,
         "readings": (),
         "asks": True,

@@ -541,9 +541,7 @@ def test_titles_above_a_table_are_no_part_of_it(titles, cut, comma):
         read(table_below(titles, cut, comma, last="Source: registry"))
     with pytest.raises(InputError, match="line of totals"):
         read(table_below(titles, cut, comma, last=cut.join(("Total", "", "12"))))
-    with pytest.raises(
-        InputError, match=rf"line {len(titles) + 2}\) 'p' = '\[%\]' is not a number"
-    ):
+    with pytest.raises(InputError, match=rf"line {len(titles) + 2} holds units \('\[%\]'"):
         read(table_below(titles, cut, comma, more=cut.join(("", "[%]", "[0/1]"))))
 
 

@@ -445,7 +445,7 @@ def test_a_name_for_scores_makes_a_majority_of_percentages_scores_but_no_repair_
     text = "\n".join(["score,y", *(f"{cell},{j % 2}" for j, cell in enumerate(cells))]).encode()
     with pytest.raises(InputError, match="'score' is 'err'") as asked:
         read(text)
-    assert "10 rows of 60" in str(asked.value)
+    assert "10 of 60 rows" in str(asked.value)
     assert not asked.value.repairs
     assert first_rows(text).roles["score"] == "score"
     # Of another name, they may be anything.
@@ -598,8 +598,22 @@ def test_clusters_and_weights_are_asked_for_and_never_assumed():
     assert loaded.first.alike
     asked = [n.message for n in loaded.notices if n.code == "DATA012"]
     assert len(asked) == 2
-    assert "--cluster" in asked[0]
-    assert "--weight" in asked[1]
+    assert "--weight" in asked[0]
+    assert "--cluster" in asked[1]
+
+
+@pytest.mark.parametrize("name", ["Patient", "Patienten-ID"])
+def test_values_that_repeat_all_over_the_file_are_asked_for(name):
+    """Of the first 1,000 rows in a random order, fewer than one in ten repeats a patient; the second name is read as the identifier."""
+    rng = np.random.default_rng(0)
+    patient = rng.permutation(np.repeat(np.arange(80_000), 2)[:120_000])
+    p = rng.random(patient.size).round(3)
+    columns = {"y": (rng.random(p.size) < p).astype(int), "p": p, name: patient}
+    text = pd.DataFrame(columns).to_csv(index=False).encode()
+    loaded = read(text, name="x.csv", options=ReadingOptions())
+    assert (loaded.first.ids is not None) == name.endswith("ID")
+    (asked,) = (n.message for n in loaded.notices if n.code == "DATA012")
+    assert asked.startswith(f"the values of '{name}' repeat")
 
 
 @pytest.mark.parametrize(("values", "asked"), [(3, 0), (4, 0), (5, 1), (30, 1), (54, 1), (55, 0)])

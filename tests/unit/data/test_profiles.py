@@ -1,6 +1,7 @@
 """Profiles: their counts and cuts."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -286,3 +287,18 @@ def test_rows_lie_within_it(cells, seed, monkeypatch):
         assert evaluation[m.key].bound < {60: 0.05, 240: 0.004, 1_200: 4e-4}[cells]
     if cells == 60:
         assert off > 1e-9
+
+
+@pytest.mark.parametrize("sign", [".", ","])
+def test_duckdb_reads_below_a_title_as_polars_does(tmp_path: Path, sign: str):
+    pytest.importorskip("duckdb")
+    rows = "".join(f"{i / 40};{i % 2}\n".replace(".", sign) for i in range(1, 40))
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text(f"Report of model A\n\np;label\n{rows}")
+    made = [calviz.profile([first], engine=engine) for engine in ("polars", "duckdb")]
+    cells = [one.cells.sort("cell") for one in made]
+    np.testing.assert_allclose(*(table["score_sum"].to_numpy() for table in cells))
+    second.write_text(f"Report of model B\n\np;label\n{rows}")
+    with pytest.raises(InputError, match=r"b.csv: its first lines are not those of a.csv"):
+        calviz.profile([first, second], engine="duckdb")
+    assert calviz.profile([first, second], engine="polars").n == 78

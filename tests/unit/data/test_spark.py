@@ -86,13 +86,12 @@ def frame(spark, tmp_path: Path) -> Frame:
     return spark_frame
 
 
-@pytest.mark.parametrize(
-    ("make", "how"),
-    [(table, {"by": ["country"], "time": "day"}), (wide, {})],
-    ids=["two classes", "four classes"],
-)
-def test_the_driver_sees_cells_only(make, how, frame: Frame, monkeypatch):
-    rows = make()
+#: Both sessions run the same plans: what is only another plan is asked of one.
+CLASSIC = pytest.mark.parametrize("spark", [False], ids=["classic"], indirect=True)
+
+
+def test_the_driver_sees_cells_only(frame: Frame, monkeypatch):
+    rows, how = table(), {"by": ["country"], "time": "day"}
     own = calviz.profile(rows, **how)
     native = frame(rows)
     seen = rows_that_are_brought(type(native), monkeypatch)
@@ -103,6 +102,13 @@ def test_the_driver_sees_cells_only(make, how, frame: Frame, monkeypatch):
     assert seen[1] <= seen[2] == own.cells.height
 
 
+@CLASSIC
+def test_four_classes(frame: Frame):
+    rows = wide()
+    check(calviz.profile(frame(rows)), calviz.profile(rows))
+
+
+@CLASSIC
 def test_counts(frame: Frame):
     rows = four_classes()
     check(calviz.profile(frame(rows), **COUNTED), calviz.profile(rows, **COUNTED))
@@ -118,6 +124,7 @@ def test_cells_of_each_class(frame: Frame):
         assert errors[0][key].value == pytest.approx(errors[1][key].value, abs=1e-12), key
 
 
+@CLASSIC
 def test_logits(frame: Frame):
     rows = three_columns()
     result, own = (
@@ -141,6 +148,7 @@ def test_a_vector_of_probabilities_is_a_column_per_class(as_vector, frame: Frame
         check(calviz.profile(native, label="y", **how), own)
 
 
+@CLASSIC
 def test_what_cannot_be_used_is_counted(frame: Frame):
     rows = three_columns().with_columns(logit_1=pl.lit(np.inf))
     with pytest.raises(InputError, match="400 with a missing score"):

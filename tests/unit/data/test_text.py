@@ -17,7 +17,7 @@ import pytest
 
 import calviz
 from calviz.core.blocks import Factor
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import ReadingOptions, read
 from calviz.data import csv_dialect as text_blocks
@@ -170,7 +170,7 @@ def test_missing_numbers_are_told_from_written_nan() -> None:
         "row 1 (line 2) 'p_a' is empty",
         "row 2",
         "row 3 (line 4) 'p_a' is NaN",
-        "3 rows of 3",
+        "3 of 3 rows",
     ):
         assert part in str(error)
     assert [r.key for r in error.repairs] == ["drop-missing"]
@@ -582,5 +582,54 @@ def test_arrays_of_different_lengths_are_not_taken_together_as_scores(a: int, b:
 def test_an_integer_beyond_what_floats_hold_beside_a_missing_value():
     lines = [f'{{"label": {i % 2}, "p": {2**60 + 1 if i == 3 else 1}}}' for i in range(9)]
     content = "\n".join([*lines, '{"label": 0, "p": null}']).encode()
-    with pytest.raises(InputError, match="missing values: row 10"):
+    with pytest.raises(InputError, match="1 of 10 rows has no score: row 10"):
         read(content, name="large.jsonl")
+
+
+# ---- What reading cannot guess is told; a line of units is asked about
+
+
+def test_header_line_separator_and_decimal_sign_are_told():
+    text = b"a,b\nid;p,x;label\n1;0,25;0\n2;0,75;1\n"
+    told = {"separator": ";", "decimal": ",", "header_line": 2}
+    found = read(text, name="x.csv", options=ReadingOptions(**told))
+    assert found.recognition.columns == ("id", "p,x", "label")
+    np.testing.assert_allclose(found.first.probs[:, 1], [0.25, 0.75])
+    bare = read(b"0.25 0\n0.75 1\n", name="x.txt", options=ReadingOptions(header_line=0))
+    assert bare.recognition.columns == ("column 1", "column 2")
+    assert ReadingOptions(separator="tab").separator == "\t"
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"separator": "ab"}, "the separator must be"),
+        ({"decimal": "x"}, r"the decimal sign must be \. or ,"),
+        ({"header_line": -1}, "'header_line' must be a whole number, 0 or more"),
+    ],
+)
+def test_a_wrong_separator_or_line_is_refused(told: dict[str, Any], says: str):
+    with pytest.raises(OptionError, match=says):
+        ReadingOptions(**told)
+
+
+def test_a_header_line_beyond_the_end_is_refused():
+    with pytest.raises(InputError, match="there is no text from line 9 on"):
+        read(b"p,label\n0.2,0\n0.8,1\n", name="x.csv", options=ReadingOptions(header_line=9))
+
+
+@pytest.mark.parametrize(("below", "sign"), [("[%];;", "."), (";(0-1);", ","), ("-;[1];", ".")])
+def test_a_line_of_units_is_asked_about(below: str, sign: str):
+    body = "".join(f"{i};{i / 40};{int(i > 20)}\n".replace(".", sign) for i in range(1, 40))
+    text = f"n;p;label\n{below}\n{body}".encode()
+    with pytest.raises(InputError, match=r"line 2 holds units .* and no prediction") as asked:
+        read(text, name="x.csv")
+    assert [repair.key for repair in asked.value.repairs] == ["drop-units"]
+    found = read(text, name="x.csv", options=ReadingOptions(repair=("drop-units",)))
+    np.testing.assert_allclose(found.first.probs[:, 1], np.arange(1, 40) / 40)
+
+
+def test_a_unit_in_percent_above_fractions_is_asked_about():
+    text = b"p,label\n[%],\n0.2,0\n0.9,1\n0.5,0\n"
+    with pytest.raises(InputError, match="headed in percent, but lies in 0 to 1"):
+        read(text, name="x.csv", options=ReadingOptions(repair=("drop-units",)))

@@ -1,5 +1,7 @@
 """What is written, and files that are no tables."""
 
+import csv
+import io
 import os
 import sys
 import time
@@ -421,3 +423,48 @@ def test_a_column_of_texts_is_in_the_calibrated_file(tmp_path, ending):
     assert list(again.texts["tale"].values()) == tales
     assert list(again.groups) == ["site"]
     assert are_pictures(["x.jpeg"])
+
+
+# ---- Calibrated text is written as the text that was read
+
+
+STYLES = {
+    "semicolons, decimal commas": (";", ",", "utf-8", "\n"),
+    "Excel": (";", ",", "utf-8-sig", "\r\n"),
+    "tabs": ("\t", ".", "utf-16", "\n"),
+    "bars": ("|", ",", "cp1252", "\n"),
+    "commas in quotes": (",", ",", "utf-8", "\n"),
+    "blanks": (" ", ".", "utf-8", "\n"),
+}
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+@pytest.mark.parametrize("style", STYLES)
+def test_a_calibrated_file_can_go_back_where_the_file_came_from(
+    tmp_path: Path, style: str, quoting: int
+):
+    separator, sign, encoding, end = STYLES[style]
+    text = io.StringIO()
+    text.write("# made on Monday\n")
+    table = csv.writer(text, delimiter=separator, quoting=quoting, lineterminator="\n")
+    table.writerow(["p", "label", "dose", "place"])
+    for i in range(N):
+        cells = (f"{(i + 0.5) / N:.4f}", f"{i % 4 / 2}")
+        p, dose = (cell.replace(".", sign) for cell in cells)
+        table.writerow([p, "yes" if 3 * i > N else "no", dose, "" if i == 7 else f"Köln {i}"])
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_bytes(text.getvalue().replace("\n", end).encode(encoding))
+    loaded = read(path)
+    write_predictions(loaded.first, out, style=loaded.style)
+    written = out.read_bytes().decode(encoding)
+    assert out.read_bytes()[:3] == path.read_bytes()[:3]
+    assert written.count("\r\n") == (N + 2) * (end == "\r\n")
+    above, *lines = written.splitlines()
+    assert above == "# made on Monday"
+    assert all(line[0] == line[-1] == '"' for line in lines) == (quoting == csv.QUOTE_ALL)
+    head, *rows = csv.reader(lines, delimiter=separator)
+    columns = dict(zip(head, zip(*rows, strict=True), strict=True))
+    assert columns["place"] == tuple("" if i == 7 else f"Köln {i}" for i in range(N))
+    assert columns["dose"][:3] == tuple(v.replace(".", sign) for v in ("0.0", "0.5", "1.0"))
+    assert float(columns["p_yes"][1].replace(sign, ".")) == pytest.approx(1.5 / N, abs=1e-4)
+    np.testing.assert_allclose(read(out).first.probs, loaded.first.probs)

@@ -9,20 +9,23 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import calviz
+from benchmarks.claims.slices import one_region
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import InputError, OptionError
 from calviz.core.events import Reduction
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
+from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay, kernel_curve
 from calviz.figures.roc import Roc
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.document import Panel, caption_of
+from calviz.sample.binning import FEW_ROWS
 from calviz.sample.sample import Sample
 from calviz.sample.slices import slices
 from calviz.sample.step_views import steps
-from calviz.verdicts.analysis import evaluate
+from calviz.verdicts.analysis import evaluate, judged
 from tests.inputs.reliability import binary, drawn, multiclass
 
 
@@ -460,3 +463,29 @@ def test_another_state_has_its_own_roc_and_its_areas():
     assert "0.750" in text.split("<br>")[0]
     assert text.split("<br>")[1].startswith("Pinned: AUROC ")
     assert "1.000" in text.split("<br>")[1]
+
+
+def test_a_headline_about_a_slice_is_drawn_with_the_slice_and_promised_in_squares():
+    sample = one_region(np.random.default_rng(1), off=1.0)
+    verdict, figure = judged(sample), Reliability.compute(sample)
+    assert verdict.named_where == (("region", "0"),)
+    (some,) = ReliabilityOverlay.of_headline(sample, figure.sums, verdict)
+    inside = sample.data.groups["region"].mask("0")
+    assert some.count.min() >= FEW_ROWS
+    assert 0.9 * inside.sum() < some.count.sum() <= inside.sum()
+    # Below what is observed there, and the label of the worst bin of all rows is left out.
+    assert (some.mean_score < some.observed).all()
+    drawn = figure.plot(beside=[some])
+    assert "region = 0" in [trace.name for trace in drawn.data]
+    assert not any("on new rows" in (a.text or "") for a in drawn.layout.annotations)
+    assert any("on new rows" in (a.text or "") for a in figure.plot().layout.annotations)
+    squares = HundredSquares.compute(verdict, sample)
+    assert [panel.title for panel in squares.panels] == ["All rows", "Where region = 0"]
+    assert squares.panels[1].rows == inside.sum()
+    # A headline about all rows, or none, draws no slice.
+    alike = judged(one_region(np.random.default_rng(1), all_off=0.3))
+    assert alike.named_where == ()
+    assert ReliabilityOverlay.of_headline(sample, figure.sums, alike) == ()
+    # The line below says what the title does not.
+    assert verdict.beyond_headline.startswith("No miscalibration found on the other ")
+    assert re.match(r"95 % CI [\d.]+ to [\d.]+, on 8,000 rows", alike.beyond_headline)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from probcal import LogitOffset
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp
 from scipy.stats import binomtest
 
 import calviz
@@ -296,6 +296,40 @@ def test_the_means_of_several_classes_are_reached_with_weights_too():
     # Without a target, the mean of each class is its share.
     out = PriorShift().fit(p, y).transform(p)
     np.testing.assert_allclose(out.mean(axis=0), np.bincount(y) / y.size, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_a_rate_it_is_the_intercept_of_a_logistic_regression_with_slope_1(weighted):
+    import statsmodels.api as sm  # takes half a second
+
+    p, y = drawn(rate=0.5)
+    w = np.random.default_rng(1).exponential(size=y.size) if weighted else np.ones(y.size)
+    fitted = PriorShift().fit(columns(p), y, sample_weight=w)
+    theirs = sm.GLM(y, np.ones(y.size), sm.families.Binomial(), offset=logit(p), freq_weights=w)
+    (offset,) = theirs.fit(tol=1e-14).params
+    assert fitted.offsets_[1] == pytest.approx(offset, abs=1e-8)
+    assert w @ fitted.transform(columns(p))[:, 1] == pytest.approx(w @ y, rel=1e-12)
+
+
+def test_of_confidences_alone_the_offset_brings_the_mean_to_the_accuracy():
+    p, y = drawn(rate=0.5)
+    confidences = calviz.ConfidencePredictions(
+        confidence=np.maximum(p, 1 - p), correct=(p > 0.5) == y, splits=["a"] * y.size
+    )
+    after = calviz.recalibrate(confidences, "prior", fit_split="a")
+    assert after.confidence.mean() == pytest.approx(confidences.correct.mean(), abs=1e-12)
+
+
+def test_the_biases_of_several_classes_are_the_most_likely_ones():
+    p, y = several(rates=[0.1, 0.2, 0.3, 0.4])
+
+    def loss(offsets):
+        z = np.log(p) + np.append(0, offsets)
+        return (logsumexp(z, axis=1) - z[np.arange(y.size), y]).mean()
+
+    best = minimize(loss, np.zeros(3), tol=1e-12).x
+    np.testing.assert_allclose(PriorShift().fit(p, y).offsets_[1:], best, atol=1e-5)
 
 
 def test_a_shift_there_and_back_changes_nothing_and_keeps_the_order():

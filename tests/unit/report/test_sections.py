@@ -179,7 +179,8 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     assert keys == ["verdict", "diagram", "fix", "where-to-look"]
     text = report.markdown()
     assert f"File scores.csv · {report.date}" in text
-    assert "Temperature scaling would take the ECE from" in text
+    # What was not compared is not named where advice stands.
+    assert re.search(r"\*\*Recalibrating can take the ECE from [^*]+ points or lower on", text)
     assert "split 'calibration' \\(200 rows\\)" in text
     assert 'class="one-page"' in report.html()
     compared = calviz.compare(divided(), ["temperature"], eval_split="test", resamples=200)
@@ -260,19 +261,21 @@ def test_a_report_says_nothing_twice():
 
 def test_what_would_change_nothing_is_not_said_to_change_it():
     ece = calviz.evaluate(predictions(200, ("a", "b", "c")), ["ece"], noise_floor=True)["ece"]
-    words = fix_words("temperature", ece, replace(ece, value=ece.value + 1e-9), 1_000)
+    words = fix_words(ece, replace(ece, value=ece.value + 1e-9), 1_000, "temperature")
     noise = Written(ece).of(ece.noise_floor.mean)
     assert words == (
         f"Temperature scaling would leave the ECE at {Written(ece).value} points "
         f"on the 1,000 rows judged (noise there: {noise})."
     )
-    words = fix_words("temperature", ece, replace(ece, value=ece.value / 2), 1_000)
+    words = fix_words(ece, replace(ece, value=ece.value / 2), 1_000, "temperature")
     assert words.startswith("Temperature scaling would take the ECE from ")
-    worse = fix_words("temperature", ece, replace(ece, value=2 * ece.value), 1_000)
+    worse = fix_words(ece, replace(ece, value=2 * ece.value), 1_000, "temperature")
     assert worse.endswith(" after, on the 1,000 rows judged.")
+    unnamed = fix_words(ece, replace(ece, value=2 * ece.value), 1_000)
+    assert unnamed.startswith("A simple map alone would not lower the ECE: ")
     for value, within in ((ece.noise_floor.q95, True), (1.01 * ece.noise_floor.q95, False)):
         before = replace(ece, value=value)
-        words = fix_words("temperature", before, replace(ece, value=value / 2), 1_000)
+        words = fix_words(before, replace(ece, value=value / 2), 1_000, "temperature")
         assert (" (within noise) to " in words) is within
 
 
@@ -303,3 +306,46 @@ def test_sections_are_chosen_on_the_command_line(tmp_path):
     assert "there is no section 'verdikt'" in wrong.stderr
     both = run(*asked, "--sections", "all", "--preset", "full")
     assert "give --preset or --sections, not both." in both.stderr
+
+
+# ---- What a study of a rare event reads
+
+
+@pytest.fixture(scope="module")
+def rare():
+    rng = np.random.default_rng(2)
+    p = expit(rng.normal(-3.4, 1.2, 3_000))
+    days = np.datetime64("2024-01-01") + np.arange(3_000) // 10
+    site = np.array(["a", "b", "c", "d", "e", "f"])[np.arange(3_000) % 6]
+    return calviz.Predictions(
+        probs=p, labels=(rng.random(p.size) < p) * 1, times=days, groups={"site": site}
+    )
+
+
+@pytest.mark.slow
+def test_a_clinical_report_holds_groups_sites_and_time_where_the_file_has_them(rare):
+    def titles(subject):
+        keys = set(preset_sections("clinical", subject)) & {"slices", "sites", "over-time"}
+        return re.findall("<h2[^>]*>(Groups|Sites|Time)<", report_of(subject, *keys).html())
+
+    sample = Sample(rare, resamples=99)
+    assert titles(Subject(sample, sites="site")) == ["Groups", "Sites", "Time"]
+    bare = Sample(replace(rare, groups={}, times=None), resamples=99)
+    assert titles(Subject(bare)) == []
+
+
+@pytest.mark.slow
+def test_the_classes_of_a_rare_event_are_those_of_its_probability(rare):
+    report = report_of(Subject(Sample(rare, resamples=99)), "classwise")
+    assert set(dict(report.tables())) == {"classes-one-vs-rest"}
+    assert "By true class" not in report.html()
+
+
+def test_sets_of_many_classes_are_said_to_narrow_down_little():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(60, 5.0), 600)
+    data = calviz.Predictions(probs=probs, labels=rng.integers(0, 60, 600))
+    sets = prediction_sets(data, fit_fraction=0.5)
+    assert re.match(r"Sets narrow down little: \d\d of 60 classes on average; ", sets.headline)
+    sure = calviz.Predictions(probs=0.9 * np.eye(60)[data.labels] + 0.1 / 60, labels=data.labels)
+    assert "little" not in prediction_sets(sure, fit_fraction=0.5).headline

@@ -412,8 +412,10 @@ def test_rare_events_are_binned_by_mass_and_nothing_else_is():
     assert usual_scheme(of_scores(rare)) == "equal-mass"
     # Some scores beyond one half, as of fraud that is surely found, need the whole axis.
     assert usual_scheme(of_scores(np.append(rare, np.full(30, 0.9)))) == "equal-width"
-    # Two in ten rows beyond the first bin, one score for all rows, two scores, and one row.
-    for score in (np.append(rare, np.full(5_000, 0.2)), np.full(100, 0.01), [0.01]):
+    # A fifth of the rows in other bins leaves four fifths in one point.
+    assert usual_scheme(of_scores(np.append(rare, np.full(5_000, 0.2)))) == "equal-mass"
+    # Most rows beyond the first bin, one score for all rows, two scores, and one row.
+    for score in (np.append(rare, np.full(20_500, 0.2)), np.full(100, 0.01), [0.01]):
         assert usual_scheme(of_scores(score)) == "equal-width"
     assert usual_scheme(of_scores(np.append(np.full(950, 0.01), np.full(50, 0.2)))) == "equal-width"
     # Confidence near 1 is what deep networks have: bins of equal width are the field's convention there.

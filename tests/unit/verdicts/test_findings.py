@@ -541,6 +541,15 @@ def test_cal011_same_id(ids):
     assert not about_splits(within, "CAL011")
 
 
+def test_cal011_clusters_in_several_splits():
+    splits, patients = np.repeat(["a", "b"], [90, 10]), np.arange(100) % 90
+    data = classes_in_splits(100, splits, ids=np.arange(100), clusters=patients)
+    (text,) = about_splits(data, "CAL011")
+    assert text.startswith("20 rows (20.0 %) have a cluster that is also in another split")
+    data = classes_in_splits(100, splits, ids=np.arange(100), clusters=np.arange(100) // 2)
+    assert not about_splits(data, "CAL011")
+
+
 def test_cal027_rows_of_several_models():
     one = classes_in_splits(100, None)
     ids, model = np.tile(np.arange(100), 2), np.repeat(["a", "b"], 100)

@@ -357,7 +357,7 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
 )
 @pytest.mark.slow
 def test_one_slice_is_named_where_it_alone_is_off_and_not_where_all_rows_are_alike(how, said):
-    files = 40
+    files = 20
     found = [judged(one_region(np.random.default_rng([7, i]), **how)) for i in range(files)]
     alone = sum(bool(v.off_alone) for v in found)
     assert alone >= 0.8 * files if said else alone <= at_most(0.01, files)

@@ -492,6 +492,22 @@ def quick(data):
     return seen_by_other(Sample(data, "positive", resamples=199))
 
 
+def test_of_a_rare_event_the_top_label_is_not_spoken_of():
+    """It has nearly the same rows, as 1 less the probability of the event."""
+    rng = np.random.default_rng(3)
+    e = rng.normal(-3.4, 1.2, 12_000)
+    hits = rng.random(e.size) < expit(e + 0.4)
+    sample = Sample(calviz.Predictions(probs=expit(e), labels=hits), resamples=199)
+    verdict = calviz.verdict(sample)
+    assert verdict.reduction == "positive"
+    assert verdict.other_view is None
+    # A bump that the top label's large bin shows too.
+    p = expit(rng.normal(-3.75, 1.2, 12_000))
+    hits = rng.random(p.size) < np.where((p > 0.02) & (p < 0.04), 1.6 * p, p)
+    sample = Sample(calviz.Predictions(probs=p, labels=hits), resamples=199)
+    assert calviz.verdict(sample).reduction == "positive"
+
+
 @pytest.mark.slow
 def test_the_top_label_hides_forecasts_that_are_too_high():
     forecast, frequency, confidence, accuracy = means(SHIFTED)
