@@ -465,5 +465,5 @@ def _inverse(matrix: FloatArray) -> FloatArray:
     (a, b), (_, c) = np.moveaxis(matrix, (-2, -1), (0, 1))
     determinant = a * c - b * b
     adjugate = np.moveaxis(np.array([[c, -b], [-b, a]]), (0, 1), (-2, -1))
-    some = determinant > 1e-12 * a * c
-    return quotient(1.0, np.where(some, determinant, 0.0), otherwise=0.0)[..., None, None] * adjugate
+    determinant = np.where(determinant > 1e-12 * a * c, determinant, 0.0)
+    return quotient(adjugate, determinant[..., None, None], otherwise=0.0)
