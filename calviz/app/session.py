@@ -349,7 +349,7 @@ def since(settings: Settings, day: str, where: Where) -> tuple[Dataset, Where, s
     data = cut_columns(settings.whole, edges_of([edge]))
     late = (name, data.sliced(name).levels[-1])
     kept = tuple(one for one in where if one[0] != name)
-    return data, (late, *kept), open_files.join_parts([*cuts, edge])
+    return data, (*kept[:1], late), open_files.join_parts([*cuts, edge])
 
 
 # ---- Results

@@ -459,7 +459,7 @@ _SHARED = 50
 def as_all_rows(
     events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
 ) -> BinaryEvents:
-    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
+    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores, in the same of `cells`; `cell`, `weights`: shape (n,)."""
     part = cell * min(cells, _SHARED) // cells
     w = np.ones(cell.size) if weights is None else weights
     score = events.score.astype(np.float64)
