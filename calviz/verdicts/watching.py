@@ -174,7 +174,7 @@ class SliceChange(NamedTuple):
         between, before, after = self.change[1], *self.change[4:6]
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; {self.change.name} of {where_words(self.where)} {then} before, {since} "
+            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; there {self.change.name} {then} before, {since} "
             f"on {counted(self.rows, 'row')} since; where no slice changes, one is named in {100 * CHANGES:g} % of files)."
         )
 
@@ -248,7 +248,8 @@ class WatchState(Displayed):
     def sentence(self) -> str:
         """Say what was found, in a slice first."""
         if self.within is not None:
-            return f"{self.within.sentence(self.shown)} All rows together: {replace(self, within=None).sentence()}"
+            of_all = replace(self, within=None).sentence()
+            return f"{self.within.sentence(self.shown)} All rows together: {of_all[0].lower()}{of_all[1:]}"
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
