@@ -112,7 +112,11 @@ def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
         primary = found and not (groups or changed or judged.in_reverse)
         # A click that says what it wants needs no second one.
         _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
-        if changed:
+        if judged.changed_where:
+            _, where, cuts = session.since(chosen, judged.changed_since, judged.changed_where)
+            rule = selection.SliceRule(where)
+            _button("See the rows", "reliability", primary=True, rule=rule, **{bar.CUTS: cuts})
+        elif changed:
             _button("See the change", "over_time", primary=True)
         elif groups and not judged.off_alone:
             _button("See the groups", "slices", primary=True)

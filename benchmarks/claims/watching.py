@@ -9,6 +9,7 @@ from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
 from calviz.sample.sample import Sample
+from calviz.sample.slices import changed_slices
 from calviz.verdicts import watching
 from calviz.verdicts.watching import ALPHA, Watch, WatchState, confidence_sequence
 
@@ -427,3 +428,122 @@ for off in (0.9, 1.2):
         required={"at_least": 0.8},
         off=off,
     )
+
+
+# ---- A change in one slice
+
+
+def by_site(rng, **how):
+    """The slice that changes in such a year."""
+    return watching.watched(of_sites(rng, **how)).within
+
+
+def of_sites(rng, *, n=8_000, all_rows=None, one=None, base=0.0, columns=1, site=5, moving=0.0):
+    """Draw a year whose rows are all stretched and shifted, and those of one site in another way; each as in `year`, (before, since)."""
+    groups = {f"site {i}": rng.integers(0, site, n) for i in range(columns)}
+    score, hit, day = year(rng, n, base=base, **(all_rows or {}))
+    if one:
+        own = year(rng, n, base=base, **one)
+        day = np.where((inside := groups["site 0"] == 3), own[2], day)
+        score, hit = np.where(inside, own[0], score), np.where(inside, own[1], hit)
+    if moving:
+        # Rows of one site come more and more.
+        kept = rng.random(n) < np.where(groups["site 0"] == 3, day / 366, 1.0)
+        score, hit, day = score[kept], hit[kept], day[kept]
+        groups = {name: values[kept] for name, values in groups.items()}
+    times = START + day.astype("timedelta64[D]")
+    return Sample.of(Predictions(probs=score, labels=hit, times=times, groups=groups))
+
+
+OFF_ALIKE = {
+    "calibrated": {},
+    "calibrated, 20 columns of 10": {"columns": 20, "site": 10},
+    "calibrated, 2 % events": {"base": -4.5, "n": 20_000},
+    "all logits x 1.8": {"all_rows": {"slopes": (1.8, 1.8)}},
+    "one site of five x 1.8": {"one": {"slopes": (1.8, 1.8)}},
+    "one site of five 1 logit up": {"one": {"shifts": (1.0, 1.0)}},
+    "one site of five x 1.8, whose rows come more and more": {"one": {"slopes": (1.8, 1.8)}, "moving": 1.0},
+    "one site of five 1 logit up, logits rise by 2 over the year": {"one": {"shifts": (1.0, 1.0), "moving": 1.0}},
+    "all wavy, logits rise by 2 over the year": {"all_rows": {"bend": 0.4, "moving": 1.0}},
+}  # fmt: skip
+for case, how in OFF_ALIKE.items():
+    simulation(
+        "change-in-a-slice", "said where no row changes", case, at_most=0.01, files=400
+    )(lambda rng, how=how: bool(changed_slices(of_sites(rng, **how))))  # fmt: skip
+
+ALL_CHANGE = {
+    "logits x 1, then x 1.6": {"slopes": (1.0, 1.6)},
+    "0.15 logits up, then 0.8": {"shifts": (0.15, 0.8)},
+    "logits x 1.15, x 1.8 from day 330 on": {"slopes": (1.15, 1.8), "at": 330},
+}
+for case, how in ALL_CHANGE.items():
+    simulation(
+        "change-in-a-slice", "a slice said to change where all rows do", case, at_most=0.01, files=400
+    )(lambda rng, how=how: bool(changed_slices(of_sites(rng, all_rows=how))))  # fmt: skip
+    simulation(
+        "change-in-a-slice", "a slice said to change where all rows do", f"{case}; one site 1 logit up all the time",
+        at_most=0.01, files=200,
+    )(lambda rng, how=how: bool(changed_slices(of_sites(rng, all_rows=how, one=how | {"shifts": tuple(s + 1 for s in how.get("shifts", (0, 0)))}))))  # fmt: skip
+
+ONE_CHANGES = {
+    "0.8 logits up": {"shifts": (0.0, 0.8)},
+    "logits x 1.15, then x 2.2": {"slopes": (1.15, 2.2)},
+    "0.8 logits up from day 300 on": {"shifts": (0.0, 0.8), "at": 300},
+}
+
+
+def changes(rng, how, rows=15_000, **more):
+    return by_site(rng, n=rows, one=how, **more)
+
+
+for case, how in ONE_CHANGES.items():
+
+    def of_one(measures, outcome, case=case, how=how, **required):
+        simulation("change-in-a-slice", measures, f"one site of five: {case}", files=200, **required)(
+            lambda rng: outcome(changes(rng, how), how)
+        )  # fmt: skip
+
+    of_one("the slice named", lambda found, _: found is not None and found.where == (("site 0", "3"),), at_least=0.8)  # fmt: skip
+    of_one("another slice named", lambda found, _: found is not None and found.where != (("site 0", "3"),), at_most=0.01)  # fmt: skip
+    of_one("the confidence set holds the day", lambda found, how: None if found is None else found.change.between[0] <= str(START + how.get("at", 183)) <= found.change.between[1], at_least=0.9)  # fmt: skip
+    of_one("other rows said to change, which do not", lambda found, _: None if found is None else found.elsewhere is not None, at_most=0.05)  # fmt: skip
+
+
+def moderation(rng, n=30_000):
+    """30,000 posts of four classes in six languages over five months; one class too low, and one language of a tenth overconfident since the fourth."""
+    priors = np.log([0.74, 0.13, 0.08, 0.05])
+    near = 1.9 * np.eye(4)[rng.choice(4, n, p=np.exp(priors))] * rng.gamma(2, 0.9, (n, 1))
+    logits = priors + near + rng.normal(0, 0.7, (n, 4))
+    label = (logits + rng.gumbel(size=(n, 4))).argmax(axis=1)
+    day = np.sort(rng.integers(0, 153, n))
+    language = rng.choice(["en", "es", "pt", "tr", "id", "de"], n, p=[0.46, 0.17, 0.13, 0.1, 0.09, 0.05])  # fmt: skip
+    logits[:, 2] -= 0.35
+    logits[(language == "tr") & (day >= 92)] *= 2.2
+    groups = {"language": language, "length": rng.integers(0, 10, n)}
+    times = START + day.astype("timedelta64[D]")
+    probs = softmax(logits, axis=1)
+    return Sample.of(Predictions(probs=probs, labels=label, times=times, groups=groups))
+
+
+simulation(
+    "change-in-a-slice", "the slice named", "posts: one language of six x 2.2 since the fourth month", at_least=0.8, files=200
+)(lambda rng: (found := watching.watched(moderation(rng)).within) is not None and found.where == (("language", "tr"),))  # fmt: skip
+
+
+#: Of 1,500,000 such posts.
+TRUE_GAP = 0.0721
+
+
+def size_of_change(rng):
+    """The gap said, as a multiple of the true one, less 1; None if nothing is said."""
+    sample = moderation(rng)
+    found = watching.watched(sample).within
+    if found is None or found.where != (("language", "tr"),):
+        return None
+    return None if not found.gap > 0 else found.gap / TRUE_GAP - 1
+
+
+simulation(
+    "change-in-a-slice", "its size said too large, of the true one", "posts: one language of six x 2.2 since the fourth month",
+    at_most=0.1, files=200,
+)(size_of_change)  # fmt: skip

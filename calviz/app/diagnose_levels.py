@@ -142,13 +142,16 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     status = work.draw(at_once=session.cells(sample.data) <= session.AT_ONCE, patience=2.0)
     with st.spinner("Watching …"):
         state = sample.once(watched)
+    # A lasting change shows in the watch long before one period differs from the others.
+    lasting = state if state is not None and (state.changed or state.found) else None
+    if lasting is not None:
+        say(lasting.headline)
+        if lasting.found is not None:
+            st.markdown(md(lasting.sentence(), 1_000))
     if status.result is not None:
-        if state is not None and state.change is not None:
-            st.markdown(md(state.sentence(), 1_000))
-        # A lasting change shows in the watch long before one period differs from the others.
-        lasting = state if state is not None and state.alarm and state.changed else None
         answer = _draw_periods(status.result, settings, lasting is not None)
-        say(lasting.headline if lasting else answer)
+        if lasting is None:
+            say(answer)
         if state is not None and state.alarm and status.result.waiting:
             st.markdown(md(state.doubt, 1_000))
     if state is not None:
@@ -177,7 +180,7 @@ def _draw_periods(result: OverTime, settings: Settings, lasting: bool) -> str:
     figure = OverTimeLine.compute(result)
     answer = figure.answer()
     # Where there is a change, the others that a period is compared with are from before and after.
-    changed = result.watch is not None and result.watch.change is not None
+    changed = result.watch is not None and result.watch.found is not None
     # Without a lasting change, the title says the headline.
     if changed or not (lasting or answer != f"{figure.headline}."):
         answer = ""

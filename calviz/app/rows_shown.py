@@ -27,7 +27,7 @@ from calviz.core.predictions import Dataset, Predictions, columns_with_slices
 from calviz.core.words import capitalised, counted, decimal, percent, points, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
-from calviz.sample.sample import predicted_classes, predicted_classes_of
+from calviz.sample.sample import predicted_classes, predicted_classes_of, where_words
 from calviz.verdicts.watching import watched
 
 NO_TEST_NOTE = (
@@ -101,21 +101,21 @@ def say_not_followed(settings: Settings, subject: str) -> None:
 def say_changed(settings: Settings, *, primary: bool = False, when: str = "") -> str:
     """Say, with a link to the tab Time, since when calibration has changed, as these rows do not tell what holds on new ones; "" if it has not."""
     state = settings.sample.once(watched)
-    if state is not None and state.change is not None:
+    if state is not None and state.found is not None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             lead = f"{capitalised(when.strip())}: " if when else ""
             words = f"{lead}{state.headline}. What these rows show may not hold on new ones."
             help_text = md(state.sentence(), 1_000)
             st.markdown(f":material/warning: {md(words)}", help=help_text, width="content")
             navigation.draw_link("over_time", "Time", width="content")
-            day = state.change.since
+            day, where = state.found.since, state.found.where
             st.button(
-                f"Only the rows since {state.shown(day)}",
+                f"Only the rows since {state.shown(day)}{' where ' * bool(where)}{md(where_words(where))}",
                 type="primary" if primary else "secondary",
                 on_click=session.look_since,
-                args=(settings, day),
+                args=(settings, day, where),
             )
-        return state.shown(day)
+        return f"{state.shown(day)}{' where ' * bool(where)}{where_words(where)}"
     return ""
 
 

@@ -337,15 +337,22 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
     open_files.request_settings(requests | others)
 
 
-def look_since(settings: Settings, day: str) -> None:
-    """Show the rows since a day from the next drawing of the bar on; for callbacks."""
+def look_since(settings: Settings, day: str, where: Where = ()) -> None:
+    """Show the rows of a slice, or of those shown, since a day from the next drawing of the bar on; for callbacks."""
+    data, where, cuts = since(settings, day, where or settings.where)
+    look_at_slice(data, where, cuts=cuts)
+
+
+def since(settings: Settings, day: str, where: Where) -> tuple[Dataset, Where, str]:
+    """Return the data with its times cut at a day, the condition of the rows of a slice since then, and the cuts in a link."""
     name = settings.whole.time_name
     edge = f"{name}={np.datetime64(day, 's') - np.timedelta64(1, 's')}"
     parts = open_files.split_parts(settings.cuts)
     cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", name)]
     data = cut_columns(settings.whole, edges_of([edge]))
-    since = ((name, data.sliced(name).levels[-1]),)
-    look_at_slice(data, since, cuts=open_files.join_parts([*cuts, edge]))
+    late = (name, data.sliced(name).levels[-1])
+    kept = tuple(one for one in where if one[0] != name)
+    return data, (*kept[:1], late), open_files.join_parts([*cuts, edge])
 
 
 # ---- Results

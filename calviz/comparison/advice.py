@@ -146,7 +146,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     # What is as good by a proper score may still be miscalibrated, where that is a small part of the score.
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     state = Sample.of(data, reduction=comparison.reduction).once(watched)
-    caveat = (f"{state.headline}. {words.NOT_SINCE}",) if state and state.change else ()
+    caveat = (f"{state.headline}. {words.NOT_SINCE}",) if state and state.found else ()
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
         RULE.format(method=_label(first), criterion=name),

@@ -68,7 +68,9 @@ class OverTimeLine(Figure):
             return capitalised(r.untested)
         metrics = " or ".join(METRICS[key].label for key in r.tested)
         if not r.changed:
-            none = "Taken alone, none" if r.watch and r.watch.changed else "None"
+            none = (
+                "Taken alone, none" if r.watch and (r.watch.changed or r.watch.within) else "None"
+            )
             return f"{none} of {looked} differs from the others in {metrics} beyond chance."
         most = "; most surely" if len(r.changed) > 1 else ":"
         verb = "differ" if len(r.tested) > 1 and len(r.changed) > 1 else "differs"

@@ -79,7 +79,8 @@ class SliceGaps(Figure):
         than = "a calibrated model" if r.against == "calibrated" else "the other rows"
         looked = counted(len(r.slices), "slice")
         if not r.off:
-            return f"None of {looked} differs from {than} beyond chance."
+            but = f", but {r.change}" * bool(r.change)
+            return f"None of {looked} differs from {than} beyond chance{but}."
         if r.rest:
             return f"{r.headline}. {capitalised(self.worst()) if r.named else ''}".rstrip()
         verb = "differ" if len(r.off) > 1 else "differs"

@@ -234,10 +234,13 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
     )
 
 
+_CHANGE = "since between p_value name before after"
+
+
 def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
     """Convert all measurements over time, period by period, to plain values."""
     measured = "value interval noise_floor reason"
-    change = result.watch and result.watch.change
+    change, within = (result.watch and getattr(result.watch, n) for n in ("change", "within"))
     alone = {
         name: value and picked(value, measured)
         for name, value in picked(result, "before after").items()
@@ -279,6 +282,8 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
             "difference": result.difference and picked(result.difference, "value interval verdict"),
             "reason": result.reason or None,
             "failures": result.failures,
-            "change": change and picked(change, "since between p_value name before after"),
+            "change": change and picked(change, _CHANGE),
+            "change_in_slice": within
+            and picked(within, "where rows gap") | {"change": picked(within.change, _CHANGE)},
         }
     )

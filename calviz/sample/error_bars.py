@@ -349,9 +349,9 @@ FILE = 0.05
 OVERALL = 0.03
 #: Tests of predicted classes, true classes and one-vs-rest columns, of labels, of the dependence of rows, and of scores that rank in reverse.
 CLASSES = 0.01
-#: Slices: half for each alone, half for the multicalibration error, which takes them and their pairs together.
+#: Slices: half for each alone, a quarter for the multicalibration error, which takes them and their pairs together, a quarter for changes.
 SLICES = 0.01
-SEGMENTS = SLICES / 2
+SEGMENTS = CHANGES = SLICES / 4
 #: Each of the six tests that share `CLASSES`; a test with a range per class divides this by the number of classes (Bonferroni).
 CLASS_TEST = CLASSES / 6
 #: Each of the three tests of one-vs-rest columns: means of the classes, class-wise ECE, class-wise KS.

@@ -113,14 +113,14 @@ class Multicalibration(metric_results.Displayed):
 
     @property
     def off(self) -> tuple[Segment, ...]:
-        """Segments that are off beyond noise, all segments taken together, at 0.5 %."""
+        """Segments that are off beyond noise, all segments taken together, at 0.25 %."""
         return tuple(s for s in self.segments if s.adjusted <= SEGMENTS)
 
     @claim(
         "multicalibration",
         says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
-        adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.5 %",
+        adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.25 %",
     )
     def sentences(self) -> tuple[str, str]:
         """The number and whether it is beyond noise; and the worst segment, "" within noise."""
@@ -300,7 +300,7 @@ def _measured(
     largest, p = segments[0].sigma, float(found.adjusted.min())
     beyond = None
     if factors and not segments[0].where and p <= SEGMENTS:
-        as_all = _as_all_rows(sample.scored, cell, cells, weights)
+        as_all = as_all_rows(sample.scored, cell, cells, weights)
         rows = rows._replace(terms=slice_tests.row_terms(as_all, weights))
         found_beyond = _segments(rows, everywhere=False)
         if found_beyond.where:
@@ -456,10 +456,10 @@ def _add_few(sums: FloatArray, code: IntArray, cell: IntArray, summand: FloatArr
 _SHARED = 50
 
 
-def _as_all_rows(
+def as_all_rows(
     events: BinaryEvents, cell: IntArray, cells: int, weights: FloatArray | None
 ) -> BinaryEvents:
-    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores."""
+    """The same events with scores that are right for all rows together: moved by the gap of rows with about the same scores, in the same of `cells`; `cell`, `weights`: shape (n,)."""
     part = cell * min(cells, _SHARED) // cells
     w = np.ones(cell.size) if weights is None else weights
     score = events.score.astype(np.float64)

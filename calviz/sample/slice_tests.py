@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import logit, stdtr, stdtrit
 
 from calviz.core import blocks
-from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import LARGE, above, tails_of_hits
 from calviz.sample.error_bars import FEWEST_CLUSTERS, sums_by_cluster
@@ -394,3 +394,76 @@ def where_of(
 def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
     """How many slices there are, of which `rows`, shape (S,), has the rows: of pairs of values, those that some row has."""
     return rows.size if len(names) < 2 else int(np.count_nonzero(rows))
+
+
+# ---- Changes over time
+
+#: Expected variance of the hits of a slice on either side of a day of change, and the share of that of all days; steps of time at most.
+_LEAST_VARIANCE, _SIDE, _STEPS = 10.0, 0.05, 64
+
+
+def p_of_changes(residual: FloatArray, q: FloatArray, day: IntArray, factor: Factor) -> FloatArray:
+    """p-values of the hypothesis that a slice changes on no day, or as the other rows do, for each level of a column, shape (L,).
+
+    Parameters
+    ----------
+    residual, q : ndarray, shape (n,)
+        Hits minus `q`, probabilities that hold for all rows together.
+    day : ndarray of int, shape (n,)
+        Number of the day, from 0 on.
+    factor : Factor
+        The column; a p-value is nan where there is no day with enough rows before and since.
+
+    Notes
+    -----
+    On each day, offset and slope of the logits of a slice after it, minus those before it, are estimated by one step of Newton's method
+    (Andrews 1993), and so for the other rows. The statistic is the Wald statistic of their difference, or of the change of the slice
+    alone, whichever is smaller; a slice that is off alike all the time, or changes as all do, has none. The tail of its largest value
+    over all days is that of DeLong 1981 for two dimensions, as in Estrella 2003, eq. 8.
+    """
+    levels, days = len(factor.levels), min(int(day.max()) + 1, _STEPS)
+    day = day * days // (int(day.max()) + 1)
+    v, z = q * (1 - q), logit(q)
+    z = z - np.average(z, weights=v)
+    terms = (residual, residual * z, v, v * z, v * z * z, residual * residual)
+    cell = factor.codes * days + day
+    sums = np.stack([np.bincount(cell, term, minlength=levels * days) for term in terms])
+    path = sums.reshape(len(terms), levels, days).cumsum(axis=2)
+    changes, variances, enough = zip(
+        *map(_changes, (path, path.sum(axis=1, keepdims=True) - path)), strict=True
+    )
+    own = _wald(changes[0], variances[0])
+    apart = _wald(changes[0] - changes[1], variances[0] + variances[1])
+    statistic = np.where(enough[0] & enough[1], np.minimum(own, apart), np.nan)
+    largest = np.nanmax(np.where(np.isnan(statistic), -1.0, statistic), axis=1)
+    x = np.maximum(largest, 4.0)
+    tail = x / 2 * np.exp(-x / 2) * ((1 - 2 / x) * 2 * np.log((1 - _SIDE) / _SIDE) + 2 / x)
+    return np.where(largest < 0, np.nan, np.minimum(tail, 1.0))
+
+
+def _changes(path: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """The change of offset and slope on each day, shape (L, T, 2), their covariance, and whether there are enough rows before and since."""
+    last = path[..., -1:]
+    score = np.moveaxis(path[:2], 0, -1)
+    information = np.moveaxis(path[[2, 3, 3, 4]], 0, -1).reshape(*path.shape[1:], 2, 2)
+    part = information @ _inverse(information[:, -1:])
+    bridge = score - (part @ score[:, -1:, :, None])[..., 0]
+    inverse = _inverse(part @ (information[:, -1:] - information))
+    # Scores that are off have hits of another variance.
+    more = np.maximum(quotient(last[5], last[2], otherwise=1.0), 1.0)[..., None, None]
+    least = np.maximum(_LEAST_VARIANCE, _SIDE * last[2])
+    enough = np.minimum(path[2], last[2] - path[2]) >= least
+    return (inverse @ bridge[..., None])[..., 0], more * inverse, enough
+
+
+def _wald(change: FloatArray, covariance: FloatArray) -> FloatArray:
+    return np.asarray((change * (_inverse(covariance) @ change[..., None])[..., 0]).sum(axis=-1))
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    """Inverses of symmetric matrices, shape (..., 2, 2), of which those without rows are 0."""
+    (a, b), (_, c) = np.moveaxis(matrix, (-2, -1), (0, 1))
+    determinant = a * c - b * b
+    adjugate = np.moveaxis(np.array([[c, -b], [-b, a]]), (0, 1), (-2, -1))
+    determinant = np.where(determinant > 1e-12 * a * c, determinant, 0.0)
+    return quotient(adjugate, determinant[..., None, None], otherwise=0.0)

@@ -22,8 +22,9 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
 from calviz.sample import slice_tests
-from calviz.sample.error_bars import LEVEL, SEGMENTS, SLICES
+from calviz.sample.error_bars import CHANGES, LEVEL, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
+from calviz.sample.multicalibration import as_all_rows, multicalibration
 from calviz.sample.sample import Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
@@ -103,6 +104,10 @@ class Slices(Displayed):
         In which way the rows of none of these are off together: "too high by 5.0 points", "off in places"; "" if that is not found.
     explained : frozenset of (str, str) pairs
         Conditions of slices that would not be off but for rows of the one that is most surely off.
+    largest : str
+        Where the rest is off and no slice differs from it: the segment with the largest error, if that is beyond noise.
+    changed : str
+        The slice that changed over time in another way than the other rows, most surely.
     skipped : tuple of str
         Columns that were left out, each with its reason.
     cuts : dict of str to Cut
@@ -125,6 +130,8 @@ class Slices(Displayed):
     differ: tuple[Where, ...] = ()
     rest: str = ""
     explained: frozenset[Where] = frozenset()
+    largest: str = ""
+    changed: str = ""
 
     @claim("slices")
     def summary(self) -> Summary:
@@ -200,7 +207,9 @@ class Slices(Displayed):
         if self.rest:
             if not self.named:
                 if not self.differ:
-                    return f"All rows: {self.rest}; no slice is off beyond that"
+                    where = f"largest error beyond noise where {self.largest}"
+                    where = where if self.largest else "no slice is off beyond that"
+                    return f"All rows: {self.rest}; {self.change or where}"
                 others = len(self.differ) - 1
                 more = f" and {others:,} more" * (others > 0)
                 return f"All rows but {where_words(self.differ[0])}{more}: {self.rest}"
@@ -210,6 +219,11 @@ class Slices(Displayed):
             return f"Unlike the rest: {where} ({gap}){more}; other rows: {self.rest}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
         return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
+
+    @property
+    def change(self) -> str:
+        """That a slice changed over time; "" if none did."""
+        return f"{self.changed} changed over time" * bool(self.changed)
 
     @property
     @claim("slices")
@@ -245,10 +259,12 @@ class Slices(Displayed):
 
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
-USUAL_RATE = SLICES - SEGMENTS
+USUAL_RATE = SLICES - SEGMENTS - CHANGES
 #: Intervals of the scores in which a slice is compared with the other rows.
 _PARTS = 20
 _TINY = np.finfo(np.float64).tiny
+#: Rows of a slice at least; and probabilities nearer to 0 or 1 count as this.
+_LEAST_ROWS, _LEAST = 50, 1e-6
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
 LEFT = 0.85
 
@@ -349,7 +365,9 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     Where a slice of another column carries what is wrong in the first of them, both together come first, and explain it. Where the rest is
     not off, the first explains those whose p-value without its rows leads to no discovery, and whose gap there is clearly smaller.
     """
-    found = replace(sample.view(_measured, **how), rate=rate)
+    changed = [where for *_, where in sample.once(changed_slices) if where[0][0] in how["columns"]]
+    found = sample.view(_measured, **how)
+    found = replace(found, rate=rate, changed=where_words(changed[0]) if changed else "")
     if not found.off or found.against == "rest":
         return found
     found = _told_apart(sample, found)
@@ -357,6 +375,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
     first, largest = found.off[0], found.off[-1].p_value
+    if found.rest and not found.differ:
+        return replace(found, largest=_largest(sample, how["columns"]))
     if first.where not in found.differ:
         return found
     both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
@@ -375,6 +395,40 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         if p_value > largest and gap / s.gap < LEFT
     )
     return replace(found, apart=True, explained=found.explained | explained)
+
+
+def _largest(sample: Sample, columns: tuple[str, ...]) -> str:
+    """The segment with the largest error of all, in words, if that is beyond noise; "" if none is, or only as all rows are."""
+    try:
+        found = multicalibration(sample, columns)
+    except errors.NotAvailable:
+        return ""
+    worst = found.segments[0] if found.segments[0].where else found.beyond
+    return where_words(worst.where) if worst and found.noise_floor.p_value <= SEGMENTS else ""
+
+
+@takes_weights
+def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
+    """The slices of the default columns whose rows began to follow the scores otherwise than all other rows did, most surely first.
+
+    Returns the p-value of each, the largest with which any would be among them (Bonferroni), and its condition.
+    Without times, and with clusters, weights or a profile, there are none.
+    """
+    data = sample.data
+    if data.times is None or not data.alike or data.cells is not None:
+        return []
+    cell, cells = cells_of(sample.scored.score)
+    q = as_all_rows(sample.scored, cell, cells, None).score.clip(_LEAST, 1 - _LEAST)
+    _, day = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
+    factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), _LEAST_ROWS)
+    tested = [
+        (float(p), ((name, factor.levels[i]),))
+        for name, factor in factors.items()
+        for i, p in enumerate(slice_tests.p_of_changes(sample.scored.hit - q, q, day, factor))
+        if p == p
+    ]
+    level = CHANGES / max(len(tested), 1)
+    return sorted((p, level, where) for p, where in tested if p <= level)
 
 
 def _told_apart(sample: Sample, found: Slices) -> Slices:

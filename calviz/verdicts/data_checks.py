@@ -437,9 +437,14 @@ def against_the_rest(sample: Sample) -> Iterator[Told]:
         return
     if sample.data.kind == "confidence" and sample.data.cells is None:
         return
-    ranges = sample.view(class_gaps.class_ranges, view="one-vs-rest")
-    if ranges.beyond.any():
-        yield "warning", full_sentence(means_off(sample, ranges.beyond))
+    beyond = sample.view(class_gaps.class_ranges, view="one-vs-rest").beyond
+    if beyond.any():
+        text = means_off(sample, beyond)
+        found, k = _furthest_off(sample, "predicted-class"), int(np.abs(beyond).argmax())
+        # A class that is off where it is predicted is named as that.
+        way = "low" if beyond[k] < 0 else "high"
+        short = f"{listed([sample.data.class_names[k]])} is too {way} on average: {text.rpartition(', ')[2]}"
+        yield "warning", full_sentence(text), "" if found is not None and found[1][k] else short
 
 
 def _furthest_off(
@@ -524,12 +529,12 @@ def _name(sample: Sample, k: int) -> str:
 def to_act_on(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings with one answer to "which class?": those by predicted class, which is known when the model is used.
 
-    Findings by true class and against the rest are left out where there is one by predicted class.
+    Where there is one by predicted class, those by true class are left out, and those against the rest unless they name another class.
     """
     found = tuple(findings)
     if all(finding.code != "CAL020" for finding in found):
         return found
-    return tuple(finding for finding in found if finding.code not in ("CAL013", "CAL023"))
+    return tuple(f for f in found if f.code != "CAL013" and (f.code != "CAL023" or f.short))
 
 
 @check("CAL006", "Classes without rows", clusters=True, weights=True)

@@ -177,6 +177,10 @@ class Verdict(JudgedNumbers):
         How the other rows are off, if that slice differs from them and holds most of the error; or "".
     changed : str
         Since when calibration has changed, and which sides are off; "" if no change is found.
+    changed_where : tuple of (str, str)
+        The columns and values of the slice that changed in another way than the other rows; empty if all rows did, or none.
+    changed_since : str
+        The day of the change.
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool
@@ -199,6 +203,8 @@ class Verdict(JudgedNumbers):
     off_alone: tuple[tuple[str, str], ...] = ()
     elsewhere: str = ""
     changed: str = ""
+    changed_where: tuple[tuple[str, str], ...] = ()
+    changed_since: str = ""
     tells_apart: bool = True
     in_reverse: bool = False
     seen_by_other: tuple[str, str] | None = None

@@ -25,6 +25,7 @@ from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.joint_tests import MIN_ROWS, in_reverse, tested_views
+from calviz.verdicts.watching import watched
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.
@@ -437,9 +438,21 @@ def rest_of_rows(sample: Sample) -> Sample | None:
     return sample.with_data(sample.data.take(np.flatnonzero(~inside)))
 
 
+def unchanged_rows(sample: Sample) -> Sample | None:
+    """The rows before a change, and those outside the slice that changed alone; None if no change is found."""
+    state, data = sample.once(watched), sample.data
+    if state is None or data.times is None or state.found is None:
+        return None
+    inside = rows_where(data, state.found.where)
+    changed = data.times >= np.datetime64(state.found.since)
+    if inside is not None:
+        changed &= inside
+    return sample.with_data(data.take(np.flatnonzero(~changed)))
+
+
 @takes_weights
 def label_errors_found(sample: Sample) -> LabelErrors | None:
-    """Return what shows wrong labels, if anything does: where a slice is off and differs from the other rows, on these too.
+    """Return what shows wrong labels, if anything does: where a slice is off and differs from the other rows, or changes, on these too.
 
     Rows with weights or clusters, and profiles, are left out: their likelihood is unknown. So are confidence-only data, for which a
     map explains wrong labels as well.
@@ -449,7 +462,8 @@ def label_errors_found(sample: Sample) -> LabelErrors | None:
         return None
     found = label_errors(data)
     views = tested_views(sample) if found is not None and found.shown else ()
-    for others in filter(None, map(rest_of_rows, views)):
+    changed = map(unchanged_rows, views)
+    for others in filter(None, (*map(rest_of_rows, views), *changed)):
         assert isinstance(others.data, Predictions)
         rest = label_errors(others.data)
         if rest is None or not rest.shown:
@@ -457,19 +471,22 @@ def label_errors_found(sample: Sample) -> LabelErrors | None:
     return found if views else None
 
 
-@check("CAL021", "Suspected wrong labels")
+# Behind all that a model that is too sure would explain as well.
+@check("CAL021", "Suspected wrong labels", about="values")
 @claim(
     "wrong-labels",
-    says="some labels may be wrong, where vector scaling does not explain them (two classes: beta calibration)",
+    says="some labels may be wrong, or the model is too sure there, where vector scaling does not explain them (two classes: beta calibration)",
     chosen="the share of wrong labels",
-    adjusted="gain in likelihood beyond that map at a sixth of 1 %, and 5 % of all gain; also without the slice that is most surely off",
+    adjusted="gain in likelihood beyond that map at a sixth of 1 %, and 5 % of all gain; also without the slice that is most surely off, and without the rows since a change",
 )
 def wrong_labels(sample: Sample) -> Iterator[Told]:
     """Report labels that the model nearly rules out, if wrong labels at random explain these rows and no recalibration does."""
     errors, data = sample.once(label_errors_found), sample.data
     if errors is None or not isinstance(data, Predictions):
         return
-    may = f"some labels may be wrong, first {_least_probable(data)}."
+    may = (
+        f"some labels may be wrong, or the model is too sure there; first {_least_probable(data)}."
+    )
     rival = "beta calibration" if data.n_classes == 2 else "vector scaling"
     yield (
         "warning",

@@ -57,7 +57,8 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     told = describe(evidence, sample, rows or rows_words(sample))
     direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
-    change = state.headline if state is not None and state.change is not None else ""
+    found = None if state is None else state.found
+    change = state.headline if state is not None and found is not None else ""
     one, elsewhere = "", ""
     if evidence.beyond_noise and not (reverse or change):
         one, elsewhere = one_slice_off(sample)
@@ -83,6 +84,8 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         off_alone=off_where if one and not elsewhere else (),
         elsewhere=elsewhere,
         changed=change,
+        changed_where=() if found is None else found.where,
+        changed_since="" if found is None else found.since,
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
         seen_by_other=seen_by_other(sample),
@@ -502,7 +505,7 @@ class _Sentences:
             if v.in_reverse:
                 off.append("they rank the rows in reverse")
             if v.changed:
-                off.append("what they mean has changed")
+                off.append(f"what they mean has changed{' in one group' * bool(v.changed_where)}")
             hold = "Outside one group its" if v.off_alone else "As a whole its"
             return f"{hold} probabilities hold, but {' and '.join(off)}."
         below = f"below {_points(v.ece_below, points_decimals(v.ece))}"
@@ -550,7 +553,8 @@ class _Sentences:
         if self.few:
             return "Until there are more, nothing should depend on them."
         if v.changed:
-            return "What came true before the change tells little about new rows."
+            rows = "new rows of that group" if v.changed_where else "new rows"
+            return f"What came true before the change tells little about {rows}."
         promised = _of_hundred(v.score if worst is None else worst.mean_score)
         if v.beyond_noise:
             share, ends = self.expected or (v.observed, ())
@@ -580,14 +584,13 @@ class _Sentences:
                 "First find out what the scores are of, such as the other class; until then nothing should depend on "
                 "them."
             )
-        if self.labels:
-            return (
-                "First look at the labels that it finds least likely, as some of them may be wrong; then correct the probabilities with "
-                "rows whose outcome is known."
-            )
         if v.beyond_noise or v.changed:
-            known = "from after the change" if v.changed else "whose outcome is known"
-            return f"Before anybody acts on these probabilities, correct them with rows {known}; the model itself stays as it is."
+            of = "of that group " * bool(v.changed_where)
+            known = f"{of}from after the change" if v.changed else "whose outcome is known"
+            then = "the model itself stays as it is"
+            if self.labels:
+                then = "then look at the labels that it finds least likely: some may be wrong, or it is too sure there"
+            return f"Before anybody acts on these probabilities, correct them with rows {known}; {then}."
         if v.direction == "off":
             return f"Look at these {'groups' if v.slices_off else 'classes'} before anybody acts on their probabilities; for the others nothing was found."
         if v.direction == "calibrated":

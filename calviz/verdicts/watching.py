@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -21,12 +21,14 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
 from calviz.core.errors import RESAMPLES, InputError, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
+from calviz.core.p_values import left_of_selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import (
     counted,
     decimal,
+    expected_gap,
     gap_decimals,
     month_or_day,
     points,
@@ -34,9 +36,10 @@ from calviz.core.words import (
     times_off,
     too_high,
 )
+from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
-from calviz.sample.sample import Sample
-from calviz.sample.slices import usual_slices
+from calviz.sample.sample import Sample, Where, rows_where, where_words
+from calviz.sample.slices import changed_slices, usual_slices
 from calviz.verdicts.joint_tests import collect_evidence
 
 #: Chance of any false alarm, over all looks.
@@ -131,6 +134,50 @@ class Change(NamedTuple):
     now: WatchState
     sides: tuple[tuple[str, str], tuple[str, str]]
 
+    @property
+    def where(self) -> Where:
+        """Of all rows, without a condition."""
+        return ()
+
+
+class SliceChange(NamedTuple):
+    """A change in one slice of the rows, in another way than on the others.
+
+    `rows` of it are since `change`, with a `gap` of the mean score from the hits to expect on new ones; `elsewhere` is the change on the
+    other rows, if one is found there.
+    """
+
+    where: Where
+    rows: int
+    gap: float
+    change: Change
+    elsewhere: Change | None
+
+    @property
+    def since(self) -> str:
+        """The day of the change."""
+        return self.change.since
+
+    @claim("change-in-a-slice")
+    def headline(self, shown: Callable[[str], str]) -> str:
+        """Since when, where, and what is off since, in few words; `shown` names a day."""
+        (way, size), _ = self.change.sides
+        off = expected_gap(self.gap).removeprefix("about ") if size else way
+        other = "no change found" if self.elsewhere is None else f"changed {self.elsewhere.since}"
+        return (
+            f"Since about {shown(self.since)} {where_words(self.where)}: {off}; other rows: {other}"
+        )
+
+    @claim("change-in-a-slice")
+    def sentence(self, shown: Callable[[str], str]) -> str:
+        """Say it with the confidence set of days, and the gaps before and since."""
+        between, before, after = self.change[1], *self.change[4:6]
+        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
+        return (
+            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; there {self.change.name} {then} before, {since} "
+            f"on {counted(self.rows, 'row')} since; where no slice changes, one is named in {100 * CHANGES:g} % of files)."
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WatchState(Displayed):
@@ -163,6 +210,8 @@ class WatchState(Displayed):
         Of all rows together, if `watched` finds one.
     only : str
         Without a change: the slices that are off, if nothing is found on the other rows.
+    within : SliceChange or None
+        The slice that changes in another way than the other rows, if `watched` finds one.
     returning : bool
         Whether clusters have rows in several looks, or may have: the state does not hold the clusters of earlier calls.
     """
@@ -182,6 +231,13 @@ class WatchState(Displayed):
     change: Change | None = None
     only: str = ""
     returning: bool = False
+    within: SliceChange | None = None
+
+    @property
+    def found(self) -> Change | SliceChange | None:
+        """The change to act on: that in a slice, if none is found on the other rows, or else that of all rows."""
+        in_all = self.change is not None and (self.within is None or self.within.elsewhere)
+        return self.change if in_all else self.within
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz watch --json``."""
@@ -190,7 +246,10 @@ class WatchState(Displayed):
 
     @claim("watch")
     def sentence(self) -> str:
-        """Say what was found."""
+        """Say what was found, in a slice first."""
+        if self.within is not None:
+            of_all = replace(self, within=None).sentence()
+            return f"{self.within.sentence(self.shown)} All rows together: {of_all[0].lower()}{of_all[1:]}"
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
@@ -222,6 +281,8 @@ class WatchState(Displayed):
     @claim("sides-of-a-change")
     def headline(self) -> str:
         """`sentence` in at most 16 words: after a change, since when, and what is off since and before."""
+        if self.within is not None and self.found is self.within:
+            return self.within.headline(self.shown)
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
         if self.change is None:
@@ -545,6 +606,7 @@ def watched(sample: Sample) -> WatchState | None:
     if sample.data.times is None:
         return None
     state = Watch(reduction=sample.reduction).add(sample)
+    state = replace(state, within=_change_in_a_slice(sample))
     if not state.alarm:
         return state
     state = replace(state, change=_change(sample))
@@ -562,8 +624,33 @@ def watched(sample: Sample) -> WatchState | None:
 def change_over_time(sample: Sample) -> Iterator[Told]:
     """Say when rows with times began to follow the scores otherwise, as the tab Time does."""
     state = sample.once(watched)
-    if state is not None and state.change is not None:
+    if state is not None and state.found is not None:
         yield "warning", state.sentence(), state.headline
+
+
+@claim(
+    "change-in-a-slice",
+    says="Since about ... lang = tr: 6.3 points too high; other rows: no change found",
+    chosen="the slice that changes most surely, of all with 50 rows or more, of numbers too, and the day",
+    adjusted="the largest Wald statistic over all days, of the slice and of its difference from the other rows; Bonferroni over slices at 0.25 %",
+)
+def _change_in_a_slice(sample: Sample) -> SliceChange | None:
+    """Find the slice whose rows began to follow the scores otherwise than the others did; None if there is none.
+
+    What is said of it is found by the test of all rows, of which p-values are larger, with a map and days of its own.
+    """
+    for p, largest, where in sample.once(changed_slices):
+        inside = np.asarray(rows_where(sample.data, where))
+        part, rest = (
+            sample.with_data(sample.data.take(np.flatnonzero(rows))) for rows in (inside, ~inside)
+        )
+        change, times = _change(part), part.data.times
+        if change is not None and times is not None:
+            late = times >= np.datetime64(change.since)
+            gap = float(np.mean((part.scored.score - part.scored.hit)[late]))
+            gap *= left_of_selected(p, largest)
+            return SliceChange(where, int(late.sum()), gap, change, _change(rest))
+    return None
 
 
 @claim(

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from benchmarks.claims.slices import one_region
+from benchmarks.claims.watching import moderation
 from calviz.app.navigation import PAGES, ROOMS
 from calviz.data.reading import SAMPLES
-from tests.app.pages import ROOT, open_page, press, quiet, text_of, unfold_all, upload
+from tests.app.pages import ROOT, open_page, plain, press, quiet, text_of, unfold_all, upload
 from tests.inputs.borderline import FILES
 
 # ---- Every page: it is registered, shows every sample and unusual files, and an error is one sentence
@@ -174,6 +175,23 @@ def test_the_overview_imports_nothing_that_fits_maps():
     assert before == ""
     # Nor do the pages after it wait.
     assert after == ""
+
+
+@pytest.mark.slow
+def test_a_change_in_one_slice_is_the_title_and_a_button_leads_to_its_rows_since():
+    data = moderation(np.random.default_rng(1)).data
+    columns = zip(
+        data.times, data.groups["language"].values(), data.probs, data.labels, strict=True
+    )
+    lines = (f"{t},{g},{','.join(f'{v:.5f}' for v in p)},{y}" for t, g, p, y in columns)
+    content = "\n".join(["date,language,p_0,p_1,p_2,p_3,label", *lines]).encode()
+    app = quiet(upload(open_page(page="data"), "posts.csv", content).open("overview"))
+    title = r"Since about 2024-0\d-\d\d language = tr: \d\.\d.points too high; other rows: no change found"
+    assert re.search(title, plain(app.title[0].value))
+    assert [b.label for b in app.button if b.proto.type == "primary"] == ["See the rows"]
+    since = quiet(press(app, "See the rows"))
+    assert re.search(r"Where language = tr, date > \d{4}", plain(since.title[0].value))
+    assert re.search(title, plain(quiet(since.open("over_time")).title[0].value))
 
 
 @pytest.mark.slow

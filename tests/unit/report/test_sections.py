@@ -157,7 +157,7 @@ def test_the_best_threshold_is_chosen_on_the_other_split():
 
 
 def test_one_answer_to_which_class():
-    by = {code: Finding(code, "warning", code) for code in ("CAL002", "CAL020", "CAL013", "CAL023")}
+    by = {code: Finding(code, "warning", "") for code in ("CAL002", "CAL020", "CAL013", "CAL023")}
     assert to_act_on(by.values()) == (by["CAL002"], by["CAL020"])
     without = [by["CAL002"], by["CAL013"]]
     assert to_act_on(without) == tuple(without)

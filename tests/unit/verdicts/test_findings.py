@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import calviz
+from benchmarks.claims.watching import moderation
 from calviz.core.entry_specs import CHECKS, shown_first
 from calviz.core.errors import Finding
 from calviz.core.words import percent
@@ -15,6 +16,7 @@ from calviz.figures.hundred_squares import HundredSquares
 from calviz.sample.class_gaps import class_expectation, true_class_range
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
+from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.miscalibration_checks import split_accuracy
 from tests.inputs.reliability import rare
 from tests.inputs.simulated import draw_labels
@@ -670,3 +672,24 @@ def test_cal010_asks_for_one_in_a_hundred_of_all_pairs(right, spoken):
     correct = np.concatenate([np.arange(1_000) < count for count in right])
     data = confidence_of_splits(correct, splits)
     assert len(list(split_accuracy(Sample(data, "top-label")))) == spoken
+
+
+def test_a_class_that_is_off_against_the_rest_and_hardly_predicted_is_a_finding_beside_predicted_classes():
+    rng = np.random.default_rng(3)
+    a = rng.choice([0.25, 0.71], 20_000)
+    probs = np.column_stack([a, 0.96 - a, np.full(a.size, 0.04)])
+    true = probs + np.array([-0.025, -0.025, 0.05])
+    labels = (true.cumsum(axis=1) < rng.random((a.size, 1))).sum(axis=1)
+    names = ("ok", "spam", "hate")
+    evaluation = calviz.evaluate(
+        calviz.Predictions(probs=probs, labels=labels, class_names=names), findings=True, ci=True
+    )
+    codes = {f.code: f.short for f in to_act_on(evaluation.findings)}
+    assert "where it says" in codes["CAL020"]
+    assert re.fullmatch(
+        r"'hate' is too low on average: 4\.00 % for a frequency of \d\.\d+ %", codes["CAL023"]
+    )
+    # One that is off where it is predicted is named as that alone.
+    (finding,) = CHECKS["CAL023"].findings(moderation(np.random.default_rng(1)))
+    assert finding.short == ""
+    assert not to_act_on([finding, Finding("CAL020", "warning", "")])[1:]

@@ -444,11 +444,15 @@ def test_what_is_said_of_wrong_labels():
     assert re.match(
         r"The labels of \d+ rows are of a class to which the model gives 1 % or less, where calibrated probabilities would allow "
         r"[\d.]+, and beta calibration does not explain them \(log-likelihood [\d.]+ less than with wrong labels too\): "
-        r"some labels may be wrong, first rows ",
+        r"some labels may be wrong, or the model is too sure there; first rows ",
         finding.message,
     )
-    assert finding.short.startswith("Some labels may be wrong, first rows ")
-    assert "some of them may be wrong" in explained(sample, judged(sample))[-1]
+    assert finding.short.startswith(
+        "Some labels may be wrong, or the model is too sure there; first rows "
+    )
+    *_, to_do = explained(sample, judged(sample))
+    assert to_do.startswith("Before anybody acts on these probabilities, correct them")
+    assert to_do.endswith("some may be wrong, or it is too sure there.")
 
 
 @pytest.mark.parametrize("own", ["weights", "clusters"])

@@ -16,13 +16,20 @@ from scipy.stats import norm
 import calviz
 from benchmarks import record_monitors as monitors
 from benchmarks.claims import every_simulation, too_few, too_many
-from benchmarks.claims.watching import looked_at, of_patients, year
+from benchmarks.claims.watching import by_site, looked_at, moderation, of_patients, of_sites, year
+from calviz.core.blocks import Factor
+from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.words import NOT_SINCE
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
+from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.sections.summary import no_fix_words
 from calviz.sample.sample import Sample
+from calviz.sample.slice_tests import p_of_changes
+from calviz.sample.slices import changed_slices, slices, usual_slices
 from calviz.verdicts import watching
+from calviz.verdicts.row_checks import label_errors_found
+from calviz.verdicts.sentence import explained, judged
 from calviz.verdicts.watching import Watch, confidence_sequence
 from tests.inputs.command_line import run
 from tests.inputs.simulated import keep_few_scores
@@ -784,3 +791,96 @@ def test_where_the_mean_cancels_over_time_it_is_not_calibrated():
         verdict.headline,
     )
     assert verdict.direction not in ("calibrated", "undecided")
+
+
+# ---- A change in one slice
+
+
+def posts(seed=1, **how):
+    return Sample.of(moderation(np.random.default_rng(seed)).data, **how)
+
+
+def test_a_change_in_one_slice_is_the_verdict():
+    sample = posts()
+    state = watching.watched(sample)
+    assert state.within.where == (("language", "tr"),)
+    assert state.within.elsewhere is None
+    first, last = state.within.change.between
+    assert first <= str(START + 92) <= last
+    verdict = judged(sample)
+    assert re.fullmatch(
+        r"Since about \d{4}-\d\d-\d\d language = tr: [5-8]\.\d points too high; other rows: no change found",
+        verdict.headline,
+    )
+    assert len(verdict.headline.split()) <= 15
+    assert verdict.sentence.startswith(f"{verdict.headline}. All rows together: ")
+    assert (verdict.changed_where, verdict.changed_since) == (state.found.where, state.found.since)
+    assert state.headline == verdict.headline
+    assert state.sentence().startswith(f"{verdict.headline} (95 % confidence: ")
+    (finding,) = CHECKS["CAL028"].findings(sample)
+    assert finding.short == verdict.headline
+    *_, where, example, to_do = explained(sample, verdict)
+    assert where == f"{verdict.headline}."
+    assert "new rows of that group" in example
+    assert "with rows of that group from after the change" in to_do
+    assert label_errors_found(sample) is None  # the labels are drawn from the true probabilities
+
+
+def test_groups_do_not_deny_a_change_in_one_slice():
+    one = {"shifts": (-0.4, 0.4)}  # which cancel over the year
+    sample = of_sites(np.random.default_rng(0), n=15_000, one=one, columns=2)
+    assert SliceGaps.compute(usual_slices(sample)).answer() == (
+        "None of 10 slices differs from a calibrated model beyond chance, but site 0 = 3 changed over time."
+    )
+    assert slices(sample, ["site 1"]).changed == ""
+    off = replace(usual_slices(sample), rest="too high by 0.7 points", slices=())
+    assert off.headline == "All rows: too high by 0.7 points; site 0 = 3 changed over time"
+    off = replace(off, changed="", largest="site 0 = 3")
+    assert off.headline.endswith("; largest error beyond noise where site 0 = 3")
+
+
+def test_no_slice_changes_where_it_is_off_alike_or_all_rows_change():
+    rng = np.random.default_rng(5)
+    assert by_site(rng, one={"shifts": (1.0, 1.0)}) is None
+    assert by_site(rng, all_rows={"shifts": (0.0, 0.8)}) is None
+    changed = by_site(rng, n=15_000, one={"shifts": (0.0, 0.8)})
+    assert changed.where == (("site 0", "3"),)
+
+
+def test_changes_in_slices_need_times_and_rows_that_are_alike():
+    data = posts().data
+    assert changed_slices(Sample.of(data))
+    assert not changed_slices(Sample.of(replace_columns(data, times=None)))
+    assert not changed_slices(Sample.of(replace_columns(data, clusters=np.arange(data.n) // 2)))
+
+
+def replace_columns(data, **columns):
+    kept = {"times": data.times, "groups": {n: f.values() for n, f in data.groups.items()}}
+    return calviz.Predictions(probs=data.probs, labels=data.labels, **kept | columns)
+
+
+def test_the_wald_statistic_of_a_change_by_hand():
+    """One column of two slices: the change of the first is that of two logistic regressions, to first order."""
+    rng = np.random.default_rng(2)
+    z = rng.normal(0, 1, 20_000)
+    codes, day = rng.integers(0, 2, z.size), rng.integers(0, 2, z.size)
+    q = expit(z)
+    hit = rng.random(z.size) < expit(z + 0.15 * ((codes == 0) & (day == 1)))
+    residual, v = hit - q, q * (1 - q)
+    centred = z - np.average(z, weights=v)
+    x = np.column_stack([np.ones(z.size), centred])
+
+    def step(rows):
+        information = (x[rows] * v[rows, None]).T @ x[rows]
+        return np.linalg.solve(information, x[rows].T @ residual[rows]), np.linalg.inv(information)
+
+    found = []
+    for own in (0, 1):
+        (before, c0), (since, c1) = (step((codes == own) & (day == d)) for d in (0, 1))
+        more = max((residual[codes == own] ** 2).sum() / v[codes == own].sum(), 1)
+        found.append((since - before, more * (c0 + c1)))
+    (a, ca), (b, cb) = found
+    x2 = min(a @ np.linalg.solve(ca, a), (a - b) @ np.linalg.solve(ca + cb, a - b))
+    tail = x2 / 2 * np.exp(-x2 / 2) * ((1 - 2 / x2) * np.log(19**2) + 2 / x2)
+    p = p_of_changes(residual, q, day, Factor(codes, ("a", "b")))
+    assert p[0] == pytest.approx(tail, rel=1e-6)
