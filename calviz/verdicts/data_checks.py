@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import CHECKS, Check, Told, check, takes_weights
+from calviz.core.entry_specs import CHECKS, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
@@ -21,8 +21,7 @@ from calviz.sample.binning import FEW_ROWS
 from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
 from calviz.sample.losses import clipped_words, negative_log_likelihood
 from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
-from calviz.sample.sample import Sample, chosen_bins, event_sums
-from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.sample.sample import MIN_ROWS, Sample, chosen_bins, event_sums
 
 
 @check("CAL004", "Too few rows", clusters=True, weights=True)
@@ -109,25 +108,6 @@ def one_class(sample: Sample) -> Iterator[Told]:
         f"All {counted(data.rows, 'row')} have the label {listed([name])}: whether the model tells classes "
         "apart cannot be seen; numbers for other classes are undefined, and means over classes leave them out.",
     )
-
-
-#: Why checks that cannot use sums of rows are not run.
-SINGLE_ROWS = "they need single rows, and a profile holds only sums"
-
-
-def not_asked(reasons: Mapping[str, str]) -> Iterator[Finding]:
-    """List the checks that were not run, by title, with the reason for each."""
-    titles: dict[str, list[str]] = {}
-    for title, reason in reasons.items():
-        titles.setdefault(reason, []).append(title.lower())
-    if titles:
-        texts = "; ".join(f"{', '.join(checks)} ({why})" for why, checks in titles.items())
-        yield Finding("CAL025", "info", f"Not checked in a profile: {texts}.")
-
-
-CHECKS.register(
-    Check("CAL025", "What a profile does not show", lambda _: (), clusters=True, weights=True)
-)
 
 
 #: With fewer clusters than this, intervals are rough although they follow Student's t: they assume that the sums of clusters are normal.
