@@ -15,7 +15,6 @@ from scipy.special import lambertw, logit, logsumexp
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Interval
 from calviz.core.errors import claim
-from calviz.core.predictions import Dataset
 from calviz.core.row_columns import FINE_CELLS
 from calviz.sample.sample import Sample
 
@@ -104,7 +103,7 @@ def looks_at(
     data = sample.data
     score = np.asarray(sample.scored.score, dtype=np.float64)
     hit = sample.scored.hit
-    counts = data.weights if data.cells is not None else row_shares(data, look, heaviest)
+    counts = data.weights if data.cells is not None else row_shares(sample, look, heaviest)
     if data.cells is not None:
         # Hits and misses of a cell have the same bets, so that these do not depend on the label.
         middle = (np.floor(score * FINE_CELLS) + 0.5).clip(0.5, FINE_CELLS - 0.5) / FINE_CELLS
@@ -159,9 +158,9 @@ def logits(score: FloatArray) -> FloatArray:
     return np.clip(logit(np.asarray(score, dtype=np.float64)), -_FAR, _FAR)
 
 
-def row_shares(data: Dataset, look: IntArray, heaviest: float | None) -> FloatArray | None:
+def row_shares(sample: Sample, look: IntArray, heaviest: float | None) -> FloatArray | None:
     """What each row counts, at most 1: its weight, divided by the size of its cluster within the look."""
-    shares = None
+    data, shares = sample.data, None
     if data.weights is not None and heaviest is not None:
         shares = np.minimum(data.weights / heaviest, 1)
     if data.clusters is not None:

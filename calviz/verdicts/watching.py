@@ -489,7 +489,7 @@ def _change(sample: Sample) -> Change | None:
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
     (days, look), is_cells = _days(data, None, 0), data.cells is not None
     # A row of a cluster counts as its share of it, a cell as its rows.
-    shares = data.weights if is_cells else row_shares(data, look, None)
+    shares = data.weights if is_cells else row_shares(sample, look, None)
     rows = np.ones(data.n) if shares is None else shares
     weight = np.ones(data.n) if is_cells or data.weights is None else data.weights
 
