@@ -271,15 +271,18 @@ def _unit(times: npt.NDArray[np.datetime64]) -> str:
     return next((u for u in "YM" if (times.astype(f"datetime64[{u}]") == times).all()), "D")
 
 
+def _from_to(times: npt.NDArray[np.datetime64], unit: str) -> str:
+    """Name ascending times by the first and the last of them."""
+    first, last = times[[0, -1]].astype(f"datetime64[{unit}]")
+    return str(first) if first == last else f"{first} to {last}"
+
+
 def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
     levels, inverse, count = np.unique(times, return_inverse=True, return_counts=True)
     middle = np.cumsum(count) - count / 2
     part = np.minimum(middle * parts / times.size, parts - 1).astype(np.intp)
     used, part = np.unique(part, return_inverse=True)
-    names = []
-    for p in range(used.size):
-        first, last = levels[part == p][[0, -1]].astype(f"datetime64[{_unit(times)}]")
-        names.append(str(first) if first == last else f"{first} to {last}")
+    names = [_from_to(levels[part == p], _unit(times)) for p in range(used.size)]
     # Several periods may lie within one day.
     doubled = {name for name in names if names.count(name) > 1}
     names = [f"{n} ({i + 1})" if n in doubled else n for i, n in enumerate(names)]
@@ -427,9 +430,8 @@ def _with_expected(
     split = periods(waiting.times, None if divided.every == "equal counts" else divided.every)
     names, code = split.names, split.code
     if divided.every == "equal counts" or len(names) > USUAL_PERIODS:
-        ends = np.sort(waiting.times)[[0, -1]]
-        first, last = map(str, ends.astype(f"datetime64[{_unit(waiting.times)}]"))
-        names, code = (first if first == last else f"{first} to {last}",), np.zeros_like(code)
+        names = (_from_to(np.sort(waiting.times), _unit(waiting.times)),)
+        code = np.zeros_like(code)
     progress("expecting the rows without labels", 0, large.size)
     parts = [np.arange(waiting.n), *(np.flatnonzero(code == k) for k in range(len(names)))]
     try:

@@ -103,12 +103,11 @@ def looks_at(
     data = sample.data
     score = np.asarray(sample.scored.score, dtype=np.float64)
     hit = sample.scored.hit
-    counts = data.weights if data.cells is not None else row_shares(sample, look, heaviest)
+    counts, middle = row_shares(sample, look, heaviest), score
     if data.cells is not None:
         # Hits and misses of a cell have the same bets, so that these do not depend on the label.
+        counts = data.weights
         middle = (np.floor(score * FINE_CELLS) + 0.5).clip(0.5, FINE_CELLS - 0.5) / FINE_CELLS
-    else:
-        middle = score
     bins, n = len(edges) - 1, len(names)
     at = look * bins + np.searchsorted(edges[1:-1], middle, side="left")
 
@@ -207,8 +206,12 @@ class Wealth:
         chosen="the look, the alternative and the starting time, among all",
         adjusted="a mixture e-process over alternatives and starting times, valid at all looks (Ville's inequality)",
     )
-    def found(self, first: int) -> tuple[str, Remedy, float]:
-        """Since when, the remedy, and the offset; `first` is the look of the alarm."""
+    def found(self) -> tuple[str | None, Remedy | None, float]:
+        """Since when, the remedy, and the offset, by the first look with an alarm; None, None and nan without one."""
+        alarms = np.flatnonzero(self.logs >= math.log(1 / self.alpha))
+        if not alarms.size:
+            return None, None, math.nan
+        first = int(alarms[0])
         # Wealth of each bet at the alarm, by starting time.
         sums = np.cumsum(self.factors[first::-1], axis=0)[::-1]
         shares = np.log([bet.share for bet in self.bets])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -323,14 +322,11 @@ class Watch:
         if not self.looks:
             raise errors.NotAvailable("nothing has been looked at yet.")
         wealth, limit = Wealth(self.looks, self.edges, self.alpha), 1 / self.alpha
-        crossed = np.flatnonzero(wealth.logs >= math.log(limit))
         values = np.exp(np.minimum(wealth.logs, 690))  # below the largest float
-        since, remedy, offset = (
-            wealth.found(int(crossed[0])) if crossed.size else (None, None, math.nan)
-        )
+        since, remedy, offset = wealth.found()
         gap, bins = wealth.gaps()
         return WatchState(
-            alarm=bool(crossed.size),
+            alarm=since is not None,
             e_value=float(values[-1]),
             limit=limit,
             looks=len(self.looks),
