@@ -13,7 +13,6 @@ from calviz.app import (
     before_after,
     diagnose_classes,
     diagnose_groups,
-    diagnose_levels,
     diagnose_metrics,
     interactive_reliability,
     navigation,
@@ -357,7 +356,7 @@ def groups(chosen: Settings) -> None:
                     lambda: diagnose_groups.draw_sizes(chosen, question),
                     key="calviz.slices.sizes",
                 )
-            diagnose_levels.draw_levels(chosen)
+            diagnose_groups.draw_levels(chosen)
 
 
 def time(chosen: Settings) -> None:
@@ -374,7 +373,7 @@ def time(chosen: Settings) -> None:
                 icon=":material/info:",
             )
         else:
-            diagnose_levels.explore_over_time(chosen, say)
+            diagnose_groups.explore_over_time(chosen, say)
 
 
 def metrics(chosen: Settings) -> None:

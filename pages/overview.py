@@ -24,9 +24,9 @@ from calviz.core.errors import CalvizError
 from calviz.core.words import capitalised, keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import ReliabilityOverlay
+from calviz.sample.sample import MIN_ROWS
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict
-from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import where_to_look
 
 #: The module that fits maps.

@@ -16,7 +16,7 @@ from calviz.app import (
     rows_shown,
 )
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
-from calviz.app.session import Settings, md
+from calviz.app.session import COMPARED, Settings, md
 from calviz.core.words import counted, keep_units_together
 
 BEFORE_AND_AFTER = "Before and after"
@@ -56,7 +56,7 @@ def methods(chosen: Settings) -> None:
             at_once = work.is_first and recalibrate_comparison.starts_at_once(choice)
             status = work.draw(at_once=at_once, primary=not changed)
             if status.state != "idle":
-                recalibrate_comparison.mark_link()
+                st.query_params[COMPARED] = "yes"  # the link opens the comparison, too
             rule = recalibrate_comparison.rule_for(choice.fit_rows.data, choice.fit_rows.rows)
             if status.result is None and rule is not None:
                 st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))

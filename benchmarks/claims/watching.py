@@ -11,7 +11,8 @@ from calviz.data.any_size.profiling import profile
 from calviz.sample.sample import Sample
 from calviz.sample.slices import changed_slices
 from calviz.verdicts import watching
-from calviz.verdicts.watching import ALPHA, Watch, WatchState, confidence_sequence
+from calviz.verdicts.betting import confidence_sequence
+from calviz.verdicts.watching import ALPHA, Watch, WatchState
 
 START = np.datetime64("2024-01-01")
 

@@ -34,7 +34,7 @@ def explore_before_and_after(settings: Settings) -> None:
     result = recalibrated_diagrams(settings, method)
     row = st.container(horizontal=True, gap="medium")
     with row.container(width=WIDTH):
-        draw_before_and_after(
+        screen.draw_before_and_after(
             result.before, result.after, key="reliability.after", name=RECALIBRATORS[method].label
         )
     keys = [r.key for r in result.values[0] if r.available and result.values[1][r.key].available]
@@ -59,12 +59,6 @@ def explore_before_and_after(settings: Settings) -> None:
 def _value(evaluation: Evaluation, key: str) -> str:
     written = Written(evaluation[key])
     return f"{written.value} {written.unit_words}".strip()
-
-
-def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
-    """Draw the points after a method, filled, and those before it as outlines."""
-    st.caption(f"Filled: {md(name_after(name))}. Outlines: the same rows before.")
-    screen.draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,6 @@ from calviz.app import (
     decide_costs,
     decide_cutoff,
     diagnose_groups,
-    diagnose_levels,
     jobs,
     models_compared,
     navigation,
@@ -147,7 +146,7 @@ def results_of_pages(settings: Settings) -> PageResults:
         learning=_latest(recalibrate_learning_curve.PLACE, settings),
         cutoff=decide_cutoff.chosen_cutoff(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
-        sites=diagnose_levels.chosen_sites(settings.whole),
+        sites=diagnose_groups.chosen_sites(settings.whole),
         whole=settings.whole,
     )
     return PageResults(
@@ -168,7 +167,7 @@ def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
     """Return the sections that have content."""
     about = inputs.subject
     applicable = _applicable(settings, about.grades)
-    folds = diagnose_levels.has_folds(settings.whole)
+    folds = diagnose_groups.has_folds(settings.whole)
     times, sites = settings.whole.times is not None, about.sites is not None
     applicable |= {OVER_TIME: times, SITES: sites, FOLDS: folds}
     # The report measures slices itself if none were asked for on their page.

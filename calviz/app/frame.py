@@ -9,7 +9,7 @@ from calviz.app import bar, jobs, navigation, open_files, upload
 
 def draw() -> None:
     """Draw the page that was asked for in its frame."""
-    navigation.pause_imports()
+    navigation.idle.clear()
     navigation.configure_page()
     st.logo(navigation.LOGO)
     panels = {"data": upload.draw_page, "learn": draw_learn}
@@ -31,7 +31,7 @@ def draw() -> None:
             page = navigation.follow_data(page, panels)
             page.run()
         bar.draw_foot()
-    navigation.resume_imports()
+    navigation.idle.set()
 
 
 def draw_learn() -> None:

@@ -472,17 +472,8 @@ def _in_use(folder: Path, status: os.stat_result) -> bool:
 _WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
 #: Upper limit, in seconds, of the wait for a running page.
 _LONGEST_WAIT = 10.0
-_idle = threading.Event()
-
-
-def pause_imports() -> None:
-    """Pause while a page runs: the next module is imported after the page is drawn."""
-    _idle.clear()
-
-
-def resume_imports() -> None:
-    """Continue after a page is drawn."""
-    _idle.set()
+#: Set while no page runs: the next module is imported after the page is drawn.
+idle = threading.Event()
 
 
 def _import_when_idle() -> None:
@@ -491,8 +482,8 @@ def _import_when_idle() -> None:
     Importing scikit-learn, the recalibrators and polars takes more than a second, which the first visitor of each page would
     otherwise wait for.
     """
-    _idle.wait()
-    import_all(lambda: _idle.wait(_LONGEST_WAIT))
+    idle.wait()
+    import_all(lambda: idle.wait(_LONGEST_WAIT))
 
 
 def import_all(wait: Callable[[], object] = lambda: None) -> None:

@@ -206,12 +206,6 @@ def stopped_words(job: Job) -> str:
     return "Stopped: what was finished by then is below, with fewer resamples for differences."
 
 
-def mark_link() -> None:
-    """Mark in the link that methods were compared."""
-    if session.COMPARED not in st.query_params:
-        st.query_params[session.COMPARED] = "yes"
-
-
 def starts_at_once(choice: PlanChoice) -> bool:
     """Whether a comparison starts by itself: it is quick, or the link asks for it and it is kept or takes a little longer."""
     is_asked, cells = session.COMPARED in st.query_params, session.cells(choice.fit_rows.data)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import before_after, rows_shown, screen, selection, session, tables_and_cards
+from calviz.app import rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.recalibrate_comparison import ComparisonOutcome, figure_after, metric_after
 from calviz.app.selection import rows_of
 from calviz.app.session import Settings, md, name_after
@@ -392,7 +392,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
             fitted = "the maps were fitted: they look better than they are."
         rows = f"{counted(judged.rows, 'evaluation row')} ({md(judged.how)})"
         st.caption(f"Both are of the {rows}, on which {fitted}")
-        before_after.draw_before_and_after(before, then, key="recalibrate.before-after", name=label)
+        screen.draw_before_and_after(before, then, key="recalibrate.before-after", name=label)
         return
     with st.container(horizontal=True, gap="medium"):
         for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():

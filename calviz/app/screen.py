@@ -182,6 +182,12 @@ def draw_diagram(
     )
 
 
+def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
+    """Draw the points after a method, filled, and those before it as outlines."""
+    st.caption(f"Filled: {md(session.name_after(name))}. Outlines: the same rows before.")
+    draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))
+
+
 def widget_key(key: str) -> str:
     """Return the key under which a diagram keeps its selection; each theme has its own."""
     return f"{key}.{theme()}"

@@ -21,7 +21,7 @@ from calviz.core.entry_specs import RECALIBRATORS, Conventions
 from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
-from calviz.core.words import counted, distinct, shorten
+from calviz.core.words import counted, distinct, shorten, within_sentence
 from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
@@ -540,7 +540,7 @@ def choose_method(settings: Settings) -> str:
 
 def name_after(label: str) -> str:
     """Return the name of a curve after a method."""
-    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"
+    return f"after {within_sentence(label)}"
 
 
 def model_name(settings: Settings) -> str:

@@ -16,9 +16,8 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFac
 from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
-from calviz.sample.sample import Sample, rows_where, where_words
+from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.watching import watched
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.

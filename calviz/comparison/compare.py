@@ -30,8 +30,8 @@ from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
 from calviz.sample.error_bars import RESAMPLES
-from calviz.sample.sample import Sample, dataset_of, predicted_classes
-from calviz.verdicts import analysis, joint_tests
+from calviz.sample.sample import MIN_ROWS, Sample, dataset_of, predicted_classes
+from calviz.verdicts import analysis
 from calviz.verdicts.sentence import judged
 
 
@@ -384,7 +384,7 @@ class _Judging:
         Of the evaluation rows or, if it finds none there, of these and the fitting rows, which are as many again.
         """
         judged_rows = self.before.that_count()
-        if judged_rows.rows < joint_tests.MIN_ROWS:
+        if judged_rows.rows < MIN_ROWS:
             return None, False
         used = self.rows.used
         for data in (judged_rows, self.data.take(used).that_count()):

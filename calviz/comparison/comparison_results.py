@@ -18,7 +18,15 @@ from calviz.core.entry_specs import (
     TableKind,
 )
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
-from calviz.core.words import NOT_SINCE, bins_words, counted, listed, shorten, told_apart
+from calviz.core.words import (
+    NOT_SINCE,
+    bins_words,
+    counted,
+    listed,
+    shorten,
+    told_apart,
+    within_sentence,
+)
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.verdicts.evaluation import Written, name_of, value_text
 
@@ -728,7 +736,7 @@ def after_map_words(comparison: ModelComparison, metric: str) -> str:
     if now == then:
         return ""
     short = comparison.short_names()
-    method = RECALIBRATORS[after.method].label.replace("Temperature", "temperature")
+    method = within_sentence(RECALIBRATORS[after.method].label)
 
     def lead(of: ModelComparison, state: str) -> str:
         best, *tied = of.tied_with_best(metric)

@@ -1,4 +1,4 @@
-"""Intervals of the difference of two errors by test inversion, and metrics as functions of row weights, which they need.
+"""Metrics as functions of row weights, with what needs them: intervals of a difference by test inversion, and tests of parts of the rows.
 
 An error such as the ECE is the norm of a vector of gaps. Noise makes it larger, by an amount that depends on
 the gaps themselves, and resampling adds the same noise again: percentile intervals of resampled differences do not
@@ -13,15 +13,18 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import ndtri
 
-from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import METRICS, Interval, Metric, Reweighted, badness
+from calviz.core.blocks import FloatArray, IntArray, checkpoint
+from calviz.core.entry_specs import METRICS, Interval, Metric, Reweighted, badness, is_of_steps
 from calviz.core.errors import NotAvailable
+from calviz.core.p_values import in_spreads, max_t
+from calviz.core.predictions import with_rows
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
 from calviz.sample.sample import Sample, metric_view
 
@@ -42,6 +45,16 @@ TAILS, TAILS_OF_MANY = (0.025, 0.975), (0.02, 0.98)
 PRIOR_OF_NONE = 0.3
 #: Number of points, from the smallest to the largest scale, at which simulated populations are compared.
 POINTS = 41
+#: Budget of units x random permutations, of those at a time, and smallest and largest number of permutations.
+WORK, AT_A_TIME, FEWEST, MOST = 10_000_000, 500_000, 199, 999
+#: With more rows than this, blocks of rows are permuted; about this many of each smaller size are made in each period.
+MOST_BLOCKS, PARTNERS = 1 << 15, 8
+#: Of more rows behind the cells of a profile, this many are drawn for the test of parts.
+MOST_BEHIND_CELLS = 1 << 22
+#: Tested beside the metric: a shift of the scores shows in it first, for it has little noise.
+GAP = "mcs"
+#: Significance level of a difference between parts.
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,3 +387,207 @@ def _worse(metric: Metric, values: FloatArray) -> FloatArray:
 def _possible(drawn: FloatArray, observed: float) -> bool:
     """Whether an error as small as the observed one is possible in the simulated population of these draws."""
     return bool(drawn.mean() - (ALONE + 1) * drawn.std() <= observed) and observed > 0
+
+
+# ---- Parts of the rows against the others
+
+
+def against_the_others(
+    sample: Sample,
+    code: IntArray,
+    large: IntArray,
+    metric: str,
+    *,
+    words: tuple[str, str] = ("period", "changes"),
+) -> tuple[dict[str, FloatArray], FloatArray, FloatArray]:
+    """Test each period, or other part of exchangeable rows, against the others.
+
+    Parameters
+    ----------
+    sample : Sample
+    code : ndarray of int, shape (n,)
+        The period of each row.
+    large : ndarray of int, shape (P,)
+        The periods that are tested, ascending.
+    metric : str
+        Tested beside the MCS.
+    words : tuple of str
+        What a part is called, and what differences between them are.
+
+    Returns
+    -------
+    values : dict of str to ndarray, shape (P, B + 1)
+        The metric and the MCS as observed, then after random permutations of the rows among the parts.
+    p_values, adjusted : ndarray, shape (T, P)
+        By metric; adjusted for all parts and both metrics together.
+
+    Raises
+    ------
+    NotAvailable
+        If there is nothing to test, or nothing could be significant.
+    """
+    values = _after_permutations(sample, code, large, metric, words)
+    statistics = in_spreads(np.concatenate(list(values.values())))
+    what = "rows" if sample.data.clusters is None else "clusters"
+    _check_attainable(statistics.max(axis=0), large.size, what, words)
+    p, adjusted = (one.reshape(len(values), -1) for one in max_t(statistics))
+    return values, p, adjusted
+
+
+def _check_attainable(largest: FloatArray, periods: int, what: str, words: tuple[str, str]) -> None:
+    """Raise an error if no observation could be significant: in too many draws the largest statistic, shape (B + 1,), is the largest possible."""
+    most = largest.max()
+    if most > 0 and np.mean(largest >= most * (1 - 1e-9)) > LEVEL:
+        one, changes = words
+        longer = "choose longer ones, or " if one == "period" else ""
+        raise NotAvailable(
+            f"there are too many {one}s ({periods:,}) for these {what} to tell {changes} from chance: {longer}take more {what}."
+        )
+
+
+def _after_permutations(
+    sample: Sample, code: IntArray, large: IntArray, metric: str, words: tuple[str, str]
+) -> dict[str, FloatArray]:
+    """Return the metric and the MCS of each period, shape (P, B + 1): as observed, then after random permutations of the rows."""
+    one, changes = words
+    if large.size < 2:
+        raise NotAvailable(f"{changes} are not tested: only one {one} has enough rows.")
+    rng = np.random.default_rng([sample.seed, 6])
+    rows = np.flatnonzero(np.isin(code, large))
+    part = sample.with_data(sample.data.take(rows))
+    code = np.searchsorted(large, code[rows])
+    if part.data.cells is not None:
+        part, unit, units = _units_of_cells(rng, part, code)
+    else:
+        clusters = part.data.clusters
+        levels, token = np.unique(
+            np.arange(code.size) if clusters is None else clusters.codes, return_inverse=True
+        )
+        of_token = np.zeros(levels.size, dtype=np.intp)
+        of_token[token] = code
+        if (of_token[token] != code).any():
+            raise NotAvailable(
+                f"{changes} are not tested: clusters extend over several {one}s, so the {one}s are not independent."
+            )
+        units = Units.of(rng, of_token, np.bincount(token, part.weights).astype(np.float64))
+        unit = units.number[token]
+    weighted = Weighted(part, dict.fromkeys((metric, GAP)))
+    if metric not in weighted.metrics:
+        raise NotAvailable(
+            f"{changes} of the {METRICS[metric].label} are not tested: it cannot be recomputed for rows permuted "
+            "at random."
+        )
+    size = units.period.size
+    draws = RowDraws(part.data.n, unit, most=size)
+    permutations = int(np.clip(WORK // size, FEWEST, MOST))
+    if is_of_steps(METRICS[metric].view):  # each permutation sorts the rows of each period
+        permutations = FEWEST
+    step = max(1, AT_A_TIME // size)
+    values: dict[str, list[FloatArray]] = {metric: []}
+    for start in range(0, permutations + 1, step):
+        checkpoint(f"testing for changes: {start:,} of {permutations:,}")
+        columns = range(start, min(start + step, permutations + 1))
+        codes = np.stack([units.permuted(rng) if b else units.period for b in columns])
+        dealt_out = GroupWeights(draws, _membership(codes, large.size))
+        for key, some in weighted.values(dealt_out).items():
+            values.setdefault(key, []).append(some.reshape(len(columns), -1).T)
+    every = {key: np.concatenate(some, axis=1) for key, some in values.items()}
+    if not np.isfinite(every[metric][:, 0]).any():
+        raise NotAvailable(f"{changes} are not tested: no {one} has a value.")
+    return every
+
+
+def _membership(codes: IntArray, periods: int) -> csr_array:
+    """Sparse array of the units in each period, shape (U, b * P), from the period of each unit in b permutations, shape (b, U)."""
+    count, units = codes.shape
+    columns = (codes + periods * np.arange(count)[:, None]).T.ravel()
+    return csr_array(
+        (np.ones(columns.size), columns, count * np.arange(units + 1)),
+        shape=(units, count * periods),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is permuted among the periods: rows (or clusters), or of many rows random blocks within each period.
+
+    Units change places with units alike: blocks of as many rows, clusters of about as many rows, rows of about the same weight. So
+    permutations keep the size of every period, and a period of few large clusters is not compared with many small ones. They
+    form a group, for which the test is exact too (Hemerik & Goeman 2018), and sums per block make a permutation of a million rows
+    as cheap as one of `MOST_BLOCKS`. Each period has some blocks of each smaller size, so that also a small one has partners.
+
+    Attributes
+    ----------
+    number : ndarray of int, shape (n,)
+        The unit of each row.
+    period : ndarray of int, shape (U,)
+        The period of each unit.
+    alike : tuple of slice
+        Units that change places.
+    """
+
+    number: IntArray
+    period: IntArray
+    alike: tuple[slice, ...]
+
+    @classmethod
+    def of(cls, rng: np.random.Generator, code: IntArray, mass: FloatArray) -> Units:
+        """Make units of rows (or clusters) in the periods `code`, with the sums of weights `mass`, shape (n,) each."""
+        most = 1
+        while code.size > most * MOST_BLOCKS:
+            most *= 2
+        # Alike are masses within a factor of the square root of 2.
+        floor = np.floor(2 * np.log2(np.maximum(mass, np.finfo(float).tiny)) + 0.5)
+        kind = np.unique(floor, return_inverse=True)[1]
+        periods = int(code.max()) + 1
+        group = kind * periods + code
+        lengths = [_block_sizes(count, most) for count in np.bincount(group).tolist()]
+        size = np.concatenate(lengths)
+        group_of_unit = np.repeat(np.arange(len(lengths)), [some.size for some in lengths])
+        # Rows in random order within their groups are cut into blocks; then blocks are numbered by kind and size.
+        shuffled = rng.permutation(code.size)
+        in_order = shuffled[np.argsort(group[shuffled], kind="stable")]
+        likeness = group_of_unit // periods * (2 * most) + size
+        by_likeness = np.argsort(likeness, kind="stable")
+        rank = np.empty(size.size, dtype=np.intp)
+        rank[by_likeness] = np.arange(size.size)
+        number = np.empty(code.size, dtype=np.intp)
+        number[in_order] = np.repeat(rank, size)
+        starts = np.flatnonzero(np.diff(likeness[by_likeness], prepend=0)).tolist()
+        slices = tuple(slice(a, b) for a, b in pairwise([*starts, size.size]))
+        return cls(number, group_of_unit[by_likeness] % periods, slices)
+
+    def permuted(self, rng: np.random.Generator) -> IntArray:
+        """The periods of the units after a random permutation of those alike, shape (U,)."""
+        period = self.period.copy()
+        for some in self.alike:
+            rng.shuffle(period[some])
+        return period
+
+
+def _block_sizes(count: int, most: int) -> IntArray:
+    """Sizes of the blocks of a period: powers of 2, about `PARTNERS` of each that is less than `most`, and then `most`."""
+    sizes: list[IntArray] = []
+    size = 1
+    while size < most and count:
+        # The rest stays a multiple of the next size.
+        few = min(PARTNERS + (count // size + PARTNERS) % 2, count // size)
+        sizes.append(np.full(few, size))
+        count -= few * size
+        size *= 2
+    return np.concatenate([*sizes, np.full(count // size, size)]).astype(np.intp)
+
+
+def _units_of_cells(
+    rng: np.random.Generator, sample: Sample, code: IntArray
+) -> tuple[Sample, IntArray, Units]:
+    """Divide the rows behind cells into units; return cells that each lie in one unit, the unit of each, and the units."""
+    counts = np.asarray(sample.weights, dtype=np.int64)
+    if counts.sum() > MOST_BEHIND_CELLS:
+        counts = rng.multivariate_hypergeometric(counts, MOST_BEHIND_CELLS, method="marginals")
+    cell = np.repeat(np.arange(counts.size), counts)
+    units = Units.of(rng, code[cell], np.ones(cell.size))
+    pieces, rows = np.unique(units.number * counts.size + cell, return_counts=True)
+    unit, cell = np.divmod(pieces, counts.size)
+    data = with_rows(sample.data.take(cell), weights=rows)
+    return sample.with_data(data), unit, units

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
-from calviz.comparison.over_time import against_the_others
+from calviz.comparison.difference_intervals import against_the_others
 from calviz.core import p_values
 from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weights

@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from calviz.comparison.comparison_results import Difference, RowsUsed
-from calviz.comparison.difference_intervals import Weighted
+from calviz.comparison.difference_intervals import GAP, LEVEL, against_the_others
 from calviz.comparison.expected import (
     EXPECTED,
     Expected,
@@ -27,13 +25,11 @@ from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of
 from calviz.comparison.paired_differences import pair
 from calviz.core import blocks, entry_specs, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
-from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult, is_of_steps
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber
-from calviz.core.p_values import in_spreads, max_t
-from calviz.core.predictions import Dataset, Predictions, usual_columns, with_rows
+from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.profile import Profile
-from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.sample import EventOptions, Sample, shows_options
 from calviz.verdicts.analysis import evaluate, verdict
 from calviz.verdicts.watching import WatchState, watched
@@ -50,18 +46,8 @@ PARTS = 10
 LEAST_PAST = max(LEAST_ROWS, 50)
 #: From this many rows before a period on, a map is fitted again only once they are this many times as many.
 MANY_PAST, GROWN = 100_000, 1.1
-#: Budget of units x random permutations, of those at a time, and smallest and largest number of permutations.
-WORK, AT_A_TIME, FEWEST, MOST = 10_000_000, 500_000, 199, 999
-#: With more rows than this, blocks of rows are permuted; about this many of each smaller size are made in each period.
-MOST_BLOCKS, PARTNERS = 1 << 15, 8
-#: Of more rows behind the cells of a profile, this many are drawn for the test for changes.
-MOST_BEHIND_CELLS = 1 << 22
 #: Rows times classes that maps are fitted to for what was expected of the last periods.
 EXPECTED_CELLS = 5_000_000
-#: Tested beside the metric: a shift of the scores shows in it first, for it has little noise.
-GAP = "mcs"
-#: Significance level of a change.
-LEVEL = 0.05
 _UNITS: Mapping[str, str] = {"day": "D", "month": "M", "year": "Y"}
 
 
@@ -285,15 +271,18 @@ def _unit(times: npt.NDArray[np.datetime64]) -> str:
     return next((u for u in "YM" if (times.astype(f"datetime64[{u}]") == times).all()), "D")
 
 
+def _from_to(times: npt.NDArray[np.datetime64], unit: str) -> str:
+    """Name ascending times by the first and the last of them."""
+    first, last = times[[0, -1]].astype(f"datetime64[{unit}]")
+    return str(first) if first == last else f"{first} to {last}"
+
+
 def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
     levels, inverse, count = np.unique(times, return_inverse=True, return_counts=True)
     middle = np.cumsum(count) - count / 2
     part = np.minimum(middle * parts / times.size, parts - 1).astype(np.intp)
     used, part = np.unique(part, return_inverse=True)
-    names = []
-    for p in range(used.size):
-        first, last = levels[part == p][[0, -1]].astype(f"datetime64[{_unit(times)}]")
-        names.append(str(first) if first == last else f"{first} to {last}")
+    names = [_from_to(levels[part == p], _unit(times)) for p in range(used.size)]
     # Several periods may lie within one day.
     doubled = {name for name in names if names.count(name) > 1}
     names = [f"{n} ({i + 1})" if n in doubled else n for i, n in enumerate(names)]
@@ -339,207 +328,6 @@ def _with_changes(
         resamples=values[metric].shape[1] - 1,
         tested=tuple(values),
     )
-
-
-def against_the_others(
-    sample: Sample,
-    code: IntArray,
-    large: IntArray,
-    metric: str,
-    *,
-    words: tuple[str, str] = ("period", "changes"),
-) -> tuple[dict[str, FloatArray], FloatArray, FloatArray]:
-    """Test each period, or other part of exchangeable rows, against the others.
-
-    Parameters
-    ----------
-    sample : Sample
-    code : ndarray of int, shape (n,)
-        The period of each row.
-    large : ndarray of int, shape (P,)
-        The periods that are tested, ascending.
-    metric : str
-        Tested beside the MCS.
-    words : tuple of str
-        What a part is called, and what differences between them are.
-
-    Returns
-    -------
-    values : dict of str to ndarray, shape (P, B + 1)
-        The metric and the MCS as observed, then after random permutations of the rows among the parts.
-    p_values, adjusted : ndarray, shape (T, P)
-        By metric; adjusted for all parts and both metrics together.
-
-    Raises
-    ------
-    NotAvailable
-        If there is nothing to test, or nothing could be significant.
-    """
-    values = _after_permutations(sample, code, large, metric, words)
-    statistics = in_spreads(np.concatenate(list(values.values())))
-    what = "rows" if sample.data.clusters is None else "clusters"
-    _check_attainable(statistics.max(axis=0), large.size, what, words)
-    p, adjusted = (one.reshape(len(values), -1) for one in max_t(statistics))
-    return values, p, adjusted
-
-
-def _check_attainable(largest: FloatArray, periods: int, what: str, words: tuple[str, str]) -> None:
-    """Raise an error if no observation could be significant: in too many draws the largest statistic, shape (B + 1,), is the largest possible."""
-    most = largest.max()
-    if most > 0 and np.mean(largest >= most * (1 - 1e-9)) > LEVEL:
-        one, changes = words
-        longer = "choose longer ones, or " if one == "period" else ""
-        raise NotAvailable(
-            f"there are too many {one}s ({periods:,}) for these {what} to tell {changes} from chance: {longer}take more {what}."
-        )
-
-
-def _after_permutations(
-    sample: Sample, code: IntArray, large: IntArray, metric: str, words: tuple[str, str]
-) -> dict[str, FloatArray]:
-    """Return the metric and the MCS of each period, shape (P, B + 1): as observed, then after random permutations of the rows."""
-    one, changes = words
-    if large.size < 2:
-        raise NotAvailable(f"{changes} are not tested: only one {one} has enough rows.")
-    rng = np.random.default_rng([sample.seed, 6])
-    rows = np.flatnonzero(np.isin(code, large))
-    part = sample.with_data(sample.data.take(rows))
-    code = np.searchsorted(large, code[rows])
-    if part.data.cells is not None:
-        part, unit, units = _units_of_cells(rng, part, code)
-    else:
-        clusters = part.data.clusters
-        levels, token = np.unique(
-            np.arange(code.size) if clusters is None else clusters.codes, return_inverse=True
-        )
-        of_token = np.zeros(levels.size, dtype=np.intp)
-        of_token[token] = code
-        if (of_token[token] != code).any():
-            raise NotAvailable(
-                f"{changes} are not tested: clusters extend over several {one}s, so the {one}s are not independent."
-            )
-        units = Units.of(rng, of_token, np.bincount(token, part.weights).astype(np.float64))
-        unit = units.number[token]
-    weighted = Weighted(part, dict.fromkeys((metric, GAP)))
-    if metric not in weighted.metrics:
-        raise NotAvailable(
-            f"{changes} of the {METRICS[metric].label} are not tested: it cannot be recomputed for rows permuted "
-            "at random."
-        )
-    size = units.period.size
-    draws = RowDraws(part.data.n, unit, most=size)
-    permutations = int(np.clip(WORK // size, FEWEST, MOST))
-    if is_of_steps(METRICS[metric].view):  # each permutation sorts the rows of each period
-        permutations = FEWEST
-    step = max(1, AT_A_TIME // size)
-    values: dict[str, list[FloatArray]] = {metric: []}
-    for start in range(0, permutations + 1, step):
-        checkpoint(f"testing for changes: {start:,} of {permutations:,}")
-        columns = range(start, min(start + step, permutations + 1))
-        codes = np.stack([units.permuted(rng) if b else units.period for b in columns])
-        dealt_out = GroupWeights(draws, _membership(codes, large.size))
-        for key, some in weighted.values(dealt_out).items():
-            values.setdefault(key, []).append(some.reshape(len(columns), -1).T)
-    every = {key: np.concatenate(some, axis=1) for key, some in values.items()}
-    if not np.isfinite(every[metric][:, 0]).any():
-        raise NotAvailable(f"{changes} are not tested: no {one} has a value.")
-    return every
-
-
-def _membership(codes: IntArray, periods: int) -> csr_array:
-    """Sparse array of the units in each period, shape (U, b * P), from the period of each unit in b permutations, shape (b, U)."""
-    count, units = codes.shape
-    columns = (codes + periods * np.arange(count)[:, None]).T.ravel()
-    return csr_array(
-        (np.ones(columns.size), columns, count * np.arange(units + 1)),
-        shape=(units, count * periods),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """What is permuted among the periods: rows (or clusters), or of many rows random blocks within each period.
-
-    Units change places with units alike: blocks of as many rows, clusters of about as many rows, rows of about the same weight. So
-    permutations keep the size of every period, and a period of few large clusters is not compared with many small ones. They
-    form a group, for which the test is exact too (Hemerik & Goeman 2018), and sums per block make a permutation of a million rows
-    as cheap as one of `MOST_BLOCKS`. Each period has some blocks of each smaller size, so that also a small one has partners.
-
-    Attributes
-    ----------
-    number : ndarray of int, shape (n,)
-        The unit of each row.
-    period : ndarray of int, shape (U,)
-        The period of each unit.
-    alike : tuple of slice
-        Units that change places.
-    """
-
-    number: IntArray
-    period: IntArray
-    alike: tuple[slice, ...]
-
-    @classmethod
-    def of(cls, rng: np.random.Generator, code: IntArray, mass: FloatArray) -> Units:
-        """Make units of rows (or clusters) in the periods `code`, with the sums of weights `mass`, shape (n,) each."""
-        most = 1
-        while code.size > most * MOST_BLOCKS:
-            most *= 2
-        # Alike are masses within a factor of the square root of 2.
-        floor = np.floor(2 * np.log2(np.maximum(mass, np.finfo(float).tiny)) + 0.5)
-        kind = np.unique(floor, return_inverse=True)[1]
-        periods = int(code.max()) + 1
-        group = kind * periods + code
-        lengths = [_block_sizes(count, most) for count in np.bincount(group).tolist()]
-        size = np.concatenate(lengths)
-        group_of_unit = np.repeat(np.arange(len(lengths)), [some.size for some in lengths])
-        # Rows in random order within their groups are cut into blocks; then blocks are numbered by kind and size.
-        shuffled = rng.permutation(code.size)
-        in_order = shuffled[np.argsort(group[shuffled], kind="stable")]
-        likeness = group_of_unit // periods * (2 * most) + size
-        by_likeness = np.argsort(likeness, kind="stable")
-        rank = np.empty(size.size, dtype=np.intp)
-        rank[by_likeness] = np.arange(size.size)
-        number = np.empty(code.size, dtype=np.intp)
-        number[in_order] = np.repeat(rank, size)
-        starts = np.flatnonzero(np.diff(likeness[by_likeness], prepend=0)).tolist()
-        slices = tuple(slice(a, b) for a, b in pairwise([*starts, size.size]))
-        return cls(number, group_of_unit[by_likeness] % periods, slices)
-
-    def permuted(self, rng: np.random.Generator) -> IntArray:
-        """The periods of the units after a random permutation of those alike, shape (U,)."""
-        period = self.period.copy()
-        for some in self.alike:
-            rng.shuffle(period[some])
-        return period
-
-
-def _block_sizes(count: int, most: int) -> IntArray:
-    """Sizes of the blocks of a period: powers of 2, about `PARTNERS` of each that is less than `most`, and then `most`."""
-    sizes: list[IntArray] = []
-    size = 1
-    while size < most and count:
-        # The rest stays a multiple of the next size.
-        few = min(PARTNERS + (count // size + PARTNERS) % 2, count // size)
-        sizes.append(np.full(few, size))
-        count -= few * size
-        size *= 2
-    return np.concatenate([*sizes, np.full(count // size, size)]).astype(np.intp)
-
-
-def _units_of_cells(
-    rng: np.random.Generator, sample: Sample, code: IntArray
-) -> tuple[Sample, IntArray, Units]:
-    """Divide the rows behind cells into units; return cells that each lie in one unit, the unit of each, and the units."""
-    counts = np.asarray(sample.weights, dtype=np.int64)
-    if counts.sum() > MOST_BEHIND_CELLS:
-        counts = rng.multivariate_hypergeometric(counts, MOST_BEHIND_CELLS, method="marginals")
-    cell = np.repeat(np.arange(counts.size), counts)
-    units = Units.of(rng, code[cell], np.ones(cell.size))
-    pieces, rows = np.unique(units.number * counts.size + cell, return_counts=True)
-    unit, cell = np.divmod(pieces, counts.size)
-    data = with_rows(sample.data.take(cell), weights=rows)
-    return sample.with_data(data), unit, units
 
 
 # ---- Recalibration on past rows
@@ -642,9 +430,8 @@ def _with_expected(
     split = periods(waiting.times, None if divided.every == "equal counts" else divided.every)
     names, code = split.names, split.code
     if divided.every == "equal counts" or len(names) > USUAL_PERIODS:
-        ends = np.sort(waiting.times)[[0, -1]]
-        first, last = map(str, ends.astype(f"datetime64[{_unit(waiting.times)}]"))
-        names, code = (first if first == last else f"{first} to {last}",), np.zeros_like(code)
+        names = (_from_to(np.sort(waiting.times), _unit(waiting.times)),)
+        code = np.zeros_like(code)
     progress("expecting the rows without labels", 0, large.size)
     parts = [np.arange(waiting.n), *(np.flatnonzero(code == k) for k in range(len(names)))]
     try:

@@ -72,6 +72,20 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+#: What methods are named after: capital within a sentence, too.
+_PROPER = ("Platt", "Bayesian", "Dirichlet", "Gaussian", "Venn")
+
+
+def within_sentence(label: str) -> str:
+    """Return the label of a method as it stands within a sentence.
+
+    >>> within_sentence("Temperature scaling"), within_sentence("Platt scaling")
+    ('temperature scaling', 'Platt scaling')
+    """
+    stays = label.startswith(_PROPER) or label[1:2].isupper()
+    return label if stays else label[:1].lower() + label[1:]
+
+
 def full_sentence(text: str) -> str:
     """Make text begin with a capital letter, unless it begins with a symbol such as n, and end with a full stop.
 

@@ -232,9 +232,9 @@ class WatchLine(Figure):
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the e-value on a logarithmic axis."""
         looks = [self.state.shown(look) for look, _ in self.state.path]
-        values = [value for _, value in self.state.path]
         # Beyond this, nothing is left to tell.
-        x, y = np.arange(len(looks), dtype=float), np.minimum(values, 1e30)
+        y = np.minimum([value for _, value in self.state.path], 1e30)
+        x = np.arange(len(looks), dtype=float)
         ends = np.array([-0.6, len(looks) - 0.4])
         limit = np.full(2, self.state.limit)
         top = max(math.log10(self.state.limit), float(np.log10(y.max()))) + 0.4

@@ -30,6 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Where = tuple[tuple[str, str], ...]
 #: Rows times classes above which resampling every metric takes minutes.
 LARGE = 20_000_000
+#: With fewer rows there is no statement on calibration: any estimate is mostly noise.
+MIN_ROWS = 30
 #: Resamples of errors of classes in large samples.
 QUICK_RESAMPLES = 200
 #: Cached values of up to this many bytes are results and stay; larger ones can be dropped and computed again.

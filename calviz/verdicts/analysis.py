@@ -18,7 +18,6 @@ from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
 from calviz.sample.sample import Sample, SampleOptions, rate_if_rare, shows_options
 from calviz.sample.true_classes import class_table
-from calviz.verdicts.data_checks import SINGLE_ROWS, not_asked
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
 from calviz.verdicts.sentence import explained, judged
 
@@ -276,16 +275,24 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
     """Findings about a profile, and the checks that could not be run on it."""
-    reasons = {}
+    titles: dict[str, list[str]] = {}
     for check in checks:
-        if not check.takes(sample.data):
-            reasons[check.title] = SINGLE_ROWS
-            continue
-        try:
-            yield from check.findings(sample)
-        except NotAvailable as error:
-            reasons[check.title] = str(error).rstrip(".")
-    yield from not_asked(reasons)
+        why = "they need single rows, and a profile holds only sums"
+        if check.takes(sample.data):
+            try:
+                yield from check.findings(sample)
+                continue
+            except NotAvailable as error:
+                why = str(error).rstrip(".")
+        titles.setdefault(why, []).append(check.title.lower())
+    if titles:
+        texts = "; ".join(f"{', '.join(names)} ({why})" for why, names in titles.items())
+        yield Finding("CAL025", "info", f"Not checked in a profile: {texts}.")
+
+
+CHECKS.register(
+    Check("CAL025", "What a profile does not show", lambda _: (), clusters=True, weights=True)
+)
 
 
 def _with_enough_resamples(sample: Sample) -> Sample:

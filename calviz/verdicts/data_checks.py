@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import CHECKS, Check, Told, check, takes_weights
+from calviz.core.entry_specs import CHECKS, METRICS, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, full_sentence, listed, percent, points
-from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
 from calviz.sample import class_gaps
 from calviz.sample.binning import FEW_ROWS
 from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
 from calviz.sample.losses import clipped_words, negative_log_likelihood
-from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
-from calviz.sample.sample import Sample, chosen_bins, event_sums
-from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.sample.one_vs_rest import knows_classes
+from calviz.sample.sample import MIN_ROWS, Sample, chosen_bins, event_sums
 
 
 @check("CAL004", "Too few rows", clusters=True, weights=True)
@@ -109,25 +106,6 @@ def one_class(sample: Sample) -> Iterator[Told]:
         f"All {counted(data.rows, 'row')} have the label {listed([name])}: whether the model tells classes "
         "apart cannot be seen; numbers for other classes are undefined, and means over classes leave them out.",
     )
-
-
-#: Why checks that cannot use sums of rows are not run.
-SINGLE_ROWS = "they need single rows, and a profile holds only sums"
-
-
-def not_asked(reasons: Mapping[str, str]) -> Iterator[Finding]:
-    """List the checks that were not run, by title, with the reason for each."""
-    titles: dict[str, list[str]] = {}
-    for title, reason in reasons.items():
-        titles.setdefault(reason, []).append(title.lower())
-    if titles:
-        texts = "; ".join(f"{', '.join(checks)} ({why})" for why, checks in titles.items())
-        yield Finding("CAL025", "info", f"Not checked in a profile: {texts}.")
-
-
-CHECKS.register(
-    Check("CAL025", "What a profile does not show", lambda _: (), clusters=True, weights=True)
-)
 
 
 #: With fewer clusters than this, intervals are rough although they follow Student's t: they assume that the sums of clusters are normal.
@@ -311,10 +289,8 @@ def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
         chosen = np.sort(np.random.default_rng(sample.seed).choice(data.n, most, replace=False))
         part = Sample(data.take(chosen))
     try:
-        ece = _against(
-            classwise_ece, part.view(classwise_equal_width, bins=sample.bins_used), sample.seed
-        )
-        ks = _against(ks_classwise, part.view(classwise_ks), sample.seed)
+        ece = _against("classwise_ece", part, sample.seed, bins=sample.bins_used)
+        ks = _against("ks_classwise", part, sample.seed)
     except NotAvailable:  # more classes than can be redrawn
         return None
     return OneVsRestEvidence(
@@ -326,7 +302,8 @@ def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
     )
 
 
-def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> AgainstNoise:
+def _against(key: str, part: Sample, seed: int, **how: int) -> AgainstNoise:
+    metric, view = METRICS[key].value, part.view(METRICS[key].view, **how)
     value = float(metric(view))
     alike = float(metric(view.as_drawn())[0]) if hasattr(view, "as_drawn") else value
     for redraws in (REDRAWS, MORE_REDRAWS):

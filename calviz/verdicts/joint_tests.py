@@ -21,19 +21,15 @@ from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.words import counted, decimal, listed, shorten
 from calviz.core.words import p_value as p_text
-from calviz.metrics.cumulative import ks
-from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
 from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
-from calviz.sample.sample import Sample, chosen_bins, event_rate_if_rare, event_sums
+from calviz.sample.sample import MIN_ROWS, Sample, chosen_bins, event_rate_if_rare, event_sums
 from calviz.sample.step_views import Placements, step_of_rows, steps
 from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import BinGap, CalibrationTest, JudgedNumbers
 
-#: With fewer rows there is no statement on calibration: any estimate is mostly noise.
-MIN_ROWS = 30
 #: If the mean error has one direction, the other is reported too if its side of the ECE is at least this share of the ECE.
 LESSER_SHARE = 0.25
 #: With two classes, the verdict is about their other view if its error is larger by this factor.
@@ -344,8 +340,8 @@ def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArra
     starts = np.flatnonzero(np.diff(bin_of, prepend=-1))
     by_bin = np.add.reduceat(gap, starts, axis=-1)
     yield "ece", np.abs(by_bin).sum(axis=-1) / n
-    yield "ks", ks(part)
-    yield "brier_miscalibration", brier_miscalibration(part)
+    for key in ("ks", "brier_miscalibration"):
+        yield key, METRICS[key].value(part)
     variance = part.count[0] * np.maximum(part.score - part.square, 0)
     high, low = _runs(by_bin, np.add.reduceat(variance, starts))
     yield "too_high", high

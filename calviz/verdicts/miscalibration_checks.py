@@ -11,11 +11,11 @@ from calviz.core import words
 from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
 from calviz.sample.error_bars import FILE
-from calviz.sample.sample import Sample
+from calviz.sample.sample import MIN_ROWS, Sample
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
-from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence
+from calviz.verdicts.joint_tests import Evidence, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
 
 

@@ -22,9 +22,9 @@ from calviz.core.row_columns import one_row_each, rows_of_models
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.recalibrators import softmax_fits
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.sample import Sample, rows_where
+from calviz.sample.sample import MIN_ROWS, Sample, rows_where
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.joint_tests import MIN_ROWS, in_reverse, tested_views
+from calviz.verdicts.joint_tests import in_reverse, tested_views
 from calviz.verdicts.watching import watched
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same

@@ -11,12 +11,12 @@ from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
-from calviz.sample.sample import Sample, event_rate_if_rare, event_sums
+from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
-from calviz.verdicts.joint_tests import MIN_ROWS, Evidence
+from calviz.verdicts.joint_tests import Evidence
 from calviz.verdicts.row_checks import hardly_telling, label_errors_found, rest_of_rows
 from calviz.verdicts.watching import watched
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray
@@ -24,7 +20,6 @@ from calviz.core.events import Reduction
 from calviz.core.p_values import left_of_selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import (
     counted,
     decimal,
@@ -40,81 +35,25 @@ from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
 from calviz.sample.sample import Sample, Where, rows_where, where_words
 from calviz.sample.slices import changed_slices, usual_slices
+from calviz.verdicts.betting import (
+    BINS,
+    Look,
+    Remedy,
+    Wealth,
+    bets_on,
+    logits,
+    looks_at,
+    row_shares,
+)
 from calviz.verdicts.joint_tests import collect_evidence
 
 #: Chance of any false alarm, over all looks.
 ALPHA = 0.05
-#: Shifts of the logits that are bet on, of all rows and of those in one bin; a true shift below half the smallest is not looked for.
-SHIFTS = (0.1, 0.2, 0.4, 0.8, 1.6)
-SHIFTS_OF_BINS = (0.2, 0.4, 0.8, 1.6)
-#: Factors of the logits, about their median, that are bet on.
-SLOPES = (0.5, 0.7, 0.85, 1.2, 1.4, 2.0)
-#: Bins of equal counts in the first look, and the share of the wealth bet on all rows, on slopes, and on bins.
-BINS, SHARES = 5, (0.7, 0.15, 0.15)
-#: How the share of all rows is divided among `SHIFTS`: small ones take many looks anyway, large ones hardly any.
-SHARES_OF_SHIFTS = (0.15, 0.35, 0.35, 0.1, 0.05)
-#: Share of the wealth that starts with the first look; the s-th look gets 1 / (s (s - 1)) of the rest.
-FIRST = 0.8
-#: The confidence sequence is tightest at this many times the rows of the first look.
-TIGHTEST = 10
 #: Level of a change, draws behind its p-value, and what there must be before and after it: a share of the rows, hits and misses.
 CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
 #: Days whose statistic is this much below the largest are in the confidence set: its 95 % quantile (Hansen 2000, Econometrica 68, table I).
 NEAR = 7.35
-#: Logits beyond this count as this.
-_FAR = 30.0
 _FORMAT, _MARK = 1, "calviz_watch"
-
-Remedy = Literal["offset", "map"]
-
-
-class _Bet(NamedTuple):
-    """An alternative: the logits of `bin` (None: of all rows) shifted, or all stretched, and its share of the wealth."""
-
-    kind: Literal["shift", "slope", "bin"]
-    size: float
-    bin: int | None
-    share: float
-
-
-def _bets(bins: int) -> tuple[_Bet, ...]:
-    of_bins = [(sign * size, b) for b in range(bins) for size in SHIFTS_OF_BINS for sign in (1, -1)]
-    return (
-        *(
-            _Bet("shift", sign * size, None, SHARES[0] * share / 2)
-            for size, share in zip(SHIFTS, SHARES_OF_SHIFTS, strict=True)
-            for sign in (1, -1)
-        ),
-        *(_Bet("slope", size, None, SHARES[1] / len(SLOPES)) for size in SLOPES),
-        *(_Bet("bin", size, b, SHARES[2] / len(of_bins)) for size, b in of_bins),
-    )
-
-
-@dataclass(frozen=True)
-class Look:
-    """Rows that were looked at together, as sums.
-
-    Attributes
-    ----------
-    when : str
-        The day, or the name of the look.
-    digest : str
-        Identifies scores and hits, so that no row counts twice.
-    rows : int
-    units, score, hits : tuple of float
-        By bin: number of independent rows (clusters count once, weighted rows as `Watch.heaviest` says), and sums over them of
-        scores and hits.
-    bets : tuple of float
-        Logarithm of the factor by which each bet multiplies its wealth.
-    """
-
-    when: str
-    digest: str
-    rows: int
-    units: tuple[float, ...]
-    score: tuple[float, ...]
-    hits: tuple[float, ...]
-    bets: tuple[float, ...]
 
 
 class Change(NamedTuple):
@@ -418,7 +357,8 @@ class Watch:
             self._begin(sample)
         names, look = _days(sample.data, when, len(self.looks))
         known = {look.digest for look in self.looks}
-        looks = list(self._looks(sample, names, look, known))
+        begun = (self.edges, self.centre, self.heaviest)
+        looks = list(looks_at(sample, names, look, known, *begun))
         clusters = sample.data.clusters
         returning = clusters is not None and (bool(known) or _extend(clusters.codes, look))
         self.looks += [look for look in looks if look is not None]
@@ -442,7 +382,23 @@ class Watch:
         """What all looks so far say; raises NotAvailable without any."""
         if not self.looks:
             raise errors.NotAvailable("nothing has been looked at yet.")
-        return _Wealth(self).state()
+        wealth, limit = Wealth(self.looks, self.edges, self.alpha), 1 / self.alpha
+        values = np.exp(np.minimum(wealth.logs, 690))  # below the largest float
+        since, remedy, offset = wealth.found()
+        gap, bins = wealth.gaps()
+        return WatchState(
+            alarm=since is not None,
+            e_value=float(values[-1]),
+            limit=limit,
+            looks=len(self.looks),
+            rows=sum(look.rows for look in self.looks),
+            since=since,
+            remedy=remedy,
+            offset=offset,
+            gap=gap,
+            bins=bins,
+            path=tuple((x.when, float(v)) for x, v in zip(self.looks, values, strict=True)),
+        )
 
     def _check_model(self, sample: Sample) -> None:
         data = sample.data
@@ -471,63 +427,7 @@ class Watch:
             inner = np.append(np.quantile(score, at), np.median(score))
             self.heaviest = None if data.weights is None else float(data.weights.max())
         self.edges = (0.0, *(float(e) for e in np.unique(inner[:-1]) if 0 < e < 1), 1.0)
-        self.centre = float(_logits(inner[-1]))
-
-    def _looks(
-        self, sample: Sample, names: Sequence[str], look: IntArray, known: set[str]
-    ) -> Iterator[Look | None]:
-        """Yield each look at some rows, which are numbered from 0 on, shape (n,); None for one that is known."""
-        data = sample.data
-        score = np.asarray(sample.scored.score, dtype=np.float64)
-        hit = sample.scored.hit
-        counts = data.weights if data.cells is not None else _shares(data, look, self.heaviest)
-        if data.cells is not None:
-            # Hits and misses of a cell have the same bets, so that these do not depend on the label.
-            middle = (np.floor(score * FINE_CELLS) + 0.5).clip(0.5, FINE_CELLS - 0.5) / FINE_CELLS
-        else:
-            middle = score
-        bins, n = len(self.edges) - 1, len(names)
-        at = look * bins + np.searchsorted(self.edges[1:-1], middle, side="left")
-
-        def sums(values: FloatArray) -> FloatArray:
-            weights = values if counts is None else counts * values
-            of_cells = np.bincount(at, weights, minlength=n * bins)
-            return of_cells.reshape(n, bins).astype(np.float64)
-
-        def log_ratios(shift: FloatArray | float) -> FloatArray:
-            """Sums of logarithms of likelihood ratios of shifted logits; of a cell, by Jensen's inequality, at most those of its rows."""
-            return sums(hit * shift - np.log1p(score * np.expm1(shift)))
-
-        shifted = {
-            sign * size: log_ratios(sign * size)
-            for size in sorted({*SHIFTS, *SHIFTS_OF_BINS})
-            for sign in (1, -1)
-        }
-        from_centre = _logits(middle) - self.centre
-        of_bets = [
-            log_ratios((bet.size - 1) * from_centre).sum(1)
-            if bet.kind == "slope"
-            else shifted[bet.size].sum(1)
-            if bet.bin is None
-            else shifted[bet.size][:, bet.bin]
-            for bet in _bets(bins)
-        ]
-        factors = np.stack(of_bets, axis=1)
-        columns = [sums(column) for column in (np.ones(score.size), score, hit.astype(np.float64))]
-        rows = np.bincount(look, data.weights if data.cells is not None else None, minlength=n)
-        order = np.argsort(look, kind="stable")
-        for k, of_look in enumerate(np.split(order, np.cumsum(np.bincount(look))[:-1])):
-            content = hashlib.sha256(score[of_look].tobytes() + hit[of_look].tobytes())
-            if data.weights is not None:
-                content.update(data.weights[of_look].tobytes())
-            content.update(names[k].encode())
-            digest = content.hexdigest()[:16]
-            if digest in known:
-                yield None
-                continue
-            units, scores, hits = (tuple(map(float, column[k])) for column in columns)
-            logs = tuple(float(f"{value:.9g}") for value in factors[k])
-            yield Look(names[k], digest, int(rows[k]), units, scores, hits, logs)
+        self.centre = float(logits(inner[-1]))
 
     # ---- Saved states
 
@@ -573,7 +473,7 @@ class Watch:
             bins = len(watch.edges) - 1
             sizes = {(len(x.units), len(x.score), len(x.hits)) for x in looks}
             numbers = np.array([(*x.bets, *x.units, *x.score, *x.hits, x.rows) for x in looks])
-            bets = any(len(look.bets) != len(_bets(bins)) for look in looks)
+            bets = any(len(look.bets) != len(bets_on(bins)) for look in looks)
             if bets or sizes - {(bins,) * 3} or not np.isfinite(numbers).all():
                 raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError, OptionError):
@@ -672,7 +572,7 @@ def _change(sample: Sample) -> Change | None:
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
     (days, look), is_cells = _days(data, None, 0), data.cells is not None
     # A row of a cluster counts as its share of it, a cell as its rows.
-    shares = data.weights if is_cells else _shares(data, look, None)
+    shares = data.weights if is_cells else row_shares(sample, look, None)
     rows = np.ones(data.n) if shares is None else shares
     weight = np.ones(data.n) if is_cells or data.weights is None else data.weights
 
@@ -688,7 +588,7 @@ def _change(sample: Sample) -> Change | None:
     scores = np.column_stack([1 - score, score])
     fitted = LogisticSpline(strength=0.1).fit(scores, hit.astype(int), rows * weight)
     q = fitted.transform(scores)[:, 1]
-    spread, residual, z = rows * weight * q * (1 - q), rows * weight * (hit - q), _logits(q)
+    spread, residual, z = rows * weight * q * (1 - q), rows * weight * (hit - q), logits(q)
     z -= np.average(z, weights=spread)
     # Information of the two scores until each day, and their variance, which differ by the weights.
     information, variance = (
@@ -791,154 +691,9 @@ def _about(watch: Watch) -> tuple[object, ...]:
     return tuple(value for key, value in record.items() if key != "looks")
 
 
-def _logits(score: FloatArray) -> FloatArray:
-    return np.clip(logit(np.asarray(score, dtype=np.float64)), -_FAR, _FAR)
-
-
 def _days(data: Dataset, when: str | None, before: int) -> tuple[list[str], IntArray]:
     """The names of the looks at some rows, and the number of the look of each row, shape (n,)."""
     if when is not None or data.times is None:
         return [when or f"look {before + 1}"], np.zeros(data.n, dtype=np.intp)
     days, at = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
     return list(map(str, days)), at
-
-
-def _shares(data: Dataset, look: IntArray, heaviest: float | None) -> FloatArray | None:
-    """What each row counts, at most 1: its weight, divided by the size of its cluster within the look."""
-    shares = None
-    if data.weights is not None and heaviest is not None:
-        shares = np.minimum(data.weights / heaviest, 1)
-    if data.clusters is not None:
-        codes = look * (data.clusters.codes.max() + 1) + data.clusters.codes
-        _, of_row, sizes = np.unique(codes, return_inverse=True, return_counts=True)
-        shares = (1 if shares is None else shares) / sizes[of_row]
-    return shares
-
-
-# ---- Wealth
-
-
-def _starts(looks: int) -> FloatArray:
-    """The share of the wealth that starts with each look, shape (looks,)."""
-    later = np.arange(2, looks + 1)
-    return np.concatenate([[FIRST], (1 - FIRST) / (later * (later - 1))])
-
-
-class _Wealth:
-    """The wealth of the bets of a watch after each look."""
-
-    def __init__(self, watch: Watch) -> None:
-        self.watch, self.looks = watch, watch.looks
-        self.bets = _bets(len(watch.edges) - 1)
-        self.factors = np.array([look.bets for look in watch.looks])
-
-    @cached_property
-    def logs(self) -> FloatArray:
-        """Logarithm of the e-value after each look, shape (T,)."""
-        shares = np.log([bet.share for bet in self.bets])
-        starts = np.log(_starts(len(self.looks)))
-        wealth = np.full(len(self.bets), -np.inf)
-        after = np.empty_like(self.factors)
-        for t, factors in enumerate(self.factors, start=1):
-            wealth = np.logaddexp(wealth, starts[t - 1]) + factors
-            after[t - 1] = shares + wealth
-        # What has not started after t looks is (1 - FIRST) / t in all.
-        waiting = np.log((1 - FIRST) / np.arange(1, len(after) + 1))
-        return np.asarray(np.logaddexp(logsumexp(after, axis=1), waiting))
-
-    def state(self) -> WatchState:
-        """The state after the last look."""
-        limit = 1 / self.watch.alpha
-        crossed = np.flatnonzero(self.logs >= math.log(limit))
-        values = np.exp(np.minimum(self.logs, 690))  # below the largest float
-        since, remedy, offset = (
-            self._found(int(crossed[0])) if crossed.size else (None, None, math.nan)
-        )
-        gap, bins = self._gaps()
-        return WatchState(
-            alarm=bool(crossed.size),
-            e_value=float(values[-1]),
-            limit=limit,
-            looks=len(self.looks),
-            rows=sum(look.rows for look in self.looks),
-            since=since,
-            remedy=remedy,
-            offset=offset,
-            gap=gap,
-            bins=bins,
-            path=tuple((x.when, float(v)) for x, v in zip(self.looks, values, strict=True)),
-        )
-
-    @claim(
-        "watch",
-        says="No longer calibrated, since about ...: an offset explains it",
-        chosen="the look, the alternative and the starting time, among all",
-        adjusted="a mixture e-process over alternatives and starting times, valid at all looks (Ville's inequality)",
-    )
-    def _found(self, first: int) -> tuple[str, Remedy, float]:
-        """Since when, the remedy, and the offset; `first` is the look of the alarm."""
-        # Wealth of each bet at the alarm, by starting time.
-        sums = np.cumsum(self.factors[first::-1], axis=0)[::-1]
-        shares = np.log([bet.share for bet in self.bets])
-        wealth = sums + shares + np.log(_starts(first + 1))[:, None]
-        start = int(np.unravel_index(wealth.argmax(), wealth.shape)[0])
-        return self.looks[start].when, *self._remedy(start)
-
-    def _remedy(self, start: int) -> tuple[Remedy, float]:
-        """Whether all bins have the same offset (likelihood-ratio test at the level alpha), and that offset, from a look on.
-
-        The bets on a bin are its log-likelihood at some offsets, less that at 0; between them it is interpolated.
-        """
-        from scipy.interpolate import CubicSpline  # slow to import, and seldom needed
-        from scipy.stats import chi2
-
-        sums = self.factors[start:].sum(0)
-        fine = np.linspace(-SHIFTS_OF_BINS[-1], SHIFTS_OF_BINS[-1], 321)
-        curves = []
-        for b in range(len(self.watch.edges) - 1):
-            at = [(0.0, 0.0)]
-            at += [(x.size, v) for x, v in zip(self.bets, sums, strict=True) if x.bin == b]
-            curves.append(CubicSpline(*np.array(sorted(at)).T)(fine))
-        common = np.sum(curves, axis=0)
-        statistic = 2 * (np.max(curves, axis=1).sum() - common.max())
-        same = chi2.sf(statistic, max(len(curves) - 1, 1)) > self.watch.alpha
-        return "offset" if same else "map", float(fine[common.argmax()])
-
-    def _gaps(self) -> tuple[Interval, tuple[tuple[float, float, float, Interval], ...]]:
-        units, score, hits = (
-            np.array([getattr(look, name) for look in self.looks])
-            for name in ("units", "score", "hits")
-        )
-        alpha, edges = self.watch.alpha, self.watch.edges
-        gap = hits - score
-        whole = confidence_sequence(gap.sum(1), units.sum(1), alpha)
-        bins = []
-        for b in range(units.shape[1]):
-            has = units[:, b] > 0
-            if has.any():
-                at = confidence_sequence(gap[has, b], units[has, b], alpha / units.shape[1])
-                mean = float(gap[has, b].sum() / units[has, b].sum())
-                bins.append((edges[b], edges[b + 1], mean, at))
-        return whole, tuple(bins)
-
-
-def confidence_sequence(sums: FloatArray, counts: FloatArray, alpha: float) -> Interval:
-    """Confidence sequence of the mean of hit minus score, after the last look.
-
-    Parameters
-    ----------
-    sums, counts : ndarray, shape (T,)
-        Sum of hit minus score, and number of independent rows, in each look.
-    alpha : float
-        Chance that any look's interval misses the mean of the expectations so far.
-
-    References
-    ----------
-    Howard, Ramdas, McAuliffe & Sekhon 2021, eq. 14 (two-sided normal mixture), with the variance 1 / 4 of variables in [0, 1]
-    (Hoeffding), and their eq. 29 for the mixture that is tightest after `TIGHTEST` first looks.
-    """
-    variance, best = counts.sum() / 4, TIGHTEST * counts[0] / 4
-    rho = best / (-lambertw(-(alpha**2) / math.e, -1).real - 1)
-    reach = math.sqrt((variance + rho) * math.log((variance + rho) / (rho * alpha**2)))
-    mean, half = sums.sum() / counts.sum(), reach / counts.sum()
-    return Interval(float(max(mean - half, -1)), float(min(mean + half, 1)))

@@ -21,7 +21,6 @@ from calviz.figures.learning_curve import LearningCurves, ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
-from calviz.report.sections.diagrams import BIN_COLUMNS
 from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
 
@@ -131,7 +130,7 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
                 key=f"reliability-{name}",
                 title=f"Reliability {name}: {method.label}",
                 caption=caption(subject, method.label),
-                formats=BIN_COLUMNS,
+                formats=content.BIN_COLUMNS,
             )
     accuracy = [Written(m.metrics["accuracy"]) for m in (before, best) if "accuracy" in m.metrics]
     if len(accuracy) == 2:

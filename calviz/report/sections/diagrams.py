@@ -19,21 +19,6 @@ from calviz.report.content import Block, Note, Subject, Text, caption, chart, se
 from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.slices import Slices, usual_slices
 
-#: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
-BIN_COLUMNS: content.Formats = {
-    "low": ("above", decimal),
-    "high": ("up to", decimal),
-    "rows": ("rows", whole),
-    "mean_score": ("mean score", share_cell),
-    "observed": ("observed", share_cell),
-    "ci_low": ("95 % CI from", decimal),
-    "ci_high": ("to", decimal),
-    "band_low": ("calibrated from", decimal),
-    "band_high": ("to ", decimal),
-    "gap": ("gap (points)", signed_points),
-    "expected_gap": ("on new rows (points)", signed_points),
-}
-
 
 @section("reliability", "Reliability and choice of bins", 30, brief=True, earlier="Reliability")
 def make_reliability(subject: Subject) -> Iterator[Block]:
@@ -66,7 +51,7 @@ def make_diagram(subject: Subject) -> Iterator[Block]:
         key="reliability",
         title="Reliability diagram",
         caption=caption(subject, diagram.caption()[-1]),
-        formats=BIN_COLUMNS,
+        formats=content.BIN_COLUMNS,
     )
 
 

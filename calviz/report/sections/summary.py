@@ -33,10 +33,9 @@ from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
 from calviz.sample.error_bars import LEVEL, RESAMPLES
-from calviz.sample.sample import Sample, predicted_classes_of, rows_where, where_words
+from calviz.sample.sample import MIN_ROWS, Sample, predicted_classes_of, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
-from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import where_to_look
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {

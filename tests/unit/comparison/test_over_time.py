@@ -9,7 +9,8 @@ from sklearn.metrics import log_loss
 
 import calviz
 from benchmarks.claims import every_simulation, too_many
-from calviz.comparison.over_time import Units, against_the_others, over_time, periods, values_of
+from calviz.comparison.difference_intervals import Units, against_the_others
+from calviz.comparison.over_time import over_time, periods, values_of
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import with_rows
 from calviz.figures.marks import Overlay

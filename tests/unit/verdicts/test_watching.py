@@ -28,9 +28,10 @@ from calviz.sample.sample import Sample
 from calviz.sample.slice_tests import p_of_changes
 from calviz.sample.slices import changed_slices, slices, usual_slices
 from calviz.verdicts import watching
+from calviz.verdicts.betting import TIGHTEST, bets_on, confidence_sequence
 from calviz.verdicts.row_checks import label_errors_found
 from calviz.verdicts.sentence import explained, judged
-from calviz.verdicts.watching import Watch, confidence_sequence
+from calviz.verdicts.watching import Watch
 from tests.inputs.command_line import run
 from tests.inputs.simulated import keep_few_scores
 
@@ -75,7 +76,7 @@ def test_the_e_value_is_the_mixture_of_likelihood_ratios_over_bets_and_starts():
     watch = Watch()
     for k, look in enumerate(looks):
         state = watch.add(look, str(k))
-    bets = watching._bets(len(watch.edges) - 1)
+    bets = bets_on(len(watch.edges) - 1)
     assert sum(bet.share for bet in bets) == pytest.approx(1)
     each = [[likelihood_ratio(b, watch, p.probs[:, 1], p.labels == 1) for p in looks] for b in bets]
     for t, (_, value) in enumerate(state.path, start=1):
@@ -92,7 +93,7 @@ def test_each_bet_is_fair():
     """The expected factor of a row is 1, summed over its two outcomes."""
     watch = Watch()
     watch.add(rows(np.random.default_rng(0), 50), "0")
-    for bet in watching._bets(len(watch.edges) - 1):
+    for bet in bets_on(len(watch.edges) - 1):
         for p in (1e-7, 0.1, 0.5, 0.99):
             score = np.array([p])
             mean = sum(
@@ -109,7 +110,7 @@ def test_the_confidence_sequence_is_the_mixture_of_gaussian_bets():
     deviation = (high - mean) * counts.sum()
     assert (low + high) / 2 == pytest.approx(mean)
     # The wealth of bets of sizes from a normal distribution reaches 1 / alpha at the bound, for the variance of that mixture.
-    best = watching.TIGHTEST * counts[0] / 4
+    best = TIGHTEST * counts[0] / 4
 
     def reach(rho, v):
         return math.sqrt((v + rho) * math.log((v + rho) / (rho * alpha**2)))
@@ -216,7 +217,7 @@ def test_a_weighted_row_bets_with_a_power_of_its_factor():
     watch = Watch()
     watch.add(data, "0")
     score, hit = data.probs[:, 1], data.labels == 1
-    for bet, log_factor in zip(watching._bets(5), watch.looks[0].bets, strict=True):
+    for bet, log_factor in zip(bets_on(5), watch.looks[0].bets, strict=True):
         each = [likelihood_ratio(bet, watch, score[[i]], hit[i]) for i in range(40)]
         assert log_factor == pytest.approx(weights / 4 @ np.log(each), rel=1e-7, abs=1e-9)
     low, high = watch.state.gap
@@ -247,7 +248,7 @@ def test_a_profile_is_watched_as_its_rows(monkeypatch):
     one_score_a_cell = exact.add(_profile(data))
     assert one_score_a_cell.rows == 3_000
     assert [name for name, _ in one_score_a_cell.path] == [str(START + k) for k in range(6)]
-    at = [bet.kind == "shift" for bet in watching._bets(5)]
+    at = [bet.kind == "shift" for bet in bets_on(5)]
     for cells, single in zip(exact.looks, of_rows.looks, strict=True):
         assert np.array(cells.bets)[at] == pytest.approx(np.array(single.bets)[at], abs=1e-6)
         assert sum(cells.hits) == sum(single.hits)
