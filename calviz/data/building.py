@@ -482,8 +482,7 @@ class _Builder:
 
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
-        for_map = isinstance(self.options, ReadingForMap)
-        right = (self._right_if_any if for_map else self._right)(fetched, layout)
+        right = (self._right if self.options.needs_labels else self._right_if_any)(fetched, layout)
         columns = self._columns(fetched, right.missing)
         make = partial(self._of_confidences, score, layout, right, columns)
         data = make(self.kept)

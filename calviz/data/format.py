@@ -20,7 +20,7 @@ from enum import Enum, unique
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self, cast
+from typing import Any, BinaryIO, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +126,10 @@ class ReadingOptions:
     same_answers : {"normalised", "exact"}
         Whether answers are the same without case, outer punctuation, repeated spaces and the form of numbers, or only letter by letter.
     """
+
+    #: Whether labels are needed, and whether columns that say nothing of calibration are kept: see `calviz.data.loaded.ReadingForMap`.
+    needs_labels: ClassVar[bool] = True
+    keeps_others: ClassVar[bool] = False
 
     label: str | None = None
     scores: tuple[str, ...] | None = None

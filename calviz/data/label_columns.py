@@ -177,11 +177,10 @@ def _several_labels(names: Sequence[str], what: str) -> InputError:
 def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str | None:
     """Find the column with the true class: by its name, or as the only candidate; None if a map does not need one."""
     table, first = view.table, scores[0]
-    optional = isinstance(view.options, ReadingForMap)
     named = view.named(column_names.LABELS, used) if table.named else None
     if named is not None and table[named].type != "other":
         return named
-    if optional and table.named:
+    if table.named and not view.options.needs_labels:
         return None
     if named is not None:
         raise InputError(f"cannot be the label: {table[named].note}", column=named)
@@ -218,7 +217,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         text = f"{_where(view, column.name)} taken as the label"
         view.note(Notice.LABEL_COLUMN, "info", text)
         return column.name
-    if optional:
+    if not view.options.needs_labels:
         return None
     plural = "s" if first.width != 1 else ""
     word = "probability" if first.kind == "probabilities" else "logit"

@@ -43,6 +43,9 @@ class ReadingForMap(ReadingOptions):
         The score columns of the others, if they are named: those that are there tell which models are in percent.
     """
 
+    needs_labels = False
+    keeps_others = True
+
     map_classes: tuple[str, ...] = ()
     map_scores: Mapping[str, Any] = field(default_factory=dict)
     model: str | None = None

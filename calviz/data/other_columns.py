@@ -30,7 +30,6 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.labels import as_numbers, one_dimensional
-from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import ColumnRoles, TableView
 
 # ---- Dates and times
@@ -140,7 +139,7 @@ class OtherColumns:
             names = [name for name, count in named.counts().items() if count]
             rows = rows_of_models(ids.codes, named, labels) if all(names) else None
         if layout.long is None or rows is None or len(rows) < 2:
-            if chosen and not isinstance(self.options, ReadingForMap):
+            if chosen and not self.options.keeps_others:
                 what = "it does not name models: not each row identifier has one row for each value, with the same label"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
@@ -161,7 +160,7 @@ class OtherColumns:
     def build(self, fetched: Fetched) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
         layout, n = self.layout, fetched.scores[0].shape[0]
-        for_map = isinstance(self.options, ReadingForMap)
+        keeps_others = self.options.keeps_others
 
         def one(name: str) -> npt.NDArray[Any] | Factor:
             return one_dimensional(fetched.columns[name])
@@ -182,7 +181,7 @@ class OtherColumns:
                 f"{rest:,} column{'s' if rest != 1 else ''} of numbers after the first {MOST_FEATURES}"
             )
         for name in layout.groups:
-            if for_map and self._is_left_out(name, fetched, n):
+            if keeps_others and self._is_left_out(name, fetched, n):
                 continue
             factor, shown = Factor.of(one(name)), self._shown(name)
             count = len(factor.levels)
@@ -191,12 +190,12 @@ class OtherColumns:
                 groups[shown] = factor
                 continue
             kind = self.table[name].type
-            if kind in ("number", "integer") and 1 < count < n and not for_map:
+            if kind in ("number", "integer") and 1 < count < n and not keeps_others:
                 numbers[shown] = as_numbers(one(name), name)
                 continue
             texts[shown] = factor
             # Texts of many values that repeat are sliced by their most frequent ones.
-            if not for_map and not (kind == "text" and 1 < count < n):
+            if not keeps_others and not (kind == "text" and 1 < count < n):
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
             more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
@@ -279,8 +278,8 @@ class OtherColumns:
             self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
         if isinstance(values, np.ndarray) and values.dtype.kind == "M":
             return
-        written, keeps_all = Factor.of(values), isinstance(self.options, ReadingForMap)
-        if keeps_all or "times" not in columns or have_offsets(written):
+        written = Factor.of(values)
+        if self.options.keeps_others or "times" not in columns or have_offsets(written):
             columns["texts"][self._shown(name)] = written
 
 
@@ -325,7 +324,7 @@ def split_column(view: TableView) -> str | None:
 def identifier_column(view: TableView, model: str | None = None) -> str | None:
     """The column that identifies the rows, of each model if a column names it: one with a usual name or, but for a map, a word for it."""
     worded: list[str] = []
-    if not isinstance(view.options, ReadingForMap):
+    if not view.options.keeps_others:
         worded = [key for key, name in view.plain.items() if column_names.is_identifier(name)]
     fits = partial(_may_be_id, within=view.table[model] if model else None)
     return _role(view, view.options.id_column, (*column_names.IDS, *worded), fits)

@@ -454,7 +454,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return build(rows, _recognised(rows, used), used, name)
     except InputError:
         # Verdicts are no probabilities, and most of their rows have no label.
-        judged = None if isinstance(options, ReadingForMap) else judged_rows(table, options)
+        judged = judged_rows(table, options) if options.needs_labels else None
         if judged is None:
             raise
         rows = judged.table
