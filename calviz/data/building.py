@@ -482,7 +482,7 @@ class _Builder:
 
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
-        right = (self._right if self.options.needs_labels else self._right_if_any)(fetched, layout)
+        right = (self._right_if_any if self.options.for_map else self._right)(fetched, layout)
         columns = self._columns(fetched, right.missing)
         make = partial(self._of_confidences, score, layout, right, columns)
         data = make(self.kept)

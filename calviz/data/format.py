@@ -127,9 +127,8 @@ class ReadingOptions:
         Whether answers are the same without case, outer punctuation, repeated spaces and the form of numbers, or only letter by letter.
     """
 
-    #: Whether labels are needed, and whether columns that say nothing of calibration are kept: see `calviz.data.loaded.ReadingForMap`.
-    needs_labels: ClassVar[bool] = True
-    keeps_others: ClassVar[bool] = False
+    #: Whether a map is applied to the rows, so that labels are not needed and all other columns are kept (`ReadingForMap`).
+    for_map: ClassVar[bool] = False
 
     label: str | None = None
     scores: tuple[str, ...] | None = None

@@ -180,7 +180,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     named = view.named(column_names.LABELS, used) if table.named else None
     if named is not None and table[named].type != "other":
         return named
-    if table.named and not view.options.needs_labels:
+    if table.named and view.options.for_map:
         return None
     if named is not None:
         raise InputError(f"cannot be the label: {table[named].note}", column=named)
@@ -217,7 +217,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         text = f"{_where(view, column.name)} taken as the label"
         view.note(Notice.LABEL_COLUMN, "info", text)
         return column.name
-    if not view.options.needs_labels:
+    if view.options.for_map:
         return None
     plural = "s" if first.width != 1 else ""
     word = "probability" if first.kind == "probabilities" else "logit"

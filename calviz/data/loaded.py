@@ -43,8 +43,7 @@ class ReadingForMap(ReadingOptions):
         The score columns of the others, if they are named: those that are there tell which models are in percent.
     """
 
-    needs_labels = False
-    keeps_others = True
+    for_map = True
 
     map_classes: tuple[str, ...] = ()
     map_scores: Mapping[str, Any] = field(default_factory=dict)

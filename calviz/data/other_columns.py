@@ -139,7 +139,7 @@ class OtherColumns:
             names = [name for name, count in named.counts().items() if count]
             rows = rows_of_models(ids.codes, named, labels) if all(names) else None
         if layout.long is None or rows is None or len(rows) < 2:
-            if chosen and not self.options.keeps_others:
+            if chosen and not self.options.for_map:
                 what = "it does not name models: not each row identifier has one row for each value, with the same label"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
@@ -160,7 +160,6 @@ class OtherColumns:
     def build(self, fetched: Fetched) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
         layout, n = self.layout, fetched.scores[0].shape[0]
-        keeps_others = self.options.keeps_others
 
         def one(name: str) -> npt.NDArray[Any] | Factor:
             return one_dimensional(fetched.columns[name])
@@ -181,7 +180,7 @@ class OtherColumns:
                 f"{rest:,} column{'s' if rest != 1 else ''} of numbers after the first {MOST_FEATURES}"
             )
         for name in layout.groups:
-            if keeps_others and self._is_left_out(name, fetched, n):
+            if self.options.for_map and self._is_left_out(name, fetched, n):
                 continue
             factor, shown = Factor.of(one(name)), self._shown(name)
             count = len(factor.levels)
@@ -190,12 +189,12 @@ class OtherColumns:
                 groups[shown] = factor
                 continue
             kind = self.table[name].type
-            if kind in ("number", "integer") and 1 < count < n and not keeps_others:
+            if kind in ("number", "integer") and 1 < count < n and not self.options.for_map:
                 numbers[shown] = as_numbers(one(name), name)
                 continue
             texts[shown] = factor
             # Texts of many values that repeat are sliced by their most frequent ones.
-            if not keeps_others and not (kind == "text" and 1 < count < n):
+            if not self.options.for_map and not (kind == "text" and 1 < count < n):
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
             more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
@@ -279,7 +278,7 @@ class OtherColumns:
         if isinstance(values, np.ndarray) and values.dtype.kind == "M":
             return
         written = Factor.of(values)
-        if self.options.keeps_others or "times" not in columns or have_offsets(written):
+        if self.options.for_map or "times" not in columns or have_offsets(written):
             columns["texts"][self._shown(name)] = written
 
 
@@ -324,7 +323,7 @@ def split_column(view: TableView) -> str | None:
 def identifier_column(view: TableView, model: str | None = None) -> str | None:
     """The column that identifies the rows, of each model if a column names it: one with a usual name or, but for a map, a word for it."""
     worded: list[str] = []
-    if not view.options.keeps_others:
+    if not view.options.for_map:
         worded = [key for key, name in view.plain.items() if column_names.is_identifier(name)]
     fits = partial(_may_be_id, within=view.table[model] if model else None)
     return _role(view, view.options.id_column, (*column_names.IDS, *worded), fits)

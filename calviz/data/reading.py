@@ -454,7 +454,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return build(rows, _recognised(rows, used), used, name)
     except InputError:
         # Verdicts are no probabilities, and most of their rows have no label.
-        judged = judged_rows(table, options) if options.needs_labels else None
+        judged = None if options.for_map else judged_rows(table, options)
         if judged is None:
             raise
         rows = judged.table

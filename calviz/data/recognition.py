@@ -69,8 +69,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     identifier, used = identifier_column(view), taken | found.used
     numbers = other_columns.number_columns(view, used | set(options.named_groups))
     # For a map, other columns are copied as they are.
-    keeps_others = options.keeps_others
-    time = options.time_column or None if keeps_others else time_column(view, used)
+    time = options.time_column or None if options.for_map else time_column(view, used)
     used |= {time} if time else set()
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster else set[str]()
@@ -81,7 +80,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         groups = tuple(dict.fromkeys((*(n for n in groups if n in left), *named)))
         features = tuple(n for n in features if n in left - {*named})
     kept: tuple[str, ...] = ()
-    if keeps_others:
+    if options.for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
     else:
         view.notices.extend(other_columns.weight_hints(view, used | cluster_only))
@@ -90,12 +89,12 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         split=split_column(view),
         # A column that defines clusters does not identify single rows.
         id=None if identifier == cluster else identifier,
-        long=None if keeps_others else other_columns.long_form(view, used),
+        long=None if options.for_map else other_columns.long_form(view, used),
         groups=groups,
         numbers=numbers,
         features=features,
         kept=kept,
-        related=() if keeps_others else other_columns.related_columns(view, used - {identifier}),
+        related=() if options.for_map else other_columns.related_columns(view, used - {identifier}),
         cluster=cluster,
         weight=options.weight_column or None,
         time=time,
@@ -111,7 +110,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
         return single_score(view, taken, named or event)
     scores = score_columns.find_scores(view, taken, named or event)
     found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
-    if options.needs_labels and not (named or options.scores or options.models):
+    if not (named or options.scores or options.models or options.for_map):
         found = label_columns.named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
         own = label_columns.with_labels_of_their_own(view, taken) if named is None else None
@@ -377,7 +376,7 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     correct = correct_column(view, taken)
     predicted = view.predicted({*taken, label or "", correct or ""})
     known = correct is not None or (predicted is not None and label is not None)
-    if not known and view.options.needs_labels:
+    if not (known or view.options.for_map):
         return None
     others = {*taken, predicted or "", correct or "", label or ""}
     chosen = [name for name in view.options.scores or () if name in view.table]

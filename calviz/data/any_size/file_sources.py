@@ -468,7 +468,7 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
 def _of_confidence(
     table: ArrowRows, columns: Confidence, options: ReadingOptions, common: dict[str, Any]
 ) -> ProfileColumns:
-    if not (options.needs_labels or columns.log):
+    if options.for_map and not columns.log:
         return ProfileColumns(
             label="", scores=(columns.score,), classes=(0, 1), confidence=True, **common
         )
