@@ -17,7 +17,7 @@ from calviz.core.errors import CalvizError, Reading
 from calviz.core.words import capitalised, counted, shorten
 from calviz.data import FirstRows, ReadingOptions, first_rows
 from calviz.data.csv_dialect import NAMES, SEPARATORS
-from calviz.data.roles import ColumnRole
+from calviz.data.first_rows import ColumnRole
 
 #: Columns shown at once, pixels per character of a cell, and the least and largest width of a column.
 _AT_ONCE, _CHARACTER, _NARROWEST, _WIDEST = 12, 8, 130, 220

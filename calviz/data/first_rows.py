@@ -16,15 +16,8 @@ from calviz.data.format import Column, ReadingOptions, Source, Table, format_of,
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
 from calviz.data.reading import MOST_READ_ON, Together, cells_of, facts_in, options_that_keep
-from calviz.data.roles import (
-    ONE_COLUMN,
-    ROLES,
-    ColumnRole,
-    ColumnRoles,
-    Confidence,
-    ScoreColumns,
-    TableView,
-)
+from calviz.data.roles import ONE_COLUMN, ROLES, ColumnRoles, Confidence, ScoreColumns, TableView
+from calviz.data.roles import ColumnRole as ColumnRole
 from calviz.data.score_columns import find_scores
 
 #: Roles that any number of columns may have.

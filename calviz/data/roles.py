@@ -42,17 +42,17 @@ class OneColumn(NamedTuple):
     none: str | None = None
 
 
-#: The roles that one column has.
+#: The roles that one column has; a column that has several is shown with the last one.
 ONE_COLUMN: Mapping[ColumnRole, OneColumn] = {
-    "label": OneColumn("label", "label"),
     "split": OneColumn("split_column", "split column", ""),
     "id": OneColumn("id_column", "identifier column", ""),
     "named model": OneColumn("model_column", "model column", ""),
-    "prediction": OneColumn("prediction_column", "column of predictions"),
-    "correct": OneColumn("correct_column", "column that says what was right"),
     "cluster": OneColumn("cluster_column", "cluster column"),
     "weight": OneColumn("weight_column", "weight column"),
     "time": OneColumn("time_column", "time column", ""),
+    "prediction": OneColumn("prediction_column", "column of predictions"),
+    "correct": OneColumn("correct_column", "column that says what was right"),
+    "label": OneColumn("label", "label"),
 }
 #: Those of columns that say something of each row.
 OF_ROWS = (ONE_COLUMN["cluster"], ONE_COLUMN["weight"], ONE_COLUMN["time"])
@@ -169,18 +169,10 @@ class ColumnRoles:
         """The columns of the roles that one column has, and of a confidence."""
         confidence = self.confidence or Confidence("")
         identifier, model = self.long or (self.id, None)
-        names: dict[ColumnRole, str | None] = {
-            "split": self.split,
-            "id": identifier,
-            "named model": model,
-            "time": self.time,
-            "cluster": self.cluster,
-            "weight": self.weight,
-            "prediction": confidence.predicted,
-            "correct": self.correct or confidence.correct,
-            "confidence": confidence.score,
-            "label": self.label,
-        }
+        names: dict[ColumnRole, str | None] = {r: getattr(self, r, None) for r in ONE_COLUMN}
+        names |= {"id": identifier, "named model": model, "prediction": confidence.predicted}
+        correct = self.correct or confidence.correct
+        names |= {"correct": correct, "confidence": confidence.score}
         return {role: name for role, name in names.items() if name}
 
     @property

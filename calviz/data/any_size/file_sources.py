@@ -19,7 +19,6 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.data.column_names import class_key, is_score_name, whole
-from calviz.data.csv_dialect import Dialect
 from calviz.data.format import REPAIRS, SAMPLE_ROWS, ReadingOptions, Source, known_columns
 from calviz.data.formats.csv_table import CsvTable, open_csv
 from calviz.data.labels import decode, names_of_one
@@ -301,12 +300,14 @@ def _csv_frame(
 
 def _floats(text: CsvTable, floats: Sequence[str]) -> list[str]:
     """The columns of floats, and those named like scores whose first values are mostly numbers."""
-    named = [c.name for c in text.columns if c.numeric and is_score_name(c.name)]
-    return [name for name in dict.fromkeys([*floats, *named]) if name in text]
+    scores = (c.name for c in text.columns if c.numeric and is_score_name(c.name))
+    wanted = {*floats, *scores}
+    return [name for name in text.names if name in wanted]
 
 
-def _told_to_duckdb(files: TableFiles, dialect: Dialect) -> dict[str, Any]:
+def _told_to_duckdb(files: TableFiles, text: CsvTable) -> dict[str, Any]:
     """What DuckDB does not find out by itself: what is above the header, and a decimal comma; {} if there is neither."""
+    dialect = text.dialect
     if dialect.skip <= 1 and not dialect.decimal_comma:
         return {}
     first, *others = files.paths
@@ -340,9 +341,7 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
     if files.kind == "csv":
         first = _text_table(files.paths[0])
         types = dict.fromkeys(_floats(first, floats), "DOUBLE")
-        told, dialect = _told_to_duckdb(files, first.dialect), first.dialect
-        if told:
-            types = {name: types[name] for name in dialect.names if name in types}
+        told = _told_to_duckdb(files, first)
         return connection.read_csv(paths, hive_partitioning=files.hive, dtype=types, **told)
     if files.kind == "ndjson":
         return connection.read_json(paths, format="newline_delimited")
@@ -383,6 +382,11 @@ def profile_layout(
     table = arrow_rows(head, "the table has", format="table")
     if isinstance(options, ReadingForMap):
         options = options.of_table(table)
+    if options.separator or options.decimal or options.header_line is not None:
+        raise OptionError(
+            "what is read block by block has its separator, decimal sign and header recognised: leave these options out, or read "
+            "the whole file."
+        )
     try:
         with np.errstate(all="ignore"):
             roles = recognise(table, options)
