@@ -351,6 +351,10 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
 # ---- Columns
 
 
+#: Reading options that are not supported where rows are read block by block.
+_OF_WHOLE_FILES = ("repair", "cluster_column", "separator", "decimal", "header_line", "choices", "confidence_pattern", "answers")  # fmt: skip
+
+
 def profile_layout(
     frame: nw.LazyFrame[Any],
     options: ReadingOptions,
@@ -382,9 +386,9 @@ def profile_layout(
     table = arrow_rows(head, "the table has", format="table")
     if isinstance(options, ReadingForMap):
         options = options.of_table(table)
-    if options.separator or options.decimal or options.header_line is not None:
+    if given := [key for key in _OF_WHOLE_FILES if getattr(options, key) not in (None, "", ())]:
         raise OptionError(
-            "what is read block by block has its separator, decimal sign and header recognised: leave these options out, or read "
+            f"'{given[0]}' is not supported where rows are read block by block, as for profiles and row samples: leave it out, or read "
             "the whole file."
         )
     try:
@@ -398,11 +402,6 @@ def profile_layout(
         "time": time,
         "every": every,
     }
-    if roles.cluster is not None:
-        raise InputError(
-            "profiles and row samples do not support clusters, because they take rows one by one",
-            remedy="leave the column of clusters out, or judge a file that fits into memory",
-        )
     if roles.weight is not None:
         common |= _weight(table, roles.weight, options, summed)
     if roles.confidence is not None:

@@ -199,9 +199,11 @@ def test_stopped_work_goes_on_where_it_was(folder: Path, tmp_path: Path, monkeyp
         ({"by": ["planet"]}, "no column 'planet'"),
         ({"every": "minute"}, "every"),
         ({"label": "y", "scores": ["country"]}, "country"),
-        ({"separator": ";"}, "separator, decimal sign and header recognised: leave"),
-        ({"decimal": "."}, "read block by block"),
-        ({"header_line": 0}, "read block by block"),
+        ({"separator": ";"}, "'separator' is not supported where rows are read block by block"),
+        ({"decimal": "."}, "'decimal' is not supported"),
+        ({"header_line": 0}, "'header_line' is not supported"),
+        ({"repair": ["renormalise"]}, "'repair' is not supported"),
+        ({"confidence_pattern": "([0-9]+)"}, "'confidence_pattern' is not supported"),
     ],
 )
 def test_what_cannot_be_told_is_said_in_a_sentence(options, message):
