@@ -352,7 +352,10 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
 
 
 #: Reading options that are not supported where rows are read block by block.
-_OF_WHOLE_FILES = ("repair", "cluster_column", "separator", "decimal", "header_line", "choices", "confidence_pattern", "answers")  # fmt: skip
+_OF_WHOLE_FILES = (
+    "repair", "cluster_column", "separator", "decimal", "header_line", "choices",
+    "confidence_pattern", "answers",
+)  # fmt: skip
 
 
 def profile_layout(
