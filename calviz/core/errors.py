@@ -310,7 +310,7 @@ def nearest(given: object, known: Iterable[str]) -> str:
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise OptionError if the value is not one of the choices."""
     if value not in choices:
-        allowed = ", ".join(str(choice) for choice in choices)
+        allowed = ", ".join(str(choice) for choice in choices if choice is not None)
         raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
 
 

@@ -88,9 +88,9 @@ LOGITS = (
     "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",
     "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
 )  # fmt: skip
-#: Names of columns with the log-probability of the answer.
 #: Words for how sure a model or a judge is of what it says.
 SURE = frozenset(("confidence", "conf", "certainty"))
+#: Names of columns with the log-probability of the answer.
 LOG_CONFIDENCES = (
     "logprob", "log_prob", "log_probability", "answer_logprob", "sequence_logprob", "loglik", "log_likelihood",
 )  # fmt: skip

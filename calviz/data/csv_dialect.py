@@ -46,15 +46,12 @@ _QUOTED_LINES = 20
 _SAMPLE = 1 << 16
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a text table is written.
+@dataclass(frozen=True, kw_only=True)
+class Dialect(CsvStyle):
+    """How a text table is written: its style, in which another one can be written alike, and what it holds.
 
     Attributes
     ----------
-    encoding : str
-        "utf-8", "utf-16" or "cp1252".
-    separator : str
     header : bool
         Whether the first record names the columns.
     names : tuple of str
@@ -65,20 +62,13 @@ class Dialect:
         How many of the skipped lines are comments.
     title : str
         What stands above the table, if that is no part of it.
-    decimal_comma : bool
-    style : CsvStyle
-        How to write a table alike.
     """
 
-    encoding: str
-    separator: str
     header: bool
     names: tuple[str, ...]
     skip: int
     comments: int
     title: str
-    decimal_comma: bool
-    style: CsvStyle
 
     @property
     def described(self) -> str:
@@ -192,12 +182,8 @@ def sniff(
         skip += 1
     body = "\n".join(lines[skip:])
     if not body.strip():
-        what = (
-            f"there is no text from line {at:,} on"
-            if at
-            else "the file holds nothing but blank or comment lines"
-        )
-        raise InputError(what)
+        blank = "the file holds nothing but blank or comment lines"
+        raise InputError(f"there is no text from line {at:,} on" if at else blank)
     separator, above = _separator(body, separator)
     above = above if at is None else 0
     title = lines[skip].strip(f' \r"{separator}') if above else ""
@@ -220,7 +206,7 @@ def sniff(
     end = "\r\n" if "\r\n" in text else "\n"
     over = "".join(f"{line.rstrip(chr(13))}{end}" for line in lines[:skip])
     quoting = _quoting(body.split("\n")[header:][:_QUOTED_LINES], separator)
-    style = CsvStyle(separator, encoding, end, decimal_comma, quoting, over)
+    style = (separator, encoding, end, decimal_comma, quoting, over)
     if header:
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
         skip += next(numbered_records(body, separator))[0]
@@ -229,8 +215,8 @@ def sniff(
             names = ("Unnamed: 0", *names)
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
-    written = (comments, title, decimal_comma, style)
-    return Dialect(encoding, separator, header, names, skip, *written), rows
+    dialect = Dialect(*style, header=header, names=names, skip=skip, comments=comments, title=title)
+    return dialect, rows
 
 
 def _quoting(lines: Sequence[str], separator: str) -> Literal["necessary", "non_numeric", "always"]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,14 +16,10 @@ from calviz.data.format import Column, ReadingOptions, Source, Table, format_of,
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
 from calviz.data.reading import MOST_READ_ON, Together, cells_of, facts_in, options_that_keep
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
+from calviz.data.roles import ONE_COLUMN, ROLES, ColumnRoles, Confidence, ScoreColumns, TableView
+from calviz.data.roles import ColumnRole as ColumnRole
 from calviz.data.score_columns import find_scores
 
-#: What a column may be; "score" is of a class or the event, "model" the score of a model of its own, "named model" that of the row.
-ColumnRole = Literal[
-    "label", "score", "model", "confidence", "prediction", "correct", "split", "group", "time", "weight", "cluster", "id", "named model", "ignored",
-]  # fmt: skip
-ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
 #: Roles that any number of columns may have.
 _SHARED = ("score", "model", "group", "ignored")
 _OF_NUMBERS = ("score", "model", "confidence", "weight")
@@ -127,26 +123,15 @@ def _options_of(
     def named(*wanted: str) -> tuple[str, ...]:
         return tuple(name for name, role in roles.items() if role in wanted)
 
-    def one(role: str) -> str | None:
-        return next(iter(named(role)), None)
-
     models, confidence = named("model"), named("confidence")
     kind = "confidence" if confidence else None if options.kind == "confidence" else options.kind
-    said = {
-        # Several columns are one label: 0 and 1 for each class.
-        "label": one("label") if len(named("label")) == 1 else None,
-        "scores": None if models else confidence or named("score") or None,
-        "models": models or None,
-        "kind": kind,
-        "prediction_column": one("prediction"),
-        "correct_column": one("correct"),
-        "split_column": one("split") or "",
-        "id_column": one("id") or "",
-        "model_column": one("named model") or "",
-        "time_column": one("time") or "",
-        "cluster_column": one("cluster"),
-        "weight_column": one("weight"),
+    said: dict[str, Any] = {
+        option: next(iter(named(role)), none) for role, (option, _, none) in ONE_COLUMN.items()
     }
+    if len(named("label")) > 1:  # several columns are one label: 0 and 1 for each class
+        said["label"] = None
+    scores = None if models else confidence or named("score") or None
+    said |= {"scores": scores, "models": models or None, "kind": kind}
     return {key: said[key] for key in keys or said}
 
 
@@ -327,21 +312,7 @@ def _named(
         roles[predicted] = "prediction"
     named = options.named_groups
     roles |= {n: "group" for n in layout.groups if as_read or n in named or _repeats(table[n])}
-    confidence = layout.confidence or Confidence("")
-    identifier, model = layout.long or (layout.id, None)
-    single: dict[ColumnRole, str | None] = {
-        "split": layout.split,
-        "id": identifier,
-        "named model": model,
-        "time": layout.time,
-        "cluster": layout.cluster,
-        "weight": layout.weight,
-        "prediction": confidence.predicted,
-        "correct": layout.correct or confidence.correct,
-        "confidence": confidence.score,
-        "label": layout.label,
-    }
-    roles |= {name: role for role, name in single.items() if name}
+    roles |= {name: role for role, name in layout.single.items()}
     roles |= dict.fromkeys(layout.one_hot, "label")
     of_models = len(layout.scores) > 1 and all(s.width == 1 for s in layout.scores)
     for scores in layout.scores:

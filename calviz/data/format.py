@@ -7,9 +7,7 @@ import hashlib
 import io
 import os
 import re
-import struct
 import threading
-import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -164,17 +162,11 @@ class ReadingOptions:
                 value = (value,)
             if value is not None:
                 object.__setattr__(self, key, tuple(str(v) for v in value))
-        for key, what, known in (
-            ("kind", "kind", (None, "probabilities", "logits", "confidence")),
-            ("weight_kind", "kind of weights", ("importance", "frequency")),
-            ("label_base", "label base", (None, 0, 1)),
-            ("decimal", "decimal sign", (None, ".", ",")),
-            ("same_answers", "comparison of answers", ("normalised", "exact")),
-        ):
-            if (value := getattr(self, key)) not in known:
-                *others, last = (str(each) for each in known if each is not None)
-                allowed = f"{', '.join(others)} or {last}"
-                raise OptionError(f"the {what} must be {allowed}, got {value!r}.")
+        errors.check_choice("kind", self.kind, (None, "probabilities", "logits", "confidence"))
+        errors.check_choice("weight_kind", self.weight_kind, ("importance", "frequency"))
+        errors.check_choice("label_base", self.label_base, (None, 0, 1))
+        errors.check_choice("decimal", self.decimal, (None, ".", ","))
+        errors.check_choice("same_answers", self.same_answers, ("normalised", "exact"))
         if self.separator is not None:
             sign = SEPARATOR_NAMES.get(self.separator, self.separator)
             if len(sign) != 1 or sign.isalnum() or not sign.isascii() or sign in "\"'\r\n.+-":
@@ -529,13 +521,6 @@ def _hash_beside(data: bytes) -> Callable[[], str]:
     return digest
 
 
-#: Exceptions that Python's reader may raise for a damaged zip file.
-ZIP_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
-    RuntimeError, OverflowError, getattr(getattr(zipfile, "lzma", None), "LZMAError", OSError),
-)  # fmt: skip
-
-
 @contextmanager
 def undamaged(*exceptions: type[Exception], how: str = "") -> Iterator[None]:
     """Turn exceptions of a reader into the error about a damaged file, of which `how` says what is wrong."""
@@ -545,35 +530,6 @@ def undamaged(*exceptions: type[Exception], how: str = "") -> Iterator[None]:
         raise
     except exceptions:
         raise damaged(how) from None
-
-
-_ZIP_END = 22
-
-
-def open_zip(source: Source) -> zipfile.ZipFile:
-    """Open a zip file while the source is read; raise InputError or one of `ZIP_DAMAGE` if its directory is too long or damaged."""
-    _check_directory(source)
-    # Kept open, so that its directory is parsed only once.
-    return source.while_read.enter_context(
-        zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
-    )
-
-
-def _check_directory(source: Source) -> None:
-    """Raise InputError if the zip directory is too long."""
-    with source.open() as stream:
-        stream.seek(max(0, source.size - (1 << 16) - _ZIP_END))
-        tail = stream.read()
-    at = len(tail) - _ZIP_END
-    if tail[at : at + 4] != b"PK\5\6":
-        at = tail.rfind(b"PK\5\6")
-    if at < 0 or at + _ZIP_END > len(tail):
-        raise damaged()
-    size = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if size == 0xFFFFFFFF:
-        wide = tail.rfind(b"PK\6\6", 0, at)
-        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
-    errors.MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
 
 
 # ---- Tables

@@ -282,19 +282,13 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     if np.isin(score[at], (0, 1)).all():
         answers = f"'{short(judge)}' answers yes or no: as probabilities these are 0 and 1; the tab Judge, and calviz judge, say what they are worth"
         notes[answers] = Notice.SCORE_COLUMNS
-        sure = next(
-            (
-                n
-                for n in columns
-                if table[n].numeric and {*column_names.words(n)} & column_names.SURE
-            ),
-            None,
-        )
+        called = (name for name in columns if table[name].words & column_names.SURE)
+        sure = next((name for name in called if table[name].numeric), None)
         if sure is not None:
             way = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
-            way |= {"label": human} | (
-                {} if at.size == score.size else {"repair": ("drop-missing",)}
-            )
+            way["label"] = human
+            if at.size < score.size:
+                way["repair"] = ("drop-missing",)
             ways = (Reading("is its confidence right?", way),)
             notes[f"'{short(sure)}' is not judged here: another way to read the file asks whether it is right"] = Notice.SCORE_COLUMNS  # fmt: skip
     return JudgedRows(

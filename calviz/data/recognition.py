@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,11 @@ from calviz.data.roles import (
     CLEAR,
     FEWEST_ROWS,
     NEARLY_ALL,
+    OF_ROWS,
+    ONE_COLUMN,
     ColumnRoles,
     Confidence,
+    OneColumn,
     ScoreColumns,
     TableView,
     agree,
@@ -55,8 +58,7 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
 
 def columns_of_rows(view: TableView) -> set[str]:
     """The columns that say something of the rows, and so hold neither scores nor labels."""
-    options = view.options
-    named = (options.label, options.weight_column, options.time_column, options.cluster_column)
+    named = (name for _, name in _named(view.options, (ONE_COLUMN["label"], *OF_ROWS)))
     names = {split_column(view), identifier_column(view), *named}
     return {name for name in names if name and name in view.table}
 
@@ -139,6 +141,11 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
 # ---- Options
 
 
+def _named(options: ReadingOptions, roles: Iterable[OneColumn]) -> list[tuple[OneColumn, str]]:
+    """The roles whose columns the options name, and these columns."""
+    return [(one, name) for one in roles if (name := getattr(options, one.option))]
+
+
 def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:
     """Return the options with the names of arrays: a group `site` may be stored as ``group_site``, and the other way round."""
     if not table.arrays:
@@ -148,27 +155,9 @@ def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:
         names = (name, f"group_{name}", name.removeprefix("group_"))
         return next((each for each in names if each in table), name)
 
-    return replace(
-        options,
-        groups=options.groups and tuple(stored(name) for name in options.groups),
-        cluster_column=options.cluster_column and stored(options.cluster_column),
-        weight_column=options.weight_column and stored(options.weight_column),
-        time_column=options.time_column and stored(options.time_column),
-    )
-
-
-#: Options that name a column, and what it is called in messages; those of the rows come last.
-_NAMED = {
-    "label": "label",
-    "split_column": "split column",
-    "id_column": "identifier column",
-    "model_column": "model column",
-    "prediction_column": "column of predictions",
-    "correct_column": "column that says what was right",
-    "cluster_column": "cluster column",
-    "weight_column": "weight column",
-    "time_column": "time column",
-}
+    groups = options.groups and tuple(map(stored, options.groups))
+    named: dict[str, Any] = {one.option: stored(name) for one, name in _named(options, OF_ROWS)}
+    return replace(options, groups=groups, **named)
 
 
 def options_without_column(table: Table, options: ReadingOptions) -> dict[str, Any]:
@@ -178,7 +167,8 @@ def options_without_column(table: Table, options: ReadingOptions) -> dict[str, A
         starts = name.removesuffix("*")
         return name in table or (starts < name and any(n.startswith(starts) for n in table.names))
 
-    named = {key: getattr(options, key) or () for key in (*_NAMED, "scores", "models")}
+    keys = (*(one.option for one in ONE_COLUMN.values()), "scores", "models")
+    named = {key: getattr(options, key) or () for key in keys}
     named["groups"] = options.named_groups
     several = {key: (v,) if isinstance(v, str) else v for key, v in named.items()}
     return {key: None for key, names in several.items() if not all(map(is_there, names))}
@@ -186,7 +176,7 @@ def options_without_column(table: Table, options: ReadingOptions) -> dict[str, A
 
 def _check_options(table: Table, options: ReadingOptions) -> None:
     """Refuse a column that is not there, that has two roles, or whose name says that it is the label or the score."""
-    single = [(what, name) for key, what in _NAMED.items() if (name := getattr(options, key))]
+    single = [(one.called, name) for one, name in _named(options, ONE_COLUMN.values())]
     listed = options.scores or options.models or ()
     scores = [("score column", s) for s in listed if not s.endswith("*")]
     for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
@@ -199,7 +189,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
     if options.sheet is not None and not table.format.startswith("Excel"):
         raise OptionError(f"the {table.holder} has no sheets; leave out the sheet.")
-    of_rows = [pair for pair in single if pair[0].startswith(("cluster", "weight", "time"))]
+    of_rows = [(one.called, name) for one, name in _named(options, OF_ROWS)]
     others = [("label", options.label), *scores]
     for what, name in of_rows:
         for other, its_name in others:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,45 @@ from calviz.data.column_names import FEW, class_key, is_of_first_class
 from calviz.data.format import NAMED, REPAIRS, Column, Notice, ReadingOptions, Table, places, short
 
 ScoreKind = Literal["probabilities", "logits"]
+#: What a column may be; "score" is of a class or the event, "model" the score of a model of its own, "named model" that of the row.
+ColumnRole = Literal[
+    "label", "score", "model", "confidence", "prediction", "correct", "split", "group", "time", "weight", "cluster", "id", "named model", "ignored",
+]  # fmt: skip
+ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
+
+
+class OneColumn(NamedTuple):
+    """A role that one column has.
+
+    Attributes
+    ----------
+    option : str
+        The reading option that names the column.
+    called : str
+        What messages call the column.
+    none : str or None
+        The value of the option that says that there is none.
+    """
+
+    option: str
+    called: str
+    none: str | None = None
+
+
+#: The roles that one column has; a column that has several is shown with the last one.
+ONE_COLUMN: Mapping[ColumnRole, OneColumn] = {
+    "split": OneColumn("split_column", "split column", ""),
+    "id": OneColumn("id_column", "identifier column", ""),
+    "named model": OneColumn("model_column", "model column", ""),
+    "cluster": OneColumn("cluster_column", "cluster column"),
+    "weight": OneColumn("weight_column", "weight column"),
+    "time": OneColumn("time_column", "time column", ""),
+    "prediction": OneColumn("prediction_column", "column of predictions"),
+    "correct": OneColumn("correct_column", "column that says what was right"),
+    "label": OneColumn("label", "label"),
+}
+#: Those of columns that say something of each row.
+OF_ROWS = (ONE_COLUMN["cluster"], ONE_COLUMN["weight"], ONE_COLUMN["time"])
 
 
 @dataclass(frozen=True)
@@ -124,6 +163,17 @@ class ColumnRoles:
     kept: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = ()
+
+    @property
+    def single(self) -> dict[ColumnRole, str]:
+        """The columns of the roles that one column has, and of a confidence."""
+        confidence = self.confidence or Confidence("")
+        identifier, model = self.long or (self.id, None)
+        names: dict[ColumnRole, str | None] = {r: getattr(self, r, None) for r in ONE_COLUMN}
+        names |= {"id": identifier, "named model": model, "prediction": confidence.predicted}
+        correct = self.correct or confidence.correct
+        names |= {"correct": correct, "confidence": confidence.score}
+        return {role: name for role, name in names.items() if name}
 
     @property
     def used(self) -> set[str]:

@@ -19,7 +19,6 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.data.column_names import class_key, is_score_name, whole
-from calviz.data.csv_dialect import Dialect
 from calviz.data.format import REPAIRS, SAMPLE_ROWS, ReadingOptions, Source, known_columns
 from calviz.data.formats.csv_table import CsvTable, open_csv
 from calviz.data.labels import decode, names_of_one
@@ -301,12 +300,14 @@ def _csv_frame(
 
 def _floats(text: CsvTable, floats: Sequence[str]) -> list[str]:
     """The columns of floats, and those named like scores whose first values are mostly numbers."""
-    named = [c.name for c in text.columns if c.numeric and is_score_name(c.name)]
-    return [name for name in dict.fromkeys([*floats, *named]) if name in text]
+    scores = (c.name for c in text.columns if c.numeric and is_score_name(c.name))
+    wanted = {*floats, *scores}
+    return [name for name in text.names if name in wanted]
 
 
-def _told_to_duckdb(files: TableFiles, dialect: Dialect) -> dict[str, Any]:
+def _told_to_duckdb(files: TableFiles, text: CsvTable) -> dict[str, Any]:
     """What DuckDB does not find out by itself: what is above the header, and a decimal comma; {} if there is neither."""
+    dialect = text.dialect
     if dialect.skip <= 1 and not dialect.decimal_comma:
         return {}
     first, *others = files.paths
@@ -340,9 +341,7 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
     if files.kind == "csv":
         first = _text_table(files.paths[0])
         types = dict.fromkeys(_floats(first, floats), "DOUBLE")
-        told, dialect = _told_to_duckdb(files, first.dialect), first.dialect
-        if told:
-            types = {name: types[name] for name in dialect.names if name in types}
+        told = _told_to_duckdb(files, first)
         return connection.read_csv(paths, hive_partitioning=files.hive, dtype=types, **told)
     if files.kind == "ndjson":
         return connection.read_json(paths, format="newline_delimited")
@@ -350,6 +349,13 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
 
 
 # ---- Columns
+
+
+#: Reading options that are not supported where rows are read block by block.
+_OF_WHOLE_FILES = (
+    "repair", "cluster_column", "separator", "decimal", "header_line", "choices",
+    "confidence_pattern", "answers",
+)  # fmt: skip
 
 
 def profile_layout(
@@ -383,6 +389,11 @@ def profile_layout(
     table = arrow_rows(head, "the table has", format="table")
     if isinstance(options, ReadingForMap):
         options = options.of_table(table)
+    if given := [key for key in _OF_WHOLE_FILES if getattr(options, key) not in (None, "", ())]:
+        raise OptionError(
+            f"'{given[0]}' is not supported where rows are read block by block, as for profiles and row samples: leave it out, or read "
+            "the whole file."
+        )
     try:
         with np.errstate(all="ignore"):
             roles = recognise(table, options)
@@ -394,11 +405,6 @@ def profile_layout(
         "time": time,
         "every": every,
     }
-    if roles.cluster is not None:
-        raise InputError(
-            "profiles and row samples do not support clusters, because they take rows one by one",
-            remedy="leave the column of clusters out, or judge a file that fits into memory",
-        )
     if roles.weight is not None:
         common |= _weight(table, roles.weight, options, summed)
     if roles.confidence is not None:

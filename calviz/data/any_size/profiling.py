@@ -18,7 +18,7 @@ import polars as pl
 
 from calviz.core import errors
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
-from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
+from calviz.core.errors import CalvizError, InputError, lines_of, needs, shortened
 from calviz.core.events import BinaryEvents
 from calviz.core.probabilities import LOG_FLOOR, SCORE_SLACK
 from calviz.core.profile import (
@@ -137,22 +137,13 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
     Raises
     ------
     OptionError
-        For options that are not supported out of core.
+        For a length of buckets that there is not.
     """
     column, _, bucket = (reading.time_column or "").partition(":")
     every: Any = bucket or "day"
     errors.check_choice("every", every, get_args(TimeUnit))
-    if reading.repair or reading.cluster_column:
-        raise OptionError(
-            "profiles and row samples do not support repairs and clusters: "
-            "leave both out, or read the whole file."
-        )
-    if reading.confidence_pattern:
-        raise OptionError("profiles and row samples do not read confidences in texts.")
-    if reading.answers:
-        raise OptionError("profiles and row samples do not compare answers: read the whole file.")
     values = {f.name: getattr(reading, f.name) for f in fields(reading)}
-    separate = ("time_column", "groups", "repair", "cluster_column")
+    separate = ("time_column", "groups")
     options = {name: v for name, v in values.items() if name not in separate and v is not None}
     return options, column or None, every
 

@@ -289,8 +289,7 @@ class CsvTable(Table):
         except csv_dialect.OtherEncoding:
             # Not UTF-8 after all, which the beginning did not show: start again as cp1252.
             self.notices.append(_encoding_notice())
-            self.dialect = replace(self.dialect, encoding="cp1252")
-            self.source.style = replace(self.source.style, encoding="cp1252")
+            self.dialect = self.source.style = replace(self.dialect, encoding="cp1252")
             return self._fetch(scores, columns)
 
     def _fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
@@ -560,9 +559,8 @@ def open_csv(source: Source) -> CsvTable:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise csv_dialect.nul_error(line)
     dialect, rows = csv_dialect.sniff(text, encoding, whole, source.options)
-    source.style = dialect.style
-    if head.startswith(codecs.BOM_UTF8):
-        source.style = replace(source.style, encoding="utf-8-sig")
+    marked = head.startswith(codecs.BOM_UTF8)
+    source.style = replace(dialect, encoding="utf-8-sig") if marked else dialect
     if not rows and whole:
         raise no_rows("there is a header but no rows of data")
     notices = []

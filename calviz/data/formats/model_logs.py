@@ -16,8 +16,15 @@ import numpy as np
 from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, check_expansion, shortened
 from calviz.data.answers import TextRules, share_right
-from calviz.data.format import ZIP_DAMAGE, Notice, Source, damaged, open_zip, undamaged
-from calviz.data.formats.table_formats import check_room, parsed_json, parsed_object, whole_json
+from calviz.data.format import Notice, Source, damaged, undamaged
+from calviz.data.formats.table_formats import (
+    ZIP_DAMAGE,
+    check_room,
+    open_zip,
+    parsed_json,
+    parsed_object,
+    whole_json,
+)
 from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 from calviz.data.roles import PERCENT_WORDS, are_percentages
 

@@ -25,7 +25,6 @@ from calviz.core.probabilities import RowsInRange
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
     SAMPLE_ROWS,
-    ZIP_DAMAGE,
     Column,
     ElementType,
     Fetched,
@@ -34,12 +33,12 @@ from calviz.data.format import (
     Table,
     allocate,
     damaged,
-    open_zip,
     reads,
     short,
     stored_in_half_precision,
     undamaged,
 )
+from calviz.data.formats.table_formats import ZIP_DAMAGE, open_zip
 
 # ---- Streams
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache, reduce
@@ -17,13 +19,12 @@ import numpy as np
 from calviz.core import errors
 from calviz.core.errors import MAX_JSON, MAX_ROWS, InputError, OptionError, Reading, check_expansion
 from calviz.data.format import (
-    ZIP_DAMAGE,
     Notice,
     Source,
     Table,
     check_distinct,
+    damaged,
     no_rows,
-    open_zip,
     reads,
     short,
     undamaged,
@@ -38,6 +39,43 @@ _KEY_BLOCK = 1 << 20
 _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 #: Text that Python's own parser has to read counts this many times against the limit.
 _ROOM = 8
+
+
+# ---- Zip files
+
+
+#: Exceptions that Python's reader may raise for a damaged zip file.
+ZIP_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
+    RuntimeError, OverflowError, getattr(getattr(zipfile, "lzma", None), "LZMAError", OSError),
+)  # fmt: skip
+_ZIP_END = 22
+
+
+def open_zip(source: Source) -> zipfile.ZipFile:
+    """Open a zip file while the source is read; raise InputError or one of `ZIP_DAMAGE` if its directory is too long or damaged."""
+    _check_directory(source)
+    # Kept open, so that its directory is parsed only once.
+    return source.while_read.enter_context(
+        zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
+    )
+
+
+def _check_directory(source: Source) -> None:
+    """Raise InputError if the zip directory is too long."""
+    with source.open() as stream:
+        stream.seek(max(0, source.size - (1 << 16) - _ZIP_END))
+        tail = stream.read()
+    at = len(tail) - _ZIP_END
+    if tail[at : at + 4] != b"PK\5\6":
+        at = tail.rfind(b"PK\5\6")
+    if at < 0 or at + _ZIP_END > len(tail):
+        raise damaged()
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if size == 0xFFFFFFFF:
+        wide = tail.rfind(b"PK\6\6", 0, at)
+        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
+    errors.MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
 
 
 @reads(

@@ -262,7 +262,7 @@ def test_bad_input_has_one_sentence(change, options, words):
 def test_bad_options_have_one_sentence():
     with pytest.raises(OptionError, match="go with 'answers'"):
         ReadingOptions(answer_pattern="(a)")
-    with pytest.raises(OptionError, match="must be normalised or exact"):
+    with pytest.raises(OptionError, match="must be one of normalised, exact"):
         ReadingOptions(answers="a", same_answers="loose")
     with pytest.raises(OptionError, match="answer_pattern must have the answer in parentheses"):
         read(b"a,b\n1,2\n", name="x.csv", options=ReadingOptions(answers="a", answer_pattern="x"))

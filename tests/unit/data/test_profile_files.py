@@ -199,11 +199,23 @@ def test_stopped_work_goes_on_where_it_was(folder: Path, tmp_path: Path, monkeyp
         ({"by": ["planet"]}, "no column 'planet'"),
         ({"every": "minute"}, "every"),
         ({"label": "y", "scores": ["country"]}, "country"),
+        ({"separator": ";"}, "'separator' is not supported where rows are read block by block"),
+        ({"decimal": "."}, "'decimal' is not supported"),
+        ({"header_line": 0}, "'header_line' is not supported"),
+        ({"repair": ["renormalise"]}, "'repair' is not supported"),
+        ({"confidence_pattern": "([0-9]+)"}, "'confidence_pattern' is not supported"),
     ],
 )
 def test_what_cannot_be_told_is_said_in_a_sentence(options, message):
     with pytest.raises((InputError, OptionError), match=message):
         calviz.profile(table(), **options)
+
+
+@pytest.mark.parametrize("reads", [calviz.profile, calviz.sample_rows])
+def test_how_text_is_written_is_not_told_to_what_reads_block_by_block(tmp_path, reads):
+    table().write_csv(tmp_path / "rows.csv")
+    with pytest.raises(OptionError, match="or read the whole file"):
+        reads(tmp_path / "rows.csv", separator=",")
 
 
 def test_labels_are_read_as_those_of_files():

@@ -20,7 +20,8 @@ from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import one_row_each
 from calviz.data import Loaded, ReadingOptions, first_rows, read
 from calviz.data.column_names import blocks_named_by, without_common_words
-from calviz.data.first_rows import ROLES, ROWS, FirstRows
+from calviz.data.first_rows import ROWS, FirstRows
+from calviz.data.roles import ROLES
 from calviz.sample.sample import Sample
 from tests.inputs.command_line import run
 from tests.inputs.headers import fault

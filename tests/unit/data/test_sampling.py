@@ -507,9 +507,7 @@ def test_probabilities_do_not_take_the_place_of_a_column(tmp_path: Path):
 
 
 def test_clusters_are_refused_in_a_sentence():
-    with pytest.raises(
-        InputError, match=r"do not support clusters, because they take rows one by one"
-    ):
+    with pytest.raises(OptionError, match="'cluster_column' is not supported where rows are read"):
         calviz.sample_rows(logits(), 50, **HOW_OF_SAMPLING_KINDS, cluster_column="times")
 
 

@@ -604,7 +604,7 @@ def test_header_line_separator_and_decimal_sign_are_told():
     ("told", "says"),
     [
         ({"separator": "ab"}, "the separator must be"),
-        ({"decimal": "x"}, r"the decimal sign must be \. or ,"),
+        ({"decimal": "x"}, r"'decimal' must be one of \., ,; got 'x'"),
         ({"header_line": -1}, "'header_line' must be a whole number, 0 or more"),
     ],
 )
