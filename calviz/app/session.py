@@ -17,7 +17,7 @@ import streamlit as st
 from calviz.app import open_files
 from calviz.app.open_files import OpenFile
 from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
-from calviz.core.entry_specs import RECALIBRATORS, Conventions
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
@@ -378,13 +378,6 @@ def other_view(settings: Settings) -> str | None:
     """Return what the other reduction of two classes shows, where it differs, without its numbers."""
     judged = evaluation(settings).verdict
     return f"{judged.seen_by_other[0]}." if judged and judged.seen_by_other else None
-
-
-def conventions(settings: Settings) -> Conventions:
-    """Compute the ECE as other libraries define it."""
-    words = f"Computing the ECE of {settings.row_count} as other libraries define it …"
-    with computing(settings, words) as sample:
-        return analysis.conventions(sample)
 
 
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
