@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import bar, navigation, pinning, screen, selection, session, tables_and_cards
-from calviz.app.open_files import join_parts, request_settings, split_parts
+from calviz.app.open_files import join_parts, queue_note, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
 from calviz.core import words
@@ -379,6 +379,9 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
     ):
         # The rows of the slice are then all rows, and no selection among them.
         selection.choose(None, answers_first=True)
+        if (before := session.current().where) not in ((), one.where):
+            replaced = f"{where_words(one.where)} takes the place of {where_words(before)}."
+            queue_note(capitalised(replaced))
         look_at_slice(settings.whole, one.where)
         st.switch_page(navigation.link("overview"))
 

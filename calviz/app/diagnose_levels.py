@@ -144,7 +144,9 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         state = sample.once(watched)
     if status.result is not None:
         if state is not None and state.change is not None:
-            st.markdown(md(state.sentence(), 1_000))
+            st.markdown(
+                md(state.sentence(by_chance=False), 1_000), help=md(state.sentence(), 1_000)
+            )
         # A lasting change shows in the watch long before one period differs from the others.
         lasting = state if state is not None and state.alarm and state.changed else None
         answer = _draw_periods(status.result, settings, lasting is not None)
@@ -205,7 +207,7 @@ def _draw_periods(result: OverTime, settings: Settings, lasting: bool) -> str:
         st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
         f"By {result.every}, each period with its own interval and noise floor.{left_out if result.small else ''}",
-        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''}",
+        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''} {figure.cancelling()}",
     )
     tables_and_cards.draw_figure_table(
         result.frame, "over-time", alt=f"{figure.label} by {result.every}"

@@ -21,7 +21,7 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
-from calviz.core.words import counted, distinct, shorten
+from calviz.core.words import capitalised, condition, counted, distinct, shorten
 from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
@@ -84,6 +84,7 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 CONDITIONS = (
     ("slice", "level", "Slice by", "no slice"),
     ("slice-2", "level-2", "And by", "no second column"),
+    ("slice-3", "level-3", "And by", "no third column"),
 )
 _CHOSEN = "calviz.chosen"
 _IN_USE = "calviz.samples"
@@ -335,14 +336,18 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
 
 
 def look_since(settings: Settings, day: str) -> None:
-    """Show the rows since a day from the next drawing of the bar on; for callbacks."""
+    """Show of these rows those since a day, from the next drawing of the bar on; for callbacks."""
     name = settings.whole.time_name
     edge = f"{name}={np.datetime64(day, 's') - np.timedelta64(1, 's')}"
     parts = open_files.split_parts(settings.cuts)
     cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", name)]
     data = cut_columns(settings.whole, edges_of([edge]))
-    since = ((name, data.sliced(name).levels[-1]),)
-    look_at_slice(data, since, cuts=open_files.join_parts([*cuts, edge]))
+    others = [each for each in settings.where if each[0] != name]
+    since = (name, data.sliced(name).levels[-1])
+    for replaced in set(settings.where) - {*others}:
+        said = f"{condition(*since)} takes the place of {condition(*replaced)}."
+        open_files.queue_note(capitalised(said))
+    look_at_slice(data, (*others, since), cuts=open_files.join_parts([*cuts, edge]))
 
 
 # ---- Results
