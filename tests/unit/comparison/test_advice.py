@@ -273,7 +273,7 @@ def test_the_columns_that_an_advised_map_needs_are_named():
     fitted = SimpleNamespace(is_its_base=False, needed_columns=("site", "age"))
     methods["isotonic"] = replace(methods["isotonic"], recalibrator=fitted)
     advice = advise(replace(result, methods=methods), data(10))
-    assert advice.reasons[0].endswith("It corrects by 'site', 'age': new rows need that too.")
+    assert advice.cautions[0].endswith("It corrects by 'site', 'age': new rows need that too.")
     assert "It corrects by" not in advise(result, data(10)).reasons[0]
 
 
