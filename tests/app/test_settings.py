@@ -171,6 +171,16 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     assert "The other pages look at" not in text_of(quiet(app))
 
 
+@pytest.mark.parametrize(
+    ("asked", "chip", "said"), [("LP", "Model MLP", False), ("nobody", "Model", True)]
+)
+def test_a_link_never_takes_another_model_silently(asked, chip, said):
+    app = quiet(open_page(f"data=digits&model={asked}"))
+    text = text_of(app)
+    assert chip in text
+    assert ("No model here is named 'nobody'" in text) is said
+
+
 def test_settings_that_do_not_fit_the_data_are_left_out():
     app = quiet(open_page("model=nobody&split=nowhere&bins=0&reduction=class&class=none&slice=x"))
     assert app.selectbox(key="model").value == "MLP"

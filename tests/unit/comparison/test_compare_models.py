@@ -449,6 +449,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
         "weights": np.arange(1.0, n + 1),
         "times": np.arange(n).astype("datetime64[D]"),
         "column_names": {"weights": "w"},
+        "related": ("author",),
         "name": "b",
     }
     of_classes = {"class_names", "prevalence"}
@@ -489,7 +490,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
     def written(value):
         if isinstance(value, Factor):
             return value.values().tolist()
-        if isinstance(value, str):
+        if isinstance(value, str | tuple):
             return value
         return (
             {k: written(v) for k, v in value.items()} if hasattr(value, "items") else value.tolist()
