@@ -500,9 +500,10 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that are sliced by default: all but the time, which the watch tests."""
+    """Columns that are sliced by default: all but the time, which the watch tests, and the clusters."""
     time = None if data.times is None else data.time_name
-    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
+    others = (time, data.column_names.get("clusters"))
+    return tuple(n for n in sliceable_columns(data) if n not in others or n in data.groups)
 
 
 def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
