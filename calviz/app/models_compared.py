@@ -262,6 +262,8 @@ def comparison_work(chosen: ChosenModels, settings: Settings) -> Work:
     aligned = alignment(chosen, settings)
     whole = alignment(chosen, replace(settings, split=None)) if _is_small(chosen) else None
 
+    how = settings.how  # a job has no session
+
     def compare(job: Job) -> ModelComparison:
         comparison = compare_models.compare_models(
             aligned,
@@ -269,7 +271,7 @@ def comparison_work(chosen: ChosenModels, settings: Settings) -> Work:
             where=settings.where,
             progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
             stop=job.stopping,
-            **settings.how,
+            **how,
         )
         if whole is None:
             return comparison
@@ -433,18 +435,21 @@ def _plane(
 
 
 def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
-    """Draw reliability diagrams side by side; all axes run from 0 to 1."""
+    """Draw reliability diagrams side by side, on axes that end where those of the largest scores do."""
     names = [m.name for m in comparison if m.ok]
+    figures = [_reliability((*key, *settings.key), n, comparison, settings) for n in names]
+    end = max((figure.end() for figure in figures), default=1.0)
     shown = _short(names)
     # Two or three models share a wide page.
     width = max(SMALL, screen.WIDE // len(names) - 12) if screen.width_class() == "wide" else SMALL
     with st.container(horizontal=True, gap="small"):
-        for at, name in enumerate(names):
-            figure = _reliability((*key, *settings.key), name, comparison, settings)
+        for at, (name, figure) in enumerate(zip(names, figures, strict=True)):
             with st.container(width=width):
                 st.markdown(f"**{md(shown[name])}**")
                 file = f"reliability-{at + 1}"
-                screen.chart(figure, key=f"models.reliability.{at}", filename=file, width=width)
+                screen.chart(
+                    figure, key=f"models.reliability.{at}", filename=file, width=width, end=end
+                )
     st.caption(
         "All diagrams share their axes; the shares of rows below them have scales of their own."
     )
@@ -454,7 +459,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
 def _reliability(
     key: tuple[str, ...], name: str, _comparison: ModelComparison, _settings: Settings
 ) -> Reliability:
-    sample = _settings.sample.with_data(_comparison.alignment.models[name])
+    sample = _settings.sample.but(**_settings.how).with_data(_comparison.alignment.models[name])
     return Reliability.compute(sample, band=False)
 
 

@@ -325,7 +325,11 @@ class FigureKind:
 KINDS: Mapping[str, FigureKind] = {
     "reliability": FigureKind(
         lambda data, outcome, _, of: Reliability.compute(
-            data, reduction=outcome.reduction, bins=of.bins, scheme=of.scheme, band=False
+            data,
+            reduction=outcome.reduction,
+            bins=of.bins,
+            scheme=of.scheme or outcome.comparison.scheme,
+            band=False,
         ),
         binned=True,
         at_once=True,

@@ -53,6 +53,7 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
         *chosen.key,
         *map(str, (repeats, seed)),
     )
+    how = settings.how  # a job has no session
     work = LongWork(
         PLACE,
         key,
@@ -67,7 +68,7 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
                 options=options,
                 progress=job.progress,
                 stop=job.stopping,
-                **settings.how,
+                **how,
                 **rows.division.given,
             )
         ),

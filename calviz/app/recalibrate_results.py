@@ -426,7 +426,7 @@ def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settin
         outcome.calibrated(UNCALIBRATED),
         reduction=outcome.reduction,
         bins=settings.bins,
-        scheme=settings.scheme,
+        scheme=settings.scheme or outcome.comparison.scheme,
     )
     try:
         rows, name = rows_of(rule, before), rule.words(before)

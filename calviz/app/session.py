@@ -158,7 +158,12 @@ class Settings:
     @property
     def how(self) -> dict[str, Any]:
         """Reduction and bins, as options of what measures rows."""
-        return {"reduction": self.reduction, "bins": self.bins, "scheme": self.scheme}
+        return {
+            "reduction": self.reduction,
+            "bins": self.bins,
+            # Metrics are binned as the diagrams are.
+            "scheme": self.scheme or self.sample.placed,
+        }
 
     @property
     def reduction_and_bins_key(self) -> tuple[str, ...]:
@@ -184,7 +189,7 @@ class Settings:
     @property
     def sample(self) -> Sample:
         """The rows with reduction and bins; what is computed for them is kept with it."""
-        return self._rows.sample.but(**self.how)
+        return self._rows.sample.but(reduction=self.reduction, bins=self.bins, scheme=self.scheme)
 
     @property
     def row_numbers(self) -> IntArray | None:

@@ -398,7 +398,7 @@ def against_the_others(
     large: IntArray,
     metric: str,
     *,
-    words: tuple[str, str] = ("period", "changes"),
+    words: tuple[str, str] = ("period", "changes of single periods"),
 ) -> tuple[dict[str, FloatArray], FloatArray, FloatArray]:
     """Test each period, or other part of exchangeable rows, against the others.
 

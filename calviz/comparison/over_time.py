@@ -613,6 +613,13 @@ class OverTime:
         return f"<OverTime of '{self.name}': {self.metric} by {self.every}, {changed}>"
 
     @property
+    @errors.claim("watch")
+    def lasting(self) -> str:
+        """That the watch of all days finds no lasting change; "" if it finds one, or there is none."""
+        found = self.watch is None or self.watch.changed or self.watch.found
+        return "" if found else "No lasting change found"
+
+    @property
     def changed(self) -> tuple[Period, ...]:
         """Periods that differ from the others beyond chance, the smallest p-value first."""
         changed = [p for p in self.periods if p.adjusted <= self.level]

@@ -161,7 +161,7 @@ class _Decoder:
             nobody = _NOBODY_KNOWS - words
             self.known = [j for j in self.known if self.levels[j].casefold() not in nobody]
         if not self.known:
-            raise InputError("holds no labels, only missing values", column=self.name)
+            raise no_outcomes(self.name)
         self.left_out = self._others(classes) if self.only and classes else []
         self.known = [j for j in self.known if j not in self.left_out] or self.known
         self.texts = [self.levels[j] for j in self.known]
@@ -354,6 +354,15 @@ class _Decoder:
 
     def _first_row(self, level: int) -> int:
         return int(np.argmax(self.factor.codes == level))
+
+
+def no_outcomes(column: str) -> InputError:
+    """Return the error about a column of labels that are all missing."""
+    return InputError(
+        f"the column '{short(column)}' holds no outcomes: this file can be given calibrated scores (calviz apply MAP FILE), but not judged",
+        column=column,
+        placed=True,
+    )
 
 
 def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names, label_columns, other_columns, score_columns
+from calviz.data import column_names, label_columns, labels, other_columns, score_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
 from calviz.data.loaded import ReadingForMap
@@ -562,6 +563,12 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
 
 
+def _is_empty(table: Table, name: str) -> bool:
+    """Whether a column has no value in any row."""
+    levels = Factor.of(table.fetch([], [name]).columns[name]).levels
+    return all(column_names.is_missing(level.strip()) for level in levels)
+
+
 def no_scores(view: TableView, taken: set[str]) -> InputError:
     """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
     named = view.table.named
@@ -600,6 +607,13 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
         does = "sum to 100 in every row" if len(percent) > 1 else "lies in 0 to 100"
         what = f"'{span(percent)}' {does}, as percentages do; say what they are"
         return InputError(what, readings=[reading])
+    if not view.options.for_map and any(c.in_unit for c in view.numeric(taken)):
+        single = [c for c in view.table.columns if c.width is None and c.type != "other"]
+        void = [c.name for c in single if not c.classes]
+        void = [name for name in void if _is_empty(view.table, name)]
+        called = [name for name in void if view.table[name].is_called_label]
+        if len(called or void) == 1:
+            return labels.no_outcomes((called or void)[0])
     names = view.table.names
     listed = ", ".join(map(short, names[:10]))
     present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -516,6 +516,8 @@ class Problem:
         The data rows of the file that `array` holds; all of them if left out.
     percent : bool
         Whether the file holds a hundred times the values of `array`; messages name its own.
+    models : mapping of str to ndarray
+        The scores of all models of the file, by their columns.
     """
 
     table: Table
@@ -523,6 +525,7 @@ class Problem:
     array: FloatArray
     rows: IntArray | None = None
     percent: bool = False
+    models: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def original(self, row: int) -> int:
         """The data row of the file."""
@@ -575,11 +578,18 @@ class Problem:
         empty = self.array.shape[1] == 1 and all(state.endswith(" empty") for state in shown)
         what = "cells that cannot be read" if texts else "no score" if empty else "missing values"
         drops = nan_rows == rows and not (texts and rows > FEW * len(self.array))
-        counted = f"{rows:,} of {self.array.shape[0]:,} rows {'has' if rows == 1 else 'have'}"
-        listing = ", ".join(shown) + ", …" * (rows > len({r for r, _ in at_cells}))
+        # The rows of all models are left out together.
+        held = slice(None) if self.rows is None else self.rows
+        gaps = {name: np.isnan(array[held]).any(axis=1) for name, array in self.models.items()}
+        gaps = {name: mask for name, mask in gaps.items() if mask.any()} if nan_rows == rows else {}
+        each = ", ".join(f"'{name}' {int(mask.sum()):,}" for name, mask in gaps.items())
+        all_rows = int(np.logical_or.reduce([*gaps.values()]).sum()) if len(gaps) > 1 else rows
+        counted = f"{all_rows:,} of {len(self.array):,} rows {'has' if all_rows == 1 else 'have'}"
+        listing = ", ".join(shown) + ", …" * (all_rows > len({r for r, _ in at_cells}))
         fix = f"{'correct them' if texts else 'fill them in'}, or ask to leave out the rows"
         return InputError(
-            f"{counted} {what if nan_rows == rows else 'values that are not finite'}",
+            f"{counted} {what if nan_rows == rows else 'values that are not finite'}"
+            + f" ({each})" * (len(gaps) > 1),
             where=listing,
             row=self.original(row) + 1,
             line=self.table.line(self.original(row)),

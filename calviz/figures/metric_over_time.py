@@ -64,8 +64,8 @@ class OverTimeLine(Figure):
         """Say whether the metric, or the MCS, changes, and in which period most significantly."""
         r = self.result
         looked = counted(len(r.periods), "period")
-        if r.untested:
-            return capitalised(r.untested)
+        if untested := capitalised(r.untested):
+            return f"{untested} {r.lasting} by the watch of all days." if r.lasting else untested
         metrics = " or ".join(METRICS[key].label for key in r.tested)
         if not r.changed:
             none = (
@@ -85,6 +85,8 @@ class OverTimeLine(Figure):
         """`answer` in at most 15 words."""
         r = self.result
         if r.untested:
+            if r.lasting:
+                return f"{r.lasting}; whether single periods differ cannot be told"
             return "Whether it changes over time cannot be told"
         if not r.changed:
             return self.answer().rstrip(".")

@@ -21,7 +21,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
 from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, pointwise
-from calviz.figures.marks import Drawing, Page, Role, drawn
+from calviz.figures.marks import Drawing, Page, Role, drawn, end_of
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample import step_views
 from calviz.sample.binning import FEW_ROWS, BinSums, bin_between, bins_off, expected_share
@@ -234,6 +234,11 @@ class Reliability(ScoreFigure):
             _measured=partial(measured_at, sample, sample.ece_key, level),
         )
 
+    def end(self, *beside: FloatArray) -> float:
+        """Where the axes end: beyond all points, those beside them too, and beyond the intervals of all bins but those of few rows."""
+        sure = self.interval[1][self.count >= FEW_ROWS]
+        return end_of(self.mean_score, self.observed, sure, *beside)
+
     @property
     def gap(self) -> FloatArray:
         """Mean score minus share of hits, shape (M,); positive where the scores are too high."""
@@ -310,6 +315,7 @@ class Reliability(ScoreFigure):
         marks: Marks = "points",
         beside: Sequence[ReliabilityOverlay] = (),
         whole: bool = False,
+        end: float = 0.0,
         **page: Unpack[Page],
     ) -> Drawing:
         """Draw the figure.
@@ -330,6 +336,8 @@ class Reliability(ScoreFigure):
             Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
         whole : bool
             Axes from 0 to 1, wherever the bins are.
+        end : float
+            Where the axes end at least: the largest `end` of diagrams that are shown beside each other.
         **page
             See `Figure.plot`.
 
@@ -344,7 +352,8 @@ class Reliability(ScoreFigure):
             If `marks` is unknown.
         """
         check_choice("marks", marks, get_args(Marks))
-        return drawn(Diagram(self, self.sheet(**page), marks, beside, whole).picture(selected))
+        least = 1.0 if whole else end
+        return drawn(Diagram(self, self.sheet(**page), marks, beside, least).picture(selected))
 
     def plot_small(
         self,

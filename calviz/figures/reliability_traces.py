@@ -52,15 +52,13 @@ class Diagram:
     sheet: Sheet
     marks: Marks = "points"
     beside: Sequence[ReliabilityOverlay] = ()
-    whole: bool = False
+    least_end: float = 0.0
 
     @cached_property
     def end(self) -> float:
-        """Where the axes end: beyond all points, and beyond the intervals of all bins but those of few rows."""
-        f = self.figure
-        sure = f.interval[1][f.count >= FEW_ROWS]
+        """Where the axes end: see `Reliability.end`; `least_end` at least."""
         beside = [v for other in self.beside for v in (other.mean_score, other.observed)]
-        return 1.0 if self.whole else marks.end_of(f.mean_score, f.observed, sure, *beside)
+        return max(self.least_end, self.figure.end(*beside))
 
     def picture(self, selected: int | tuple[int, int] | None) -> Picture:
         """Lay out the square over the histogram."""

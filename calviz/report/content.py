@@ -537,8 +537,8 @@ PRESETS: dict[Preset, PresetSections] = {
     ),
     "credit": PresetSections(
         "for a validation of ratings",
-        "verdict grades calibration-curve decisions metrics provenance definitions",
-        "ECB 2019, validation of internal models: calibration by grade, and discrimination",
+        "verdict grades calibration-curve slices over-time decisions metrics provenance definitions",
+        "ECB 2019, validation of internal models: calibration by grade, and discrimination; with groups and time",
     ),
     "full": PresetSections("for the archive", "", "every section that is not empty", decides=False),
 }

@@ -393,8 +393,15 @@ class Grades:
         """In how many grades more happens than the scores say."""
         more = int((self.adjusted[:-1] <= YELLOW).sum())
         tested = int((~np.isnan(self.binomial[:-1])).sum())
+        less = int((_over_grades(self.fewer) <= RED).sum())
+        of = f"of {len(self.names) - 1}"
         if more:
-            return f"In {counted(more, 'grade')} of {len(self.names) - 1} more happens than the probabilities say"
+            return (
+                f"In {counted(more, 'grade')} {of} more happens than the probabilities say"
+                + f", in {less:,} less" * (less > 0)
+            )
+        if less:
+            return f"In {counted(less, 'grade')} {of} less happens than the probabilities say, in none more"
         if tested and not self._needed():
             return f"In none of {counted(tested, 'grade')} does more happen than the probabilities say, beyond chance"
         return "Whether the grades hold what they say cannot be told"

@@ -1,5 +1,6 @@
 """The pages Compare models and Learning curve, without a browser."""
 
+import json
 import re
 
 import numpy as np
@@ -159,6 +160,23 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
     assert [v == "–" for v in table[brier]] == [True, False]
     assert [b.value for b in app.button_group if b.key == "models-by-confidence"] == ["accuracy"]
     assert "not told apart" in app.title[0].value
+
+
+def test_rare_events_have_one_binning_and_one_range_of_axes():
+    rng = np.random.default_rng(1)
+    p = 10 ** rng.uniform(-3, -1, 4_000)
+    y = (rng.random(p.size) < p).astype(int)
+    scores = np.stack([p, 1.8 * p, y], axis=1)
+    rows = "".join(f"{a:.5f},{b:.5f},{int(c)}\n" for a, b, c in scores.tolist())
+    app = open_page("", "data")
+    app = drop(app, "rare.csv", ("pd_one,pd_two,label\n" + rows).encode())
+    app = _finished(press(app, "2 models"))
+    app = _finished(app.open("compare_models"))
+    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    ends = [s["layout"]["xaxis"]["range"][1] for s in specs if "yaxis2" in s["layout"]]
+    assert len(ends) == 2
+    assert ends[0] == ends[1] < 0.5
+    assert "Binned metrics: 15 equal-mass bins" in text_of(app)
 
 
 def _score(z: np.ndarray) -> np.ndarray:

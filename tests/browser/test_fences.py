@@ -34,7 +34,8 @@ OBEYED = """() => {
   for (const e of document.querySelectorAll('[data-testid=stApp] *'))
     for (const a of e.attributes)
       if (a.name.startsWith('on') || /^\\s*javascript:/i.test(a.value)
-          || (/^(src|href|xlink:href|action|data)$/.test(a.name) && a.value.includes('example')))
+          // Links of the app name the file, in their query.
+          || (/^(src|href|xlink:href|action|data)$/.test(a.name) && a.value.split('?')[0].includes('example')))
         found.push(e.outerHTML.slice(0, 200));
   for (const e of document.querySelectorAll(
       '[data-testid=stMain] img, .katex, [data-testid=stApp] b')) {

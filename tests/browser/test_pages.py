@@ -685,7 +685,7 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     for name, probs in (("honest", score), ("shy", 0.25 + score / 2)):
         np.savez(tmp_path / f"{name}.npz", probs=probs, labels=labels, ids=np.arange(400))
     tab = view(height=1_000).open("/compare_models?data=breast_cancer")
-    tab.expect("not told apart from it").settle()
+    tab.expect("not told apart from").settle()
     page = tab.page
     for name in ("honest", "shy"):
         if not page.locator("input[type=file]").count():

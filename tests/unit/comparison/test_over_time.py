@@ -296,7 +296,16 @@ def test_clusters_are_dealt_out_whole():
     by_day = over_time(drifting(1_200, clusters=day), "nll", method=None)
     assert by_day.resamples > 0
     across = drifting(1_200, clusters=np.arange(1_200) % 40)
-    assert "extend over several periods" in over_time(across, "nll", method=None).untested
+    line = OverTimeLine.compute(over_time(across, "nll", method=None))
+    assert "extend over several periods" in line.result.untested
+    # What the watch finds holds all the same.
+    assert line.headline == "No lasting change found; whether single periods differ cannot be told"
+    assert line.answer().startswith("Changes of single periods are not tested: clusters extend")
+    assert line.answer().endswith("No lasting change found by the watch of all days.")
+    changed = drifting(3_000, from_month=4, clusters=np.arange(3_000) % 1_500)
+    line = OverTimeLine.compute(over_time(changed, "nll", method=None))
+    assert line.result.watch.changed
+    assert "No lasting change" not in line.headline + line.answer()
 
 
 def test_what_cannot_be_divided_says_why():

@@ -391,6 +391,34 @@ def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> 
             np.testing.assert_array_equal(data.labels, Y)
 
 
+def test_rows_without_a_score_of_any_model_are_counted_once() -> None:
+    one, two = P.copy(), P.copy()
+    one[[3, 5]], two[[5, 7, 9]] = np.nan, np.nan
+    columns = {"label": Y, "pd_alt": one, "pd_neu": two}
+    models: dict[str, Any] = {"models": ("pd_alt", "pd_neu")}
+    with pytest.raises(
+        InputError, match=r"4 of 300 rows have .* \('pd_alt' 2, 'pd_neu' 3\): row 4"
+    ):
+        loaded(columns, **models)
+    assert loaded(columns, **models, repair=("drop-missing",)).first.n == N - 4
+    with pytest.raises(InputError, match=r"3 of 300 rows have [a-z ]+: row 6"):
+        loaded(columns | {"pd_alt": P}, **models)
+
+
+def test_a_file_without_outcomes_is_told_what_can_be_done_with_it() -> None:
+    columns = {"pd_alt": P / 10, "pd_neu": P / 20, "Ausfall": [""] * N, "amount": 99 * P}
+    for options in ({}, {"scores": ("pd_alt",), "label": "Ausfall"}):
+        with pytest.raises(
+            InputError, match=r"column 'Ausfall' holds no outcomes: .*calviz apply MAP"
+        ):
+            loaded(columns, **options)
+    # Without an empty column, nothing is said of outcomes.
+    del columns["Ausfall"]
+    with pytest.raises(InputError) as error:
+        loaded(columns)
+    assert "outcomes" not in str(error.value)
+
+
 @pytest.mark.parametrize("label", ["label", "admitted"])
 @pytest.mark.parametrize("words", [(0, 1), ("no", "yes"), ("B", "M")])
 def test_models_without_a_common_word_are_asked_about(label: str, words: tuple[Any, Any]) -> None:

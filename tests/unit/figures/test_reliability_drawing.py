@@ -304,6 +304,16 @@ def test_no_point_lies_beyond_the_axes():
     assert [round(s.layout.xaxis.range[1], 3) for s in small] == [round(x, 3), 1.015]
 
 
+def test_diagrams_beside_each_other_end_at_the_same_score():
+    figure = Reliability.compute(
+        calviz.Predictions(probs=np.full(100, 0.1), labels=np.arange(100) < 10)
+    )
+    own, other = figure.end(), 0.3
+    assert own < other
+    ends = [drawn(figure, end=end)["layout"]["xaxis"]["range"][1] for end in (own, other)]
+    assert ends == pytest.approx([1.015 * own, 1.015 * other])
+
+
 def test_a_usual_diagram_keeps_its_axes():
     layout = drawn(Reliability.compute(binary(500)))["layout"]
     assert layout["xaxis"]["range"] == [-0.015, 1.015]

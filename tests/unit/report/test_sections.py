@@ -322,6 +322,12 @@ def rare():
     )
 
 
+def test_a_credit_report_holds_groups_and_time(rare):
+    grade = np.where(rare.probs[:, 1] < np.median(rare.probs[:, 1]), "A", "B")
+    subject = Subject(Sample(replace(rare, groups={"grade": grade}), resamples=99))
+    assert {"slices", "over-time"} <= set(preset_sections("credit", subject))
+
+
 @pytest.mark.slow
 def test_a_clinical_report_holds_groups_sites_and_time_where_the_file_has_them(rare):
     def titles(subject):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,9 @@ def test_the_usual_columns_are_all_but_the_time():
         groups={"g": np.arange(n) % 2},
     )
     assert usual_columns(data) == ("g", "x")
+    # Nor are rows sliced by the column of their clusters.
+    named = replace(data, column_names={**data.column_names, "clusters": "x"})
+    assert usual_columns(named) == ("g",)
     assert len(slices(data, ["time"], min_rows=2).slices) == 10
 
 

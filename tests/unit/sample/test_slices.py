@@ -427,6 +427,9 @@ def test_grades_in_which_less_happens_are_named_and_have_no_light():
     )
     tested = grades(Sample.of(data), column="g")
     assert tested.lights == ("green", "green")
+    assert tested.headline == (
+        "In 1 grade of 1 less happens than the probabilities say, in none more"
+    )
     assert (
         "Less happens in A: the lights look only for scores that are too low." in tested.reading()
     )
