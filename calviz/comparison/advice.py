@@ -167,10 +167,10 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         of_all = f"By {name} of all rows, {_label(chosen)} is {than} the uncalibrated model"
         why = f"{_found(comparison)}. {comparison.alone} {of_all}"
     elif chosen == UNCALIBRATED:
-        given = not why_not.endswith(COMPARE_AGAIN)
-        left = _left(comparison, name, first, keep_classes) if given else f"{_found(comparison)}."
+        left = _left(comparison, name, first, keep_classes)
         why = " ".join(filter(None, (left, comparison.alone, why_not)))
-        return Advice(UNCALIBRATED, (*caveat, why, *rest), given=given)
+        # To leave the model would deny the verdict.
+        return Advice(UNCALIBRATED, (*caveat, why, *rest), given=not off)
     else:
         why = _found(comparison)
         if not comparison.found:
@@ -239,7 +239,8 @@ def _why_not_segments(comparison: Comparison, keep_classes: bool) -> str:
     if result.recalibrator is None:
         # Under cross-fitting there are several maps.
         corrects = not still_off_words(comparison[UNCALIBRATED].calibrated, result.calibrated)
-    return "" if corrects else f"{label} does not correct by {listed(columns)} here."
+    few = f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
+    return "" if corrects else few
 
 
 def _among(
