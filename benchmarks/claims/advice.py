@@ -216,6 +216,72 @@ for _case, _setting in (CALIBRATED | CALIBRATED_RARE).items():
     )
 
 
+# ---- One slice that is off, of which the scores of all rows hardly tell
+
+#: Rows, half of which judge, and how many values the column has, of which one may be off.
+ROWS, VALUES = 20_000, 8
+#: By how much its logits are too low.
+OFF = 1.1
+
+
+def by_column(n, rng, off):
+    """Rare events of which the logits are `off` too low where the column is 0: true probabilities, scores, and the column."""
+    column = rng.integers(0, VALUES, n)
+    e = rng.normal(-3.5, 1, n)
+    return expit(e), expit(e - off * (column == 0)), column
+
+
+def of_slice(rng, off: float) -> Comparison:
+    """Compare maps of all rows and segments on such a file."""
+    true, score, column = by_column(ROWS, rng, off)
+    return compare(
+        Predictions(
+            probs=pair(score), labels=(rng.random(ROWS) < true).astype(int), groups={"c": column}
+        ),
+        ["temperature", "prior", "platt", "segments"],
+        metrics=["brier", "nll", "ece"],
+        resamples=200,
+        seed=int(rng.integers(2**31)),
+        jobs=1,
+    )
+
+
+_SLICE = f"one of {VALUES} values is off, rare events, {ROWS:,} rows"
+
+
+@simulation("advice", "recalibrated", f"no slice is off, rare events, {ROWS:,} rows", at_most=0.05)
+def _(rng) -> bool:
+    return of_slice(rng, 0.0).advice.method != UNCALIBRATED
+
+
+@simulation("advice", "segments advised where the verdict names the slice", _SLICE, at_least=0.8)
+def _(rng) -> bool | None:
+    comparison = of_slice(rng, OFF)
+    return comparison.advice.method == "segments" if comparison.off_where else None
+
+
+@simulation(
+    "advice", "left although the verdict names a slice", f"half as far, {_SLICE}", at_most=0
+)
+def _(rng) -> bool | None:
+    comparison = of_slice(rng, OFF / 2)
+    left = comparison.advice.headline.endswith("as it is")
+    return left if comparison.off_where else None
+
+
+@simulation(
+    "advice", "the slice nearer its truth on fresh rows, after segments", _SLICE, at_least=0.95
+)
+def _(rng) -> bool | None:
+    comparison = of_slice(rng, OFF)
+    if comparison.advice.method != "segments":
+        return None
+    true, score, column = by_column(FRESH, rng, OFF)
+    after = comparison["segments"].recalibrator.transform(pair(score), {"c": column})[:, 1]
+    before, after = ((p - true)[column == 0].mean() for p in (score, after))
+    return bool(abs(after) < abs(before))
+
+
 # ---- Real data
 
 

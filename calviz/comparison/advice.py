@@ -108,15 +108,20 @@ LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 RULE = (
     "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise (where the "
     "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
-    "those whose ECE is not told apart from the best."
+    "those whose ECE is not told apart from the best. Where that leaves a slice off which no map of all rows repairs alone, take {segments}, "
+    "if it corrects by the columns of the slice, and no proper score and not the ECE is worse beyond noise."
 )
+#: The method that repairs a slice, and what to do about one that was not compared.
+SEGMENTS = "segments"
+COMPARE_AGAIN = "was not compared: add it to the methods and compare again before you choose."
 
 
 @claim(
     "advice",
     says="Advice: Temperature scaling; or: leave the model as it is",
     chosen="whether to recalibrate, and one of all compared methods",
-    adjusted="the verdict, or one comparison named beforehand, beyond noise; then the simplest within one standard error of the best",
+    adjusted="the verdict, or one comparison named beforehand, beyond noise; then the simplest within one standard error of the best, or "
+    "segments for a slice that the verdict names",
 )
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
     """Choose a method by `RULE`; the first reason says what decided, after a change in time, which the advice gives way to.
@@ -148,39 +153,37 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     caveat = (f"{state.headline}. {words.NOT_SINCE}",) if state and state.found else ()
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
-        RULE.format(method=_label(first), criterion=name),
+        RULE.format(method=_label(first), criterion=name, segments=_label(SEGMENTS)),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
     ]
-    if comparison.in_places:
-        # Most maps move all rows alike, which were not found to be off.
-        even = [key for key in even if _better(comparison, key)]
-    proven = not comparison.found and first in candidates and _better(comparison, first)
-    if not even or not (comparison.found or proven):
+    proven = not comparison.found and first in candidates and comparison.is_better(first)
+    taken = even if comparison.found or proven else ()
+    chosen = min(taken, key=lambda key: _simplicity(comparison[key], rule), default=UNCALIBRATED)
+    off = _stays_off(comparison, chosen)
+    why_not = _why_not_segments(comparison, keep_classes) if off else ""
+    if off and not why_not and chosen != SEGMENTS:
+        chosen, near = SEGMENTS, []
+        than = "better than" if comparison.is_better(chosen) else "not told apart from"
+        of_all = f"By {name} of all rows, {_label(chosen)} is {than} the uncalibrated model"
+        why = f"{_found(comparison)}. {comparison.alone} {of_all}"
+    elif chosen == UNCALIBRATED:
         left = _left(comparison, name, first, keep_classes)
-        return Advice(UNCALIBRATED, (*caveat, left, *rest))
-    chosen = min(even, key=lambda key: _simplicity(comparison[key], rule))
-    why = _found(comparison)
-    if not comparison.found:
-        why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
-    leads = comparison.ranking(str(comparison.criterion))[0] == candidates[0]
-    of = "" if leads else " of the methods that are no other one alone"
-    among = f"has the best {name}{of}, by more than one standard error"
-    if len(near) > 1:
-        best = _label(candidates[0])
-        lead = f" ({best}, whose lead may be chance)" if chosen != candidates[0] else ""
-        which = f"is the simplest of {len(even)}" if len(even) > 1 else f"alone of {len(near)}"
-        ece = " has an ECE that is not told apart from the best" if len(even) == 1 else ""
-        among = f"{which} methods within one standard error of the best {name}{lead}{ece}"
-        if 1 < len(even) < len(near):
-            among += ", with an ECE that is not told apart from the best"
-    elif len(candidates) == 1:
-        among = f"is the only method with a better {name}"
+        why = " ".join(filter(None, (left, comparison.alone, why_not)))
+        # To leave the model would deny the verdict.
+        return Advice(UNCALIBRATED, (*caveat, why, *rest), given=not off)
+    else:
+        why = _found(comparison)
+        if not comparison.found:
+            why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
+        why = f"{why}, and {_label(chosen)} {_among(comparison, chosen, candidates, near, even)}"
     cautions = _cautions(comparison, comparison[chosen])
+    if why_not and chosen != SEGMENTS:
+        cautions = (*cautions, f"{comparison.alone} {why_not}")
     return Advice(
         chosen,
         (
             *caveat,
-            f"{why}, and {_label(chosen)} {among}.",
+            f"{why}.",
             _measured(comparison, name, chosen, near),
             *rest,
             *cautions,
@@ -214,10 +217,58 @@ def _named_beforehand(comparison: Comparison, rule: Guideline, keep_classes: boo
     return (*ranked, *allowed, UNCALIBRATED)[0]
 
 
-def _better(comparison: Comparison, key: str) -> bool:
-    """Whether the method named beforehand is better than the uncalibrated model beyond noise, as the table says it."""
-    change = comparison[key].differences.get(str(comparison.criterion))
-    return change is not None and change.verdict == "better"
+def _stays_off(comparison: Comparison, chosen: str) -> bool:
+    """Whether a method leaves the slice off that no map of all rows repairs alone."""
+    before, after = (comparison[key].calibrated for key in (UNCALIBRATED, chosen))
+    return bool(comparison.alone and (chosen == UNCALIBRATED or still_off_words(before, after)))
+
+
+def _why_not_segments(comparison: Comparison, keep_classes: bool) -> str:
+    """Say why segments are not advised for the slice that the verdict names; "" if they are."""
+    label, result = _label(SEGMENTS), comparison.methods.get(SEGMENTS)
+    if result is None:
+        return f"{label} {COMPARE_AGAIN}"
+    if not result.ok:
+        return f"{label} has no result here: {result.reason}"
+    if result.worse_in:
+        return f"{label} is worse by {' and '.join(result.worse_in)} than the uncalibrated model beyond noise."
+    if keep_classes and result.predictions_changed:
+        return f"{label} changes predicted classes."
+    columns = [column for column, _ in comparison.off_where]
+    corrects = set(columns) <= set(getattr(result.recalibrator, "needed_columns", ()))
+    if result.recalibrator is None:
+        # Under cross-fitting there are several maps.
+        corrects = not still_off_words(comparison[UNCALIBRATED].calibrated, result.calibrated)
+    few = f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
+    return "" if corrects else few
+
+
+def _among(
+    comparison: Comparison,
+    chosen: str,
+    candidates: tuple[str, ...],
+    near: list[str],
+    even: list[str],
+) -> str:
+    """Say how the chosen method stands among the candidates, those near the best, and those of them with an even ECE."""
+    name = METRICS[str(comparison.criterion)].label
+    leads = comparison.ranking(str(comparison.criterion))[0] == candidates[0]
+    of = "" if leads else " of the methods that are no other one alone"
+    noise = " beyond noise" * comparison.in_places
+    if noise and not leads:
+        of = " of the methods that are better beyond noise"
+    among = f"has the best {name}{of}, by more than one standard error"
+    if len(near) > 1:
+        best = _label(candidates[0])
+        lead = f" ({best}, whose lead may be chance)" if chosen != candidates[0] else ""
+        which = f"is the simplest of {len(even)}" if len(even) > 1 else f"alone of {len(near)}"
+        ece = " has an ECE that is not told apart from the best" if len(even) == 1 else ""
+        among = f"{which} methods within one standard error of the best {name}{lead}{ece}"
+        if 1 < len(even) < len(near):
+            among += ", with an ECE that is not told apart from the best"
+    elif len(candidates) == 1:
+        among = f"is the only method with a better {name}{noise}"
+    return among
 
 
 def _simplicity(result: MethodResult, rule: Guideline) -> tuple[int, bool, int]:
@@ -233,18 +284,23 @@ def _found(comparison: Comparison) -> str:
 @claim("advice")
 def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> str:
     """Say why the model should be left as it is."""
+    named = comparison if comparison.found else (comparison[first],)
+    costs = [m for m in named if comparison.is_better(m.key) and m.worse_in]
+    but = ""
+    if costs:
+        worse = " and ".join(costs[0].worse_in)
+        but = f"{costs[0].label} is better by {name}, but worse by {worse}, than the uncalibrated model beyond noise."
     if comparison.found:
         of = " that keeps every predicted class" if keep_classes else ""
         noise = " beyond noise" * comparison.in_places
         return (
             f"{_found(comparison)}, but no method{of} has a better {name} than the uncalibrated model{noise} on "
-            f"{comparison.evaluation.rows:,} evaluation rows without a worse proper score or ECE."
-        )
+            f"{comparison.evaluation.rows:,} evaluation rows without a worse proper score or ECE. {but}"
+        ).rstrip()
     if first == UNCALIBRATED:
         return "The verdict finds no miscalibration, and no method keeps every predicted class."
-    if _better(comparison, first):
-        worse = " and ".join(comparison[first].worse_in)
-        return f"The verdict finds no miscalibration, and {_label(first)} is better by {name}, but worse by {worse}, than the uncalibrated model beyond noise."
+    if comparison.is_better(first):
+        return f"The verdict finds no miscalibration, and {but}"
     return f"The verdict finds no miscalibration, and {_label(first)} is not better than the uncalibrated model beyond noise by {name}."
 
 
@@ -266,7 +322,7 @@ def _measured(comparison: Comparison, name: str, chosen: str, near: list[str]) -
 @claim("segments")
 def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> str:
     """Say how far segments move the mean score of the slice that they move most, of rows in no slice that is off; "" for other methods."""
-    if method != "segments" or before is None or after is None:
+    if method != SEGMENTS or before is None or after is None:
         return ""
     fine, found = np.ones(before.n, bool), usual_slices(Sample.of(before))
     for one in found.off if found else ():
@@ -354,11 +410,11 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
         return ""
     if recommended is not None:
         return f"It has no result here: {recommended.reason}"
-    head = f"{_label(rule.method)} ('{rule.method}') was not compared"
+    head = f"{_label(rule.method)} ('{rule.method}')"
     why = suggest(data, comparison.fit.rows).left_out.get(rule.method)
     if why is not None:
-        return f"{head}, and need not be: {why}"
-    return f"{head}: add it to the methods and compare again before you choose."
+        return f"{head} was not compared, and need not be: {why}"
+    return f"{head} {COMPARE_AGAIN}"
 
 
 def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:

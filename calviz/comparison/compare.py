@@ -184,15 +184,10 @@ def carry_out(
             results, tied = _with_differences(results, paired)
         comparison = judging.comparison(results, tied)
         if paired is not None:
-            judges = comparison.criterion and not rows.in_sample
-            found, in_places = judging.found() if judges else (None, False)
-            comparison = replace(
-                comparison,
-                undefined=paired.undefined,
-                near=_near(comparison, paired),
-                found=found,
-                in_places=in_places,
-            )
+            if comparison.criterion and not rows.in_sample:
+                comparison = judging.with_verdict(comparison)
+            near = _near(comparison, paired)
+            comparison = replace(comparison, undefined=paired.undefined, near=near)
     # A change in time is looked for where the verdict of all rows that are divided looks for it.
     about = judging.before if rows.fit.split is not None else data.take(rows.used)
     return replace(
@@ -378,24 +373,30 @@ class _Judging:
         metrics = {key: replace(m, refits=refits[key]) for key, m in paired.metrics.items()}
         return replace(paired, metrics=metrics)
 
-    def found(self) -> tuple[str | None, bool]:
-        """Return `Comparison.found` and `Comparison.in_places`.
+    def with_verdict(self, comparison: Comparison) -> Comparison:
+        """Return the comparison with the verdict before recalibration, if there are enough rows.
 
         Of the evaluation rows or, if it finds none there, of these and the fitting rows, which are as many again.
         """
         judged_rows = self.before.that_count()
         if judged_rows.rows < MIN_ROWS:
-            return None, False
+            return comparison
         used = self.rows.used
         for data in (judged_rows, self.data.take(used).that_count()):
             verdict = judged(Sample.of(data, seed=self.plan.division.seed, **self.settings))
             # A change alone is mended by no map of all these rows.
             parts_off = verdict.classes_off or verdict.slices_off or verdict.in_reverse
             if verdict.beyond_noise or parts_off:
-                return verdict.sentence, verdict.in_places
+                return replace(
+                    comparison,
+                    found=verdict.sentence,
+                    in_places=verdict.in_places,
+                    alone=verdict.alone,
+                    off_where=verdict.named_where,
+                )
             if judged_rows.n == used.size:
                 break
-        return "", False
+        return replace(comparison, found="")
 
 
 def _with_differences(
@@ -476,7 +477,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 3
+_FORMAT = 4
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

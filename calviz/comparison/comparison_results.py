@@ -338,6 +338,10 @@ class Comparison(Compared[MethodResult]):
         miscalibration; "" if it finds none, None if there is no verdict.
     in_places : bool
         Whether it finds that in classes or slices only.
+    alone : str
+        That no map of all rows repairs the slice which the verdict names (`Verdict.alone`); "" if it names none.
+    off_where : tuple of (str, str)
+        The columns and values of that slice.
     near : mapping of str to tuple of str
         By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
         error of the difference.
@@ -356,6 +360,8 @@ class Comparison(Compared[MethodResult]):
     refits: int = 0
     found: str | None = None
     in_places: bool = False
+    alone: str = ""
+    off_where: tuple[tuple[str, str], ...] = ()
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
@@ -397,8 +403,9 @@ class Comparison(Compared[MethodResult]):
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.
 
-        They are better than the uncalibrated model by the criterion, and no proper score and not the ECE is worse beyond noise. A map that is its base alone
-        does not count as a method of its own.
+        They are better than the uncalibrated model by the criterion, and no proper score and not the ECE is worse beyond noise. Where the verdict is about
+        places only, they are better beyond noise: most maps move all rows alike, which were not found to be off. A map that is its base alone does not
+        count as a method of its own.
 
         Parameters
         ----------
@@ -413,7 +420,13 @@ class Comparison(Compared[MethodResult]):
             if not (keep_classes and self[key].predictions_changed)
             and not self[key].worse_in
             and not self[key].is_its_base
+            and (self.is_better(key) or not self.in_places)
         )
+
+    def is_better(self, key: str) -> bool:
+        """Whether a method is better than the uncalibrated model by the criterion beyond noise, as the table says it."""
+        change = self[key].differences.get(str(self.criterion))
+        return change is not None and change.verdict == "better"
 
     @property
     def ready(self) -> tuple[MethodResult, ...]:

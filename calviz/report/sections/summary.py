@@ -137,6 +137,8 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
 def advised(comparison: Comparison, advice: Advice, verdict: Verdict, key: str) -> tuple[str, str]:
     """Return the advice of a comparison, or why it gives way to a change in time, and below it what that brings on which rows."""
     change = advice_words(comparison, advice, key)
+    if not advice.given:
+        change = advice.reasons[bool(advice.caveat)]
     caveat = NOT_SINCE if verdict.changed else advice.caveat
     if caveat and change:
         change = f"All rows together: {change}"

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 import calviz
 from benchmarks.claims import SIMULATIONS, mean_and_error
-from benchmarks.claims import advice as _advice  # noqa: F401
+from benchmarks.claims.advice import by_column
 from calviz.comparison.advice import advise, guideline, suggest
 from calviz.comparison.compare import compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
@@ -20,7 +20,7 @@ from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
 from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.report.sections.summary import advice_words
+from calviz.report.sections.summary import advice_words, advised
 from tests.inputs.simulated import draw_labels, softmax
 
 
@@ -181,8 +181,8 @@ def test_of_equally_simple_methods_one_that_keeps_classes_then_what_wins_elsewhe
     assert advise(comparison(VALUES, near), data(10)).method == "temperature"
     values = {"identity": 0.5, "vector": 0.4, "sms": 0.41, "dirichlet-odir": 0.42}
     ranking = guideline(data(10), 5_000).ranking
-    advised = advise(comparison(values, ("sms", "dirichlet-odir")), data(10)).method
-    assert advised == min(list(values)[1:], key=ranking.index)
+    method = advise(comparison(values, ("sms", "dirichlet-odir")), data(10)).method
+    assert method == min(list(values)[1:], key=ranking.index)
 
 
 def test_where_the_verdict_finds_nothing_one_method_named_beforehand_decides():
@@ -303,6 +303,104 @@ def test_where_only_slices_are_off_a_method_is_advised_that_is_better_beyond_noi
     assert advise(comparison(VALUES, verdicts=tied), data(10)).method == "isotonic"
 
 
+def named_slice(columns=("site",), **fields):
+    """A comparison whose verdict names site = A, with segments that correct by `columns`, and no method that is better beyond noise."""
+    fields = {"verdicts": {"segments": {"brier": "tied"}, "auto": {"brier": "tied"}}} | fields
+    made = comparison(
+        {"identity": 0.5, "segments": 0.4, "auto": 0.49},
+        found="No miscalibration found, but 1 of 36 slices is off.",
+        in_places=True,
+        alone="No map of all rows repairs site = A alone.",
+        off_where=(("site", "A"),),
+        **fields,
+    )
+    fitted = SimpleNamespace(is_its_base=False, needed_columns=columns)
+    segments = replace(made["segments"], recalibrator=fitted)
+    return replace(made, methods={**made.methods, "segments": segments})
+
+
+def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_rows_hardly_gain():
+    made = named_slice()
+    advice = advise(made, data(2))
+    assert advice.method == "segments"
+    assert advice.reasons[0] == (
+        "The verdict finds miscalibration in places. No map of all rows repairs site = A alone. By Brier score of all rows, Segments is "
+        "not told apart from the uncalibrated model. It corrects by 'site': new rows need that too."
+    )
+    assert advice_words(made, advice, "ece").startswith("It brings the Brier score from 0.5000 to")
+    # Where it names none, the model is left as before.
+    none = replace(made, alone="", off_where=())
+    assert advise(none, data(2)).headline == "Advice: leave the model as it is"
+
+
+@pytest.mark.parametrize(
+    ("made", "keep_classes", "why"),
+    [
+        (
+            named_slice(("age",)),
+            False,
+            "Segments does not correct by 'site': the fitting rows do not show that it differs.",
+        ),
+        (named_slice(changed=("segments",)), True, "Segments changes predicted classes."),
+        (
+            named_slice(verdicts={"segments": {"brier": "tied", "nll": "worse"}}),
+            False,
+            "Segments is worse by NLL than the uncalibrated model beyond noise.",
+        ),
+    ],
+)
+def test_segments_that_do_not_repair_the_slice_are_not_advised(made, keep_classes, why):
+    advice = advise(made, data(2), keep_classes=keep_classes)
+    assert advice.headline == "No advice"
+    assert advice.reasons[0].endswith(f" No map of all rows repairs site = A alone. {why}")
+
+
+def test_where_segments_were_not_compared_the_model_is_not_said_to_be_left():
+    made = named_slice()
+    made = replace(made, methods={k: m for k, m in made.methods.items() if k != "segments"})
+    made = replace(made, near={})
+    advice = advise(made, data(2))
+    assert (advice.method, advice.headline) == ("identity", "No advice")
+    assert advice.reasons[0].endswith(
+        " No map of all rows repairs site = A alone. Segments was not compared: add it to the methods and compare again before you choose."
+    )
+    verdict = SimpleNamespace(changed="")
+    assert advised(made, advice, verdict, "ece")[1].startswith(advice.reasons[0])
+
+
+def test_what_the_table_calls_better_is_advised_or_the_reason_says_why_not():
+    # The best is not better beyond noise, and the one that is lies further from it than one standard error.
+    values = {"identity": 0.5, "isotonic": 0.3, "auto": 0.49}
+    better = {"isotonic": {"brier": "tied"}, "auto": {"brier": "better"}}
+    advice = advise(comparison(values, in_places=True, verdicts=better), data(10))
+    assert advice.method == "auto"
+    assert advice.reasons[0].endswith("the only method with a better Brier score beyond noise.")
+    worse = {"isotonic": {"brier": "tied"}, "auto": {"brier": "better", "ece": "worse"}}
+    advice = advise(comparison(values, in_places=True, verdicts=worse), data(10))
+    assert advice.method == "identity"
+    assert advice.reasons[0].endswith(
+        "ECE. Automatic mixture is better by Brier score, but worse by ECE, than the uncalibrated model beyond noise."
+    )
+
+
+def test_one_slice_of_a_file_that_is_off_is_repaired_and_what_the_method_leaves_is_said():
+    rng = np.random.default_rng(0)
+    true, score, column = by_column(20_000, rng, 0.8)
+    rows = Predictions(
+        probs=np.stack([1 - score, score], axis=1),
+        labels=(rng.random(score.size) < true).astype(int),
+        groups={"site": column},
+    )
+    how = {"metrics": ["nll"], "resamples": 200, "jobs": 1}
+    made = compare(rows, ["prior", "temperature", "segments"], **how)
+    assert made.off_where == (("site", "0"),)
+    assert made.advice.method == "segments"
+    assert "finds miscalibration" in made.advice.reasons[0]
+    without = compare(rows, ["prior", "temperature"], **how).advice
+    assert "Segments was not compared" in " ".join((without.reasons[0], *without.cautions))
+    assert not without.headline.endswith("as it is")
+
+
 @pytest.mark.slow
 def test_of_rare_events_an_offset_is_told_from_too_large_logits():
     # The Brier score has both maps within one standard error, and the temperature is the simpler.
@@ -421,6 +519,7 @@ def test_advice_on_a_real_comparison_of_simulated_data():
         ("regret, of the attainable gain, any of the nine settings", 12),
         ("left although the verdict finds it off, any of the nine settings", 12),
         ("worse than nothing, calibrated, 2 classes, 200 rows", 20),
+        ("recalibrated, no slice is off, rare events, 20,000 rows", 12),
     ],
 )
 def test_the_advice_gains_most_of_what_can_be_gained(key, files):
