@@ -546,7 +546,7 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
         path = Path(folder) / f"calibrated{suffix}"
         loaded = settings.entry.loaded
         named = loaded.named_as_labels(data)
-        write_predictions(named, path, before=before, types=loaded.types, style=loaded.style)
+        write_predictions(named, path, before=before, file=loaded)
         return path.read_bytes()
 
 

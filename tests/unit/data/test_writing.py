@@ -455,7 +455,7 @@ def test_a_calibrated_file_can_go_back_where_the_file_came_from(
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_bytes(text.getvalue().replace("\n", end).encode(encoding))
     loaded = read(path)
-    write_predictions(loaded.first, out, style=loaded.style)
+    write_predictions(loaded.first, out, file=loaded)
     written = out.read_bytes().decode(encoding)
     assert out.read_bytes()[:3] == path.read_bytes()[:3]
     assert written.count("\r\n") == (N + 2) * (end == "\r\n")
