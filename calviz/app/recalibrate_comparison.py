@@ -452,7 +452,7 @@ def draw_downloads(
         try:
             with st.spinner(f"Calibrating {counted(whole.n, 'row')} …", show_time=True):
                 files = _build(outcome, method, suffix, settings)
-        except (OptionError, NotAvailable) as error:
+        except CalvizError as error:
             st.error(md(error, 500))
             return method
         st.session_state[_BUILT_FILES] = (file_key, files)
@@ -471,7 +471,7 @@ def draw_downloads(
     else:
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
-    st.caption(words, help=" ".join((*_differences(suffix, settings), STAYS)))
+    st.caption(words, help=" ".join((*_differences(suffix, settings, whole), STAYS)))
     return method
 
 
@@ -550,18 +550,21 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
         return path.read_bytes()
 
 
-def _differences(suffix: str, settings: Settings) -> Iterator[str]:
+def _differences(suffix: str, settings: Settings, written: Dataset) -> Iterator[str]:
     """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out."""
     many = settings.whole.kind != "confidence" and settings.whole.n_classes > 2
     only = ", of each row the largest alone" if many else ""
     yield f"The scores before are in **uncalibrated**{only}."
     loaded = settings.entry.loaded
-    names = {} if suffix == ".npz" else loaded.names_when_written(settings.model)
+    keeps = suffix == ".csv" and loaded.cells is not None  # the columns of the file
+    names = {} if suffix == ".npz" or keeps else loaded.names_when_written(settings.model)
     if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
         yield f"In the file, {', '.join(renamed)}."
     for repair in loaded.repairs_made:
         if repair.startswith("drop-"):
-            yield f"Not in the file: {repair.partition(': ')[2]}."
+            is_there = keeps and written.n == loaded.first.n
+            start = "In the file, without calibrated scores" if is_there else "Not in the file"
+            yield f"{start}: {repair.partition(': ')[2]}."
 
 
 #: Reading options that are about the scores alone: new predictions have no labels yet.

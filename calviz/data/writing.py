@@ -108,28 +108,23 @@ def _write(
         return
     cells, rows = found
     roles, confidence = file.roles, file.roles.confidence
-    own = {"label": (roles.label, *roles.one_hot)}
+    own: dict[str, str | None] = {"label": roles.label}
     if confidence is not None:
-        own |= {"predicted": (confidence.predicted,), "correct": (confidence.correct,)}
-    scores = {k: v for k, v in scores.items() if not {*own.get(k, ())} & {*cells.columns}}
+        own |= {"predicted": confidence.predicted, "correct": confidence.correct}
+    scores = {k: v for k, v in scores.items() if own.get(k) not in cells.columns}
     frame = pd.DataFrame(_with_date_texts(_columns(_lacking(data, before, found, file), scores)))
     if rows is not None:
         # Whole numbers stay whole beside missing ones.
         whole = {name: object for name, kind in frame.dtypes.items() if kind.kind in "iu"}
         frame = frame.astype(whole).set_index(rows).reindex(range(cells.height))
     # Scores are written in the place of those of the same name; other columns give way to them.
-    replaced = {
-        "split",
-        *(n for s in roles.scores if s.model in (None, before.name) for n in s.columns),
-    }
-    replaced |= {*before.numbers, confidence.score if confidence else ""}
-    every = {*cells.columns, *frame.columns}
-    moved = {
-        name: _free(name, every)
-        for name in cells.columns
-        if name in frame.columns and name not in replaced
-    }
-    target.write_bytes(csv_bytes(frame, style, cells.rename(moved)))
+    of_model = (each.columns for each in roles.scores if each.model in ("", before.name))
+    replaced = {roles.split, confidence and confidence.score, *sum(of_model, ())}
+    replaced |= {name for name in before.numbers if name not in scores}
+    twice = {*cells.columns} & {*frame.columns} - replaced
+    names = {*cells.columns, *frame.columns}
+    cells = cells.rename({name: _free(name, names) for name in twice})
+    target.write_bytes(csv_bytes(frame, style, cells))
 
 
 def _lacking(
