@@ -551,7 +551,7 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
 
 
 def _differences(suffix: str, settings: Settings, written: Dataset) -> Iterator[str]:
-    """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out."""
+    """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out or not calibrated."""
     many = settings.whole.kind != "confidence" and settings.whole.n_classes > 2
     only = ", of each row the largest alone" if many else ""
     yield f"The scores before are in **uncalibrated**{only}."
@@ -561,12 +561,14 @@ def _differences(suffix: str, settings: Settings, written: Dataset) -> Iterator[
     if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
         yield f"In the file, {', '.join(renamed)}."
     for repair in loaded.repairs_made:
-        if repair.startswith("drop-"):
-            is_there = keeps and written.n == loaded.first.n
-            start = "In the file, without calibrated scores" if is_there else "Not in the file"
-            yield f"{start}: {repair.partition(': ')[2]}."
+        key, _, what = repair.partition(": ")
+        if key.startswith("drop-"):
+            is_there = keeps and key in _OF_ROWS and written.n == loaded.first.n
+            yield f"{'In the file, but not calibrated' if is_there else 'Not in the file'}: {what}."
 
 
+#: Repairs that leave out rows; others leave out lines that are none.
+_OF_ROWS = ("drop-missing", "drop-labels", "drop-outside")
 #: Reading options that are about the scores alone: new predictions have no labels yet.
 _OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "separator", "decimal", "header_line", "repair")  # fmt: skip
 
