@@ -456,7 +456,7 @@ def draw_downloads(
         try:
             with st.spinner(f"Calibrating {counted(whole.n, 'row')} …", show_time=True):
                 files = _build(outcome, method, suffix, settings)
-        except (OptionError, NotAvailable) as error:
+        except CalvizError as error:
             st.error(md(error, 500))
             return method
         st.session_state[_BUILT_FILES] = (file_key, files)
@@ -475,7 +475,7 @@ def draw_downloads(
     else:
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
-    st.caption(words, help=" ".join((*_differences(suffix, settings), STAYS)))
+    st.caption(words, help=" ".join((*_differences(suffix, settings, whole), STAYS)))
     return method
 
 
@@ -550,24 +550,29 @@ def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) ->
         path = Path(folder) / f"calibrated{suffix}"
         loaded = settings.entry.loaded
         named = loaded.named_as_labels(data)
-        write_predictions(named, path, before=before, types=loaded.types, style=loaded.style)
+        write_predictions(named, path, before=before, file=loaded)
         return path.read_bytes()
 
 
-def _differences(suffix: str, settings: Settings) -> Iterator[str]:
-    """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out."""
+def _differences(suffix: str, settings: Settings, written: Dataset) -> Iterator[str]:
+    """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out or not calibrated."""
     many = settings.whole.kind != "confidence" and settings.whole.n_classes > 2
     only = ", of each row the largest alone" if many else ""
     yield f"The scores before are in **uncalibrated**{only}."
     loaded = settings.entry.loaded
-    names = {} if suffix == ".npz" else loaded.names_when_written(settings.model)
+    keeps = suffix == ".csv" and loaded.cells is not None  # the columns of the file
+    names = {} if suffix == ".npz" or keeps else loaded.names_when_written(settings.model)
     if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
         yield f"In the file, {', '.join(renamed)}."
     for repair in loaded.repairs_made:
-        if repair.startswith("drop-"):
-            yield f"Not in the file: {repair.partition(': ')[2]}."
+        key, _, what = repair.partition(": ")
+        if key.startswith("drop-"):
+            is_there = keeps and key in _OF_ROWS and written.n == loaded.first.n
+            yield f"{'In the file, but not calibrated' if is_there else 'Not in the file'}: {what}."
 
 
+#: Repairs that leave out rows; others leave out lines that are none.
+_OF_ROWS = ("drop-missing", "drop-labels", "drop-outside")
 #: Reading options that are about the scores alone: new predictions have no labels yet.
 _OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "separator", "decimal", "header_line", "repair")  # fmt: skip
 

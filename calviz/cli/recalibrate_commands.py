@@ -120,7 +120,7 @@ def recalibrate(
     record = fitted and fitted.to_apply(data, loaded.recognition.score_columns)
     with _saving(record, fitted, save_map, save_snippet):
         calibrated = loaded.named_as_labels(result.calibrated)
-        write_predictions(calibrated, out, before=data, types=loaded.types, style=loaded.style)
+        write_predictions(calibrated, out, before=data, file=loaded)
     _say_written(json_only, {counted(data.rows, "row"): out, **saved})
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
@@ -222,7 +222,7 @@ def apply(
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
     columns unchanged. A CSV file made from text is written as FILE is: separator, decimal sign, quotation marks, encoding and the
-    lines above the header.
+    lines above the header; it begins with the columns and cells of FILE.
 
     Parameters
     ----------
@@ -270,9 +270,7 @@ def apply(
             say(f"the score columns are taken in the order of the classes of the map: {order}.")
         labelled = bool(loaded.recognition.label_form)
         named = loaded.named_as_labels(calibrated)
-        write_predictions(
-            named, out, before=data, labelled=labelled, types=loaded.types, style=loaded.style
-        )
+        write_predictions(named, out, before=data, labelled=labelled, file=loaded)
         what, written = counted(data.rows, "row"), [out]
     _say_written(json_only, {what: out})
     about = {"map": map, "method": record["method"], "out": out, "written": written}

@@ -377,7 +377,7 @@ class RowColumns:
     class_names: tuple[str, ...] = ()
     prevalence: tuple[float, ...] = ()
     name: str = "predictions"
-    #: The 0-based rows of the file that these are, shape (n,); None where a reader left out none.
+    #: The 0-based rows of the file that these are, shape (n,); None where a reader of another format than CSV left out none.
     file_rows: IntArray | None = field(init=False, default=None)
 
     def _check_columns(self, n: int) -> None:

@@ -754,10 +754,17 @@ PLAIN_CSV = CsvStyle()
 _POINT_NUMBER = r"^[+-]?\d*\.?\d+([eE][+-]?\d+)?$"
 
 
-def csv_bytes(frame: pd.DataFrame, style: CsvStyle = PLAIN_CSV) -> bytes:
+#: A signed number as files have it: "-1,5", "+1.425 %".
+_SIGNED_CELL = r"^[+-]\d[\d.,]*([eE][+-]?\d+)?( ?%)?$"
+
+
+def csv_bytes(
+    frame: pd.DataFrame, style: CsvStyle = PLAIN_CSV, cells: pl.DataFrame | None = None
+) -> bytes:
     """Write a table as CSV with a header; text cells and column names are escaped for spreadsheets.
 
-    Numbers stay numbers, negative ones with their minus sign. Characters that the encoding lacks are written in UTF-8 with its mark.
+    Numbers stay numbers, negative ones with their minus sign; those that are missing are empty. The columns of `cells` come first, with
+    each text as it is, unless `frame` has a column of the name. Characters that the encoding lacks are written in UTF-8 with its mark.
     """
     # Imported only when a table is written: pages import this module when they are first opened.
     import polars as pl
@@ -765,6 +772,9 @@ def csv_bytes(frame: pd.DataFrame, style: CsvStyle = PLAIN_CSV) -> bytes:
     columns = {spreadsheet_text(str(name)): _column(frame[name]) for name in frame.columns}
     if style.decimal_comma:
         columns = {name: _with_commas(column) for name, column in columns.items()}
+    if cells is not None:
+        kept = {spreadsheet_text(column.name): _escaped(column) for column in cells}
+        columns = kept | columns
     text = style.above + pl.DataFrame(columns, strict=False).write_csv(
         line_terminator=style.line_end,
         separator=style.separator,
@@ -793,10 +803,17 @@ def _column(column: pd.Series[Any]) -> pl.Series:
     import polars as pl
 
     if pd.api.types.is_numeric_dtype(column.dtype):
-        return pl.Series(column.to_numpy())
+        numbers = pl.Series(column.to_numpy())
+        return numbers.fill_nan(None) if numbers.dtype.is_float() else numbers
     texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
+    return _escaped(texts)
+
+
+def _escaped(texts: pl.Series) -> pl.Series:
+    import polars as pl
+
     # A signed number alone is no formula, and is a class or a group in many files.
-    formula = texts.str.contains(FORMULA) & ~texts.str.contains(r"^[+-]\d+(\.\d+)?$")
+    formula = texts.str.contains(FORMULA) & ~texts.str.contains(_SIGNED_CELL)
     formula = formula.fill_null(False)
     return pl.select(pl.when(formula).then("'" + texts).otherwise(texts)).to_series()
 

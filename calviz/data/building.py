@@ -200,9 +200,15 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
-        vars(predictions)["file_rows"] = None if rows is None else read_only(rows)
+        vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)
         self._note_sums(predictions, scores)
         return predictions
+
+    def _file_rows(self, n: int, rows: IntArray | None) -> IntArray | None:
+        """The rows of the file; numbers of all of them, too, if a selection is written with its cells."""
+        if rows is None and (self.table.cells is None or self.counts is not None):
+            return None
+        return read_only(np.arange(n) if rows is None else rows)
 
     def _logits_beside(
         self, scores: ScoreColumns, array: FloatArray, logits: FloatArray
@@ -517,7 +523,7 @@ class _Builder:
             score = score / 100
             self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
-        rows = None if keep is None else read_only(np.flatnonzero(keep))
+        rows = None if keep is None else np.flatnonzero(keep)
         problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
         try:
             predictions = ConfidencePredictions(
@@ -531,7 +537,7 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
-        vars(predictions)["file_rows"] = rows
+        vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)
         return predictions
 
     def _right(self, fetched: Fetched, layout: Confidence) -> roles.Right:
@@ -607,6 +613,7 @@ class _Builder:
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
+            cells=self.table.cells if self.counts is None else None,
             roles=replace(self.layout, notices=()),
         )
 

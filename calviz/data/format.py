@@ -785,6 +785,11 @@ class Table(ABC):
         """What stands in a cell without a number, once fetched: it is "empty", "NaN", or a quoted text."""
         return "NaN"
 
+    @property
+    def cells(self) -> Callable[[], Any] | None:
+        """A function that reads the text of every cell, if these are rows of a text file whose columns have names."""
+        return None
+
 
 # ---- Formats
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, BinaryIO
@@ -74,6 +74,11 @@ class JoinedTable(Table):
     def missing_as(self, row: int, name: str) -> str:
         """What stands in a cell without a number; see `Table.missing_as`."""
         return "NaN" if name in self.joined else self.base.missing_as(row, name)
+
+    @property
+    def cells(self) -> Callable[[], Any] | None:
+        """Reads the cells of the base."""
+        return self.base.cells
 
 
 def join(

@@ -366,6 +366,8 @@ class Loaded:
         with missing values.
     style : CsvStyle
         How the file is written, if it is text, so that a calibrated one can be written alike.
+    cells : callable or None
+        Reads the text of its cells again (`Table.cells`), so that a calibrated one can keep them.
     roles : ColumnRoles
         The role of every column, as it was read.
     ways : tuple of Reading
@@ -384,6 +386,7 @@ class Loaded:
     repairs_made: tuple[str, ...] = ()
     types: Mapping[str, Any] = field(default_factory=dict)
     style: CsvStyle = PLAIN_CSV
+    cells: Callable[[], Any] | None = None
     roles: ColumnRoles = field(default_factory=ColumnRoles)
     ways: tuple[Reading, ...] = ()
     waiting: Mapping[str, Dataset] = field(default_factory=dict)
@@ -408,6 +411,22 @@ class Loaded:
         counted = tuple(str(j) for j in range(len(names) + 1))
         own = {"-1 and +1": ("-1", "1"), "class index, counted from 1": counted[1:]}
         return own.get(self.recognition.label_form, names) if names == counted[:-1] else names
+
+    def cells_of(self, data: Dataset) -> tuple[Any, IntArray | None] | None:
+        """The text of the cells in which `data`, some rows of a model, are written, and the rows among them of `data`.
+
+        These are all rows of the file if `data` are all that were not left out (the rows are None if none was), otherwise those of `data`.
+        None if the file has no such cells.
+        """
+        if self.cells is None:
+            return None
+        self.hash()  # raises InputError if the file has changed
+        cells, rows = self.cells(), data.file_rows
+        if rows is None:
+            return (cells, None) if data.n == cells.height else None
+        if data.n == self.first.n and self.recognition.model_column is None:
+            return cells, rows
+        return cells[rows], None
 
     def names_when_written(self, model: str) -> dict[str, str]:
         """The columns of label, split and scores that have another name in a calibrated table, with that name."""

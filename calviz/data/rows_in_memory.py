@@ -442,6 +442,11 @@ class WrittenCells(Table):
         text = texts.levels[texts.codes[row]]
         return "empty" if text.strip() in MISSING_WORDS else f"'{short(text)}'"
 
+    @property
+    def cells(self) -> Callable[[], Any] | None:
+        """Reads the cells of the base."""
+        return self.base.cells
+
 
 def _one_dimensional(array: FloatArray) -> FloatArray:
     return array[:, 0] if array.shape[1] == 1 else array

@@ -8,14 +8,18 @@ import zipfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core import errors
 from calviz.core.predictions import BEFORE, Dataset, Predictions
-from calviz.core.words import PLAIN_CSV, CsvStyle, csv_bytes
+from calviz.core.words import PLAIN_CSV, csv_bytes
+
+if TYPE_CHECKING:
+    from calviz.core.blocks import IntArray
+    from calviz.data.loaded import Loaded
 
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
@@ -43,8 +47,7 @@ def write_predictions(
     *,
     before: Dataset | None = None,
     labelled: bool = True,
-    types: Mapping[str, Any] | None = None,
-    style: CsvStyle = PLAIN_CSV,
+    file: Loaded | None = None,
 ) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
@@ -53,8 +56,10 @@ def write_predictions(
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. The column ``uncalibrated``
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If not `labelled`, nothing
-    is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of `types` (`Loaded.types`),
-    where their values have these. CSV is written in a `style`: that of the file that was read (`Loaded.style`).
+    is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of the `file` that was read,
+    where their values have these. CSV is written in its style and, if it was CSV with names above its columns, begins with these: each cell
+    as it stands there, also of rows that were left out, whose scores are empty; only the columns that the file lacks are added, and scores
+    replace those of the same name.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -66,7 +71,7 @@ def write_predictions(
         name = _free(BEFORE, {*data.groups, *data.texts})
         data = replace(data, numbers={name: _one_score(before), **data.numbers})
     with errors.replacing(target) as temporary_path:
-        _write(data, temporary_path, labelled, types or {}, style)
+        _write(data, before or data, temporary_path, labelled, file)
 
 
 def _one_score(data: Dataset) -> npt.NDArray[Any]:
@@ -77,7 +82,7 @@ def _one_score(data: Dataset) -> npt.NDArray[Any]:
 
 
 def _write(
-    data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any], style: CsvStyle
+    data: Dataset, before: Dataset, target: Path, labelled: bool, file: Loaded | None
 ) -> None:
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
@@ -89,13 +94,67 @@ def _write(
     if target.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
-        kept = {name: kind for name, kind in types.items() if name not in {*scores, BEFORE}}
+        types = file.types.items() if file else ()
+        kept = {name: kind for name, kind in types if name not in {*scores, BEFORE}}
         # These tell missing texts from empty ones.
         texts = {**data.texts, **data.groups}.items()
         with_missing = {name for name, factor in texts if factor.missing is not None}
         pq.write_table(_typed(pd.DataFrame(columns), kept, with_missing), target)
         return
-    target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
+    style = file.style if file else PLAIN_CSV
+    found = file.cells_of(before) if file else None
+    if file is None or found is None:
+        target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
+        return
+    cells, rows = found
+    roles, confidence = file.roles, file.roles.confidence
+    own: dict[str, str | None] = {"label": roles.label}
+    if confidence is not None:
+        own |= {"predicted": confidence.predicted, "correct": confidence.correct}
+    scores = {k: v for k, v in scores.items() if own.get(k) not in cells.columns}
+    frame = pd.DataFrame(_with_date_texts(_columns(_lacking(data, before, found, file), scores)))
+    if rows is not None:
+        # Whole numbers stay whole beside missing ones.
+        whole = {name: object for name, kind in frame.dtypes.items() if kind.kind in "iu"}
+        frame = frame.astype(whole).set_index(rows).reindex(range(cells.height))
+    # Scores are written in the place of those of the same name; other columns give way to them.
+    of_model = (each.columns for each in roles.scores if each.model in ("", before.name))
+    replaced = {roles.split, confidence and confidence.score, *sum(of_model, ())}
+    replaced |= {name for name in before.numbers if name not in scores}
+    twice = {*cells.columns} & {*frame.columns} - replaced
+    names = {*cells.columns, *frame.columns}
+    cells = cells.rename({name: _free(name, names) for name in twice})
+    target.write_bytes(csv_bytes(frame, style, cells))
+
+
+def _lacking(
+    data: Dataset, before: Dataset, found: tuple[Any, IntArray | None], file: Loaded
+) -> Dataset:
+    """The same rows without the columns that the cells of the file have."""
+    cells, rows = found
+    names, splits = {*cells.columns}, data.splits
+    if splits is not None and file.roles.split in names:
+        there = cells[file.roles.split].fill_null("").to_numpy()
+        is_own = np.array_equal(there if rows is None else there[rows], splits.values())
+        splits = None if is_own else splits
+    own = {key for key, name in data.column_names.items() if name in names}
+    numbers = {
+        name: values
+        for name, values in data.numbers.items()
+        if name not in names
+        or not np.array_equal(values, before.numbers.get(name, ()), equal_nan=True)
+    }
+    return replace(
+        data,
+        splits=splits,
+        ids=None if data.id_name in names else data.ids,
+        groups={k: v for k, v in data.groups.items() if k not in names},
+        texts={k: v for k, v in data.texts.items() if k not in names},
+        numbers=numbers,
+        clusters=None if "clusters" in own else data.clusters,
+        weights=None if "weights" in own else data.weights,
+        times=None if "times" in own else data.times,
+    )
 
 
 def _typed(frame: Any, types: Mapping[str, Any], with_missing: Collection[str]) -> Any:
@@ -177,7 +236,9 @@ def _columns(data: Dataset, scores: Mapping[str, Any]) -> dict[str, Any]:
     written = {*columns, *scores}
     of_rows = {**data.groups, **{k: text for k, text in data.texts.items() if k not in data.groups}}
     columns |= {_free(name, written): column.optional_values() for name, column in of_rows.items()}
-    scores = {**scores, **{_free(name, written): values for name, values in data.numbers.items()}}
+    names = {*data.column_names.values()}  # of columns that are written anyway
+    others = {name: values for name, values in data.numbers.items() if name not in names}
+    scores = {**scores, **{_free(name, written): values for name, values in others.items()}}
     return columns | _of_rows(data, {*columns, *scores}) | scores
 
 

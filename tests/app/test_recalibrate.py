@@ -12,7 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from calviz.app import recalibrate_comparison, session
 from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.words import capitalised
 from calviz.data import read
+from calviz.data.format import REPAIRS
 from calviz.figures.reliability import Reliability
 from calviz.recalibrators.base import load_map
 from tests.app.pages import (
@@ -139,7 +141,7 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
-    left_out = "Not in the file: 1 of 400 rows with missing values were left out: row 4 (line 5)."
+    left_out = "In the file, but not calibrated: 1 of 400 rows with missing values were left out: row 4 (line 5)."
     assert left_out not in text_of(app)
     assert left_out in helps_of(app)
     monkeypatch.chdir(tmp_path)
@@ -185,14 +187,32 @@ def test_the_calibrated_file_keeps_the_labels_of_the_file(monkeypatch):
     app.selectbox(key="method").set_value("temperature").run()
     assert "All 240 rows are calibrated." in text_of(app)
     app.button(key="calviz.take-home").click().run()
-    words = "The scores before are in **uncalibrated**. In the file, 'y' is **label**, 'p' is **p_-1 and p_1**."
-    assert words in helps_of(app)
+    assert "The scores before are in **uncalibrated**. " in helps_of(app)
+    assert "In the file, 'y'" not in helps_of(app)
     lines = app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
-    assert {"p_-1", "p_1"} <= {*lines[0].split(",")}
-    assert (
-        lines[1].split(",")[lines[0].split(",").index("y" if ",y," in lines[0] else "label")]
-        == "-1"
+    assert lines[0] == "y,p,split,p_-1,p_1,uncalibrated"
+    assert [line.split(",")[:2] for line in lines[1:]] == [r.split(",") for r in rows.splitlines()]
+
+
+@pytest.mark.slow
+def test_the_calibrated_file_keeps_cells_and_rows_as_they_stand():
+    rows = [f"01.{1 + i % 12:02d}.2026;{i % 40 + 7};{i % 9 + 1}.000,50;{i % 19 * 5},0 %;{('nein', 'ja')[i % 19 > 9 + i % 3]}" for i in range(400)]  # fmt: skip
+    rows[3] = "01.04.2026;10;4.000,50;;ja"
+    head = "Stichtag;Kunden_Nr;Betrag;p;label"
+    content = "\r\n".join(["Stand;;;;", head, *rows, ""]).encode()
+    app = upload(open_page(page="data"), "bank.csv", content)
+    press(app, capitalised(REPAIRS["drop-missing"].label))
+    app = app.open("recalibrate")
+    app.multiselect(key="methods").set_value(["platt"]).run()
+    compared(app)
+    app.selectbox(key="method").set_value("platt").run()
+    title, first, *lines = (
+        app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
     )
+    assert (title, first) == ("Stand;;;;", f"{head};split;p_nein;p_ja;uncalibrated")
+    assert [line.split(";")[:5] for line in lines] == [row.split(";") for row in rows]
+    assert [i for i, line in enumerate(lines) if line.endswith(";;;;")] == [3]
+    assert "In the file, but not calibrated: 1 of 400 rows" in helps_of(app)
 
 
 @pytest.mark.slow

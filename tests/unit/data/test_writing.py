@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import time
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 import calviz
+from calviz.cli import main
 from calviz.comparison.fitting import recalibrate
 from calviz.core.errors import InputError
 from calviz.core.predictions import sliceable_columns
@@ -455,7 +457,7 @@ def test_a_calibrated_file_can_go_back_where_the_file_came_from(
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_bytes(text.getvalue().replace("\n", end).encode(encoding))
     loaded = read(path)
-    write_predictions(loaded.first, out, style=loaded.style)
+    write_predictions(loaded.first, out, file=loaded)
     written = out.read_bytes().decode(encoding)
     assert out.read_bytes()[:3] == path.read_bytes()[:3]
     assert written.count("\r\n") == (N + 2) * (end == "\r\n")
@@ -468,3 +470,118 @@ def test_a_calibrated_file_can_go_back_where_the_file_came_from(
     assert columns["dose"][:3] == tuple(v.replace(".", sign) for v in ("0.0", "0.5", "1.0"))
     assert float(columns["p_yes"][1].replace(sign, ".")) == pytest.approx(1.5 / N, abs=1e-4)
     np.testing.assert_allclose(read(out).first.probs, loaded.first.probs)
+
+
+# ---- A calibrated CSV file is the user's file, with columns added
+
+
+TITLE = "Portfolio – Stand 31.03.2026;;;;;;;;"
+HEADER = "Stichtag;Kunden_Nr;Produkt;Kreditbetrag;pd_alt;pd_neu;Delta;Bemerkung;Ausfall"
+ADDED = ["p_nein", "p_ja", "uncalibrated"]
+
+
+def portfolio(folder: Path, *, labelled: bool = True) -> tuple[Path, list[list[str]]]:
+    """A file as a bank writes it: cells of percentages, amounts and dates, a title, numbers of customers that repeat, and empty cells."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(400):
+        p = rng.uniform(0.01, 0.6)
+        percent = [f"{100 * v:.3f} %".replace(".", ",") for v in (p, p * 0.9)]
+        amount = f"{rng.integers(1, 90)}.{rng.integers(100, 999)},{i % 100:02d}"
+        label = ("ja" if rng.random() < p else "nein") if labelled else ""
+        change = f"-{i % 7},50 %" if i % 2 else ""
+        rows.append([f"{1 + i % 28:02d}.03.2026", f"{100_000 + i // 2}", f"Kö{i % 3}", amount, *percent, change, f"=Zeile {i}" if i == 9 else f"Zeile; {i}", label])  # fmt: skip
+    rows[7][4] = rows[8][5] = ""
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\r\n").writerows(rows)
+    path = folder / "portfolio.csv"
+    path.write_bytes(f"{TITLE}\r\n{HEADER}\r\n{text.getvalue()}".encode("cp1252"))
+    return path, rows
+
+
+def written_cells(content: bytes) -> tuple[list[str], list[list[str]]]:
+    title, text = content.decode("cp1252").split("\r\n", 1)
+    assert title == TITLE
+    head, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=";")
+    return head, rows
+
+
+def check_is_the_file(content: bytes, rows: list[list[str]], lacking: list[int]) -> None:
+    head, written = written_cells(content)
+    assert head[:9] == HEADER.split(";")
+    assert [name for name in head[9:] if name != "split"] == ADDED
+    # Formulas are escaped, as everywhere.
+    expected = [[("'" + c if c.startswith("=") else c) for c in row] for row in rows]
+    assert [row[:9] for row in written] == expected
+    for i, row in enumerate(written):
+        added = dict(zip(head[9:], row[9:], strict=True))
+        if i in lacking:
+            assert [added[name] for name in ADDED] == ["", "", ""]
+            continue
+        no, yes, before = (float(added[name].replace(",", ".")) for name in ADDED)
+        assert no + yes == pytest.approx(1)
+        assert before == pytest.approx(float(rows[i][4].rstrip(" %").replace(",", ".")) / 100)
+
+
+def run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_calibrated_file_keeps_every_cell(tmp_path: Path, labelled: bool):
+    path, _ = portfolio(tmp_path)
+    saved, out = tmp_path / "map.json", tmp_path / "out.csv"
+    how = ["--scores", "pd_alt", "--label", "Ausfall", "--repair", "drop-missing"]
+    fit = ["--method", "platt", "--fit-fraction", "0.5", "--save-map", str(saved)]
+    run("recalibrate", str(path), *fit, "--out", str(out), *how)
+    check_is_the_file(out.read_bytes(), portfolio(tmp_path)[1], [7])
+    path, rows = portfolio(tmp_path, labelled=labelled)
+    applied = ["apply", str(path), "--map", str(saved), "--out", str(out)]
+    run(*applied, "--scores", "pd_alt", "--repair", "drop-missing")
+    check_is_the_file(out.read_bytes(), rows, [7])
+    if labelled:
+        again = read(out, options=options_of({"repair": ("drop-missing",)}))
+        assert again.recognition.scores == ("p_nein", "p_ja")
+        assert again.first.n == 399
+
+
+def test_rows_that_were_chosen_are_written_alone_and_numbers_of_customers_once(tmp_path: Path):
+    path, rows = portfolio(tmp_path)
+    how = {"models": ["pd_alt", "pd_neu"], "label": "Ausfall", "repair": ("drop-missing",)}
+    loaded = read(path, options=options_of({**how, "cluster_column": "Kunden_Nr"}))
+    data, *_ = loaded.models.values()
+    out = tmp_path / "out.csv"
+    write_predictions(data, out, before=data, file=loaded)
+    check_is_the_file(out.read_bytes(), rows, [7, 8])
+    some = data.take(np.arange(4, 10))  # without rows 7 and 8, which lack a score
+    write_predictions(some, out, before=some, file=loaded)
+    check_is_the_file(out.read_bytes(), [rows[i] for i in (4, 5, 6, 9, 10, 11)], [])
+    numbers = {"Kunden_Nr": np.arange(float(data.n))}
+    write_predictions(replace(data, numbers=numbers), tmp_path / "out.parquet")
+    assert [n for n in pl.read_parquet(tmp_path / "out.parquet").columns if "Kunden" in n] == ["Kunden_Nr"]  # fmt: skip
+
+
+def test_scores_replace_those_of_the_same_name_and_other_columns_give_way(tmp_path: Path):
+    rows = [[f"{i % 10 / 10 + 0.05:.2f}", str(i % 10 > 4 - i % 2), "x", "007"] for i in range(40)]
+    text = "\n".join(map(",".join, [["p_True", "y", "p_False", "code"], *rows]))
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text(text)
+    loaded = read(path, options=options_of({"label": "y", "scores": ["p_True"]}))
+    write_predictions(loaded.first, out, before=loaded.first, file=loaded)
+    head, *written = csv.reader(out.read_text().splitlines())
+    assert head == ["p_True", "y", "p_False_", "code", "p_False", "uncalibrated"]
+    assert [row[1:4] for row in written] == [row[1:] for row in rows]
+    assert [float(row[0]) for row in written] == [float(row[0]) for row in rows]
+
+
+def test_a_file_that_has_changed_is_not_written(tmp_path: Path):
+    path, _ = portfolio(tmp_path)
+    loaded = read(
+        path,
+        options=options_of({"scores": ["pd_alt"], "label": "Ausfall", "repair": ("drop-missing",)}),
+    )
+    path.write_bytes(path.read_bytes() + b"1;2;3;4;5;6;7;8;9\r\n")
+    with pytest.raises(InputError, match="has changed since it was read"):
+        write_predictions(loaded.first, tmp_path / "out.csv", file=loaded)
