@@ -62,7 +62,7 @@ class _Builder:
         #: The rows of each model that a column names.
         self.parts: dict[str, IntArray | None] = {}
         #: The scores of all models, by their columns.
-        self.by_columns: dict[str, FloatArray] = {}
+        self.arrays: dict[str, FloatArray] = {}
         #: Texts made of labels that are written back although some are missing.
         self.label_texts: dict[str, Factor] = {}
         #: Masks of the rows to keep, and of those left out for want of a label only, shape (n,); None if all are kept.
@@ -102,8 +102,7 @@ class _Builder:
         columns = self._columns(fetched, no_label, decoded.indices)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
-        spans = [span(scores.columns) for scores in self.layout.scores]
-        self.by_columns = dict(zip(spans, arrays, strict=True))
+        self.arrays = {span(s.columns): a for s, a in zip(self.layout.scores, arrays, strict=True)}
         for scores, array in zip(self.layout.scores, arrays, strict=True):
             if scores.reversed:
                 array = np.ascontiguousarray(array[:, ::-1])
@@ -184,7 +183,7 @@ class _Builder:
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
-        problem = roles.Problem(self.table, scores, array, rows, self.whole > 1, self.by_columns)
+        problem = roles.Problem(self.table, scores, array, rows, self.whole > 1, self.arrays)
         if scores.kind == "logits":
             problem.check_logits()
             values: dict[str, Any] = {

@@ -356,6 +356,11 @@ class _Decoder:
         return int(np.argmax(self.factor.codes == level))
 
 
+def are_missing(values: npt.NDArray[Any] | Factor) -> bool:
+    """Whether there is no label in any row."""
+    return all(is_missing(level.strip()) for level in Factor.of(values).levels)
+
+
 def no_outcomes(column: str) -> InputError:
     """Return the error about a column of labels that are all missing."""
     return InputError(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names, label_columns, labels, other_columns, score_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
@@ -563,12 +562,6 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
 
 
-def _is_empty(table: Table, name: str) -> bool:
-    """Whether a column has no value in any row."""
-    levels = Factor.of(table.fetch([], [name]).columns[name]).levels
-    return all(column_names.is_missing(level.strip()) for level in levels)
-
-
 def no_scores(view: TableView, taken: set[str]) -> InputError:
     """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
     named = view.table.named
@@ -610,7 +603,8 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
     if not view.options.for_map and any(c.in_unit for c in view.numeric(taken)):
         single = [c for c in view.table.columns if c.width is None and c.type != "other"]
         void = [c.name for c in single if not c.classes]
-        void = [name for name in void if _is_empty(view.table, name)]
+        fetched = view.table.fetch([], void).columns if void else {}
+        void = [name for name, values in fetched.items() if labels.are_missing(values)]
         called = [name for name in void if view.table[name].is_called_label]
         if len(called or void) == 1:
             return labels.no_outcomes((called or void)[0])
