@@ -299,8 +299,10 @@ class _Requests(dict[str, str]):
         for column_key, value_key, _, none in session.CONDITIONS:
             if (column := self.text(column_key, none)) in sliceable_columns(data):
                 mask = rows_where(data, tuple(where))
-                first, *_ = session.conditional_values(data, column, mask)
-                where.append((column, self.text(value_key, first)))
+                values = session.conditional_values(data, column, mask)
+                # A value may be of the column before.
+                value = self.text(value_key, values[0], values)
+                where.append((column, value if value in values else values[0]))
         return ", ".join(condition(column, value, 20) for column, value in where) or "all"
 
 

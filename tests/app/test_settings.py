@@ -166,6 +166,14 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
         assert "Rows site = y, shift = v" in text_of(quiet(app))
     app.open("slices")
     assert "site = y, shift = v" in text_of(app)
+    # Another column first: the value of the one before is none of its own.
+    app.selectbox(key="slice-2").set_value("no second column").run()
+    app.selectbox(key="slice").set_value("shift").run()
+    assert "Rows shift = " in text_of(quiet(app))
+    slice_of(app, "site", "y", "shift", "v")
+    app.selectbox(key="slice").set_value("shift").run()
+    assert "Rows shift = " in text_of(quiet(app))
+    slice_of(app, "site", "y", "shift", "v")
     press(app, "Show all rows")
     assert app.selectbox(key="slice").value == "no slice"
     assert "The other pages look at" not in text_of(quiet(app))
