@@ -421,8 +421,6 @@ def metrics(chosen: Settings) -> None:
         with export.popover("Export", icon=":material/download:"):
             diagnose_metrics.draw_export(results, chosen)
 
-    diagnose_metrics.explore_conventions(chosen, at_once=small)
-
 
 navigation.enter()
 navigation.open_tab(

@@ -85,15 +85,16 @@ def overview(chosen: Settings) -> None:
         pinned = pinning.values(chosen, keys)
         tiles = ("mcs", chosen.sample.ece_key, keys[0])
         tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
+        findings = where_to_look(evaluation)
         with st.expander("More numbers"):
             others = [key for key in keys if key not in tiles]
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
+            tables_and_cards.draw_values(findings)
         say_fix = _draw_next(chosen, judged)
-        others = where_to_look(evaluation)
-        if others or not judged.off_alone:
+        if findings or not judged.off_alone:
             st.subheader("Where to look", anchor=False)
-            tables_and_cards.draw_findings(others)
-        for column in filter(None, (f.model_column for f in others)):
+            tables_and_cards.draw_findings(findings)
+        for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)

@@ -81,18 +81,19 @@ def _draw_advice(
                 "No predicted class may change", key="keep-classes", bind="query-params"
             )
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
-            reasons = (r for r in advice.reasons if r not in advice.cautions)
-            decided, *others = (md(keep_units_together(r), 1_000) for r in reasons)
+            brought = advice_words(comparison, advice, chosen.sample.ece_key)
+            decided = advice.caveat or ("" if brought else advice.reasons[0])
+            reasons = [r for r in advice.reasons if r not in (decided, *advice.cautions)]
             with st.popover("Details", type="tertiary"):
-                st.markdown("\n".join(f"- {reason}" for reason in others))
+                details = (f"- {md(keep_units_together(r), 1_000)}" for r in reasons)
+                st.markdown("\n".join(details))
         headline = advice.headline.rstrip(".")
         if say:
             say(headline)
-        brought = advice_words(comparison, advice, chosen.sample.ece_key)
         if comparison.fit.remark:
             st.warning(md(comparison.fit.remark, 600), icon=":material/warning:")
-        first = "" if say else f"{headline}. "
-        st.markdown(f"{first}{decided} {md(keep_units_together(brought))}")
+        said = " ".join(filter(None, ("" if say else f"{headline}.", decided, brought)))
+        st.markdown(md(keep_units_together(said), 1_000))
         return recalibrate_comparison.draw_downloads(
             outcome, advice.method, chosen, primary=say is not None
         )

@@ -96,6 +96,8 @@ def _data_set() -> None:
     chip = md(shorten(entry.title, _FITS)) + f" · {rows}" * (not phone)
     icon = None if phone else ":material/description:"
     with st.popover(chip, icon=icon, key=f"calviz.file.{navigation.here()}"):
+        icon = ":material/upload_file:"
+        navigation.draw_link("data", "Use another file", icon=icon)
         # Of another file it is another widget: a browser would send what it held before, if the popover was closed meanwhile.
         pick = f"{_PICK}.{open_files.current_key()}"
         st.selectbox(
@@ -137,6 +139,8 @@ def ask_for_file() -> None:
     assert link is not None
     view = link.view
     noun, made_with = "link", "It does not name its file: ask whoever sent it which one was open."
+    if name := link.query.get(open_files.FILE):
+        made_with = f"Open **{md(name, 80)}**: this link is about it."
     if view:
         noun = "view"
         made_with = f"It was made with **{md(view.title, 80)}** ({counted(view.rows, 'row')})."
@@ -177,6 +181,13 @@ def draw_settings_choice() -> session.Settings:
     requests = _Requests()
     models = tuple(entry.loaded.models)
     model = models[0]
+    asked, shown = requests.get("model"), distinct(models)
+    if asked and len(models) > 1 and asked not in shown.values():
+        # Names in older links may be the end of one.
+        ends = [text for text in shown.values() if text.endswith(asked)]
+        if len(ends) != 1:
+            open_files.queue_note(f"No model here is named '{asked}'; this is '{shown[model]}'.")
+        requests["model"] = ends[0] if len(ends) == 1 else shown[model]
     if len(models) > 1:
         with _chip("model", "Model", requests.text("model", model, models)):
             model = _choose("Model", "model", models, requests)
@@ -207,7 +218,7 @@ def draw_settings_choice() -> session.Settings:
     if sliceable_columns(data):
         if cuts:
             data = cut_columns(data, edges_of(open_files.split_parts(cuts)))
-        with _chip("rows", "Rows", requests.rows(data)):
+        with _chip("rows", "Rows", requests.rows(data), 120):
             where = _slice(data, requests)
     # A slice keeps the bins of all rows.
     asked = None if scheme == placed and not where else scheme
@@ -290,15 +301,15 @@ class _Requests(dict[str, str]):
                 mask = rows_where(data, tuple(where))
                 first, *_ = session.conditional_values(data, column, mask)
                 where.append((column, self.text(value_key, first)))
-        return ", ".join(condition(column, value) for column, value in where) or "all"
+        return ", ".join(condition(column, value, 20) for column, value in where) or "all"
 
 
-def _chip(key: str, label: str, value: object) -> Any:
+def _chip(key: str, label: str, value: object, most: int = 24) -> Any:
     """A setting as a chip: its name in grey, its value, and the choice behind it; on a phone the choice alone."""
     if screen.page_width() is not None:
         return st.container()
     page = f".{navigation.here()}" if key == "bins" else ""
-    return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}{page}")
+    return st.popover(f":gray[{label}] {md(shorten(value, most))}", key=f"calviz.chip.{key}{page}")
 
 
 N = TypeVar("N", bound=str)

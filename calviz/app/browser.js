@@ -37,7 +37,7 @@ export default function ({ parentElement, data, setStateValue }) {
     const url = here(), settings = {};
     for (const name of new Set(url.searchParams.keys())) {
       const values = url.searchParams.getAll(name);
-      if (name !== "data") settings[name] = values.length > 1 ? values : values[0];
+      if (!["data", "file"].includes(name)) settings[name] = values.length > 1 ? values : values[0];
     }
     const page = url.pathname.split("/").pop();
     const view = { ...data.view, page: page && page !== "start" ? page : "overview", settings };

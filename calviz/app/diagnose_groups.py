@@ -13,7 +13,7 @@ import streamlit as st
 
 from calviz.app import bar, navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import LongWork
-from calviz.app.open_files import join_parts, request_settings, split_parts
+from calviz.app.open_files import join_parts, queue_note, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
@@ -385,6 +385,9 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
     ):
         # The rows of the slice are then all rows, and no selection among them.
         selection.choose(None, answers_first=True)
+        if (before := session.current().where) not in ((), one.where):
+            replaced = f"{where_words(one.where)} takes the place of {where_words(before)}."
+            queue_note(capitalised(replaced))
         look_at_slice(settings.whole, one.where)
         st.switch_page(navigation.link("overview"))
 
@@ -531,7 +534,8 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     if lasting is not None:
         say(lasting.headline)
         if lasting.found is not None:
-            st.markdown(md(lasting.sentence(), 1_000))
+            said = lasting.sentence(by_chance=False)
+            st.markdown(md(said, 1_000), help=md(lasting.sentence(), 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, settings, lasting is not None)
         if lasting is None:
@@ -592,7 +596,7 @@ def _draw_periods(result: OverTime, settings: Settings, lasting: bool) -> str:
         st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
         f"By {result.every}, each period with its own interval and noise floor.{left_out if result.small else ''}",
-        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''}",
+        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''} {figure.cancelling()}",
     )
     tables_and_cards.draw_figure_table(
         result.frame, "over-time", alt=f"{figure.label} by {result.every}"

@@ -1,4 +1,4 @@
-"""The tab All metrics: a table of all metrics, its export, and the ECE as other libraries define it."""
+"""The tab All metrics: a table of all metrics, and its export."""
 
 from __future__ import annotations
 
@@ -15,19 +15,8 @@ from calviz.app import navigation, pinning, screen, selection, session, tables_a
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
 from calviz.core import entry_specs
-from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, Conventions, MetricResult
-from calviz.core.words import (
-    bins_words,
-    capitalised,
-    csv_bytes,
-    number,
-    points_cell,
-    points_decimals,
-    range_end,
-    shorten,
-    signed_points,
-)
-from calviz.figures.bin_sensitivity import EceByLibrary
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, MetricResult
+from calviz.core.words import capitalised, csv_bytes, number, range_end, shorten
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
 from calviz.verdicts import analysis
@@ -305,140 +294,3 @@ def source(settings: Settings) -> str:
     if len(settings.entry.loaded.models) > 1:
         parts.append(f"model {shorten(settings.model, 40)}")
     return " · ".join([*parts, settings.sample.words])
-
-
-# ---- Other libraries
-
-#: Height in pixels of a row of the table, for up to four lines of text.
-ROW_HEIGHT = 86
-NUMBERS = ("value", "difference", "if calibrated")
-
-
-@navigation.fragment
-def explore_conventions(settings: Settings, *, at_once: bool) -> None:
-    """Draw the section; on large data it is computed only on request."""
-    head = st.container(horizontal=True, gap="small", vertical_alignment="center")
-    head.subheader(
-        "Why do other tools say something else?",
-        anchor=False,
-        width="content",
-        help="Libraries mean different things by ECE. These are the values that each gives for these predictions when nobody sets "
-        "an option; calviz computes them without the libraries.",
-    )
-    if not at_once and not st.toggle(
-        "Compute the ECE of other libraries",
-        key="libraries",
-        bind="query-params",
-        help=f"On {settings.row_count} this takes some seconds.",
-    ):
-        return
-    conventions = session.conventions(settings)
-    st.markdown(conventions_sentence(conventions))
-    figure = EceByLibrary.of(conventions)
-    screen.chart(figure, key="conventions", filename="ece-by-library")
-    navigation.draw_folded(
-        "What each of them computes, and why it differs",
-        lambda: _draw_conventions(conventions),
-        key="calviz.libraries.table",
-        icon=":material/table:",
-    )
-    with head.popover("Export", icon=":material/download:", type="tertiary"):
-        tables_and_cards.draw_export(
-            lambda form: conventions_export(conventions, settings, form), "libraries"
-        )
-
-
-def conventions_sentence(conventions: Conventions) -> str:
-    """Say how far apart the values are, and what to compare them with, in markdown."""
-    digits = points_decimals(conventions.ece)
-    low, high, own = (points_cell(v, digits) for v in (*conventions.span, conventions.ece))
-    words = (
-        f"From **{low}** to **{high} points**, depending on who is asked; calviz says **{own}**."
-    )
-    if conventions.redraws:
-        words += (
-            " A perfectly calibrated model with the same number of rows would not show 0 either: compare each value "
-            "with its own “if calibrated”, not with the others."
-        )
-    else:
-        noise = f" A calibrated model would show {points_cell(conventions.noise, digits)} points by calviz's definition; what it would show"
-        words += f"{noise} by the others is not computed on data of this size."
-    return words
-
-
-def _in_order(conventions: Conventions) -> list[entry_specs.ConventionValue]:
-    """Return what the other libraries give, in the order of the figure: the largest first, those without a value last."""
-    return sorted(conventions, key=lambda v: -v.value if v.available else math.inf)
-
-
-def _draw_conventions(conventions: Conventions) -> None:
-    texts, others = conventions_table(conventions), _in_order(conventions)
-    numbers = {
-        "value": [conventions.ece, *(v.value for v in others)],
-        "difference": [math.nan, *(v.value - conventions.ece for v in others)],
-        "if calibrated": [conventions.noise, *(v.noise for v in others)],
-    }
-    config = {
-        "library, function": TextColumn(width=188, pinned=True),
-        "value": Column(width=64, alignment="right", help="In points."),
-        "difference": Column(width=80, alignment="right", help="To calviz's ECE, in points."),
-        "if calibrated": Column(
-            width=92,
-            alignment="right",
-            help="What this convention gives on average for a perfectly calibrated model with the same number of "
-            "rows, in points.",
-        ),
-        "its default": TextColumn(width=190),
-        "why it differs": TextColumn(width=300),
-    }
-    screen.table(
-        sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
-        row_height=ROW_HEIGHT,
-        height=38 + ROW_HEIGHT * len(texts),
-        placeholder="–",
-        alt="ECE by library: value, difference to calviz, its default, why it differs",
-        column_config={name: config[name] for name in texts.columns},
-    )
-
-
-def conventions_table(conventions: Conventions) -> pd.DataFrame:
-    """Return calviz and every convention as texts, one row each."""
-    rule = f"{bins_words(**conventions.params)}, (a, b]"
-    digits = points_decimals(conventions.ece)
-    records = [
-        (
-            "calviz",
-            conventions.ece,
-            "",
-            conventions.noise,
-            rule,
-            "It is what the others are compared with.",
-        )
-    ]
-    records += [
-        (
-            f"{v.convention.library} {v.convention.call}",
-            v.value,
-            # Of the two values as they are written.
-            signed_points(round(v.value, digits + 2) - round(conventions.ece, digits + 2), digits),
-            v.noise,
-            v.convention.rule,
-            v.convention.why if v.reason is None else capitalised(v.reason),
-        )
-        for v in _in_order(conventions)
-    ]
-    columns = ["library, function", *NUMBERS, "its default", "why it differs"]
-    texts = pd.DataFrame(records, columns=columns)
-    texts["value"] = [points_cell(v, digits) or "n/a" for v in texts["value"]]
-    texts["if calibrated"] = [points_cell(v, digits) for v in texts["if calibrated"]]
-    return texts if conventions.redraws else texts.drop(columns="if calibrated")
-
-
-def conventions_export(conventions: Conventions, settings: Settings, form: str) -> str:
-    """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
-    if form == "CSV":
-        return csv_bytes(conventions.frame().reset_index()).decode()
-    texts = conventions_table(conventions).drop(columns="why it differs")
-    right = [c for c in NUMBERS if c in texts.columns]
-    caption = f"ECE in points by the defaults of other libraries: {source(settings)}."
-    return tables_and_cards.for_papers(form, texts, caption=caption, right=right)

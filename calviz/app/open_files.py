@@ -84,8 +84,8 @@ def digest_in_links(loaded: Loaded) -> str:
 OPEN_VARIABLE = "CALVIZ_OPEN"
 #: Key of the data set that is shown first.
 DEFAULT_KEY = SAMPLES[0].key
-#: Names in the address: the data set, and how its file was read.
-DATA, READING = "data", "reading"
+#: Names in the address: the data set, how its file was read, and the last part of the file's name.
+DATA, READING, FILE = "data", "reading", "file"
 
 _FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
 _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
@@ -533,7 +533,8 @@ def write_parameter(name: str, value: str | None) -> None:
 def data_parameters() -> dict[str, str | None]:
     """Return the address's parameters about the data; None for one that is left out."""
     entry = current()
-    return {DATA: entry.key, READING: encode_options(entry.options) or None}
+    name = None if entry.sample else re.split(r"[/\\]", entry.title)[-1]
+    return {DATA: entry.key, READING: encode_options(entry.options) or None, FILE: name}
 
 
 def is_history_step() -> bool:

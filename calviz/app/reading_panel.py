@@ -115,7 +115,11 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
     given = [answer for answer in chosen if answer is not None]
     left = len(chosen) - len(given)
     clicked = st.button(
-        "Read it with these answers", icon=":material/check:", type="primary", disabled=left > 0
+        "Read it with these answers",
+        icon=":material/check:",
+        type="primary",
+        disabled=left > 0,
+        key="calviz.way.all",
     )
     if left:
         st.caption(f"Still to answer: {counted(left, 'question')}.")

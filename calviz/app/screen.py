@@ -336,7 +336,9 @@ def draw_link_buttons() -> None:
     """Draw the buttons that copy the link and save a view."""
     entry = open_files.current()
     sample = entry.sample is not None
-    contents = "the name of the sample set" if sample else "the digest of the file, not the data"
+    contents = (
+        "the name of the sample set" if sample else "the name and digest of the file, not the data"
+    )
     rest = "" if sample else ": whoever opens it is asked for the file"
     draw_browser(
         address=open_files.data_parameters(),

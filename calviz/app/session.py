@@ -17,11 +17,11 @@ import streamlit as st
 from calviz.app import open_files
 from calviz.app.open_files import OpenFile
 from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
-from calviz.core.entry_specs import RECALIBRATORS, Conventions
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
-from calviz.core.words import counted, distinct, shorten, within_sentence
+from calviz.core.words import capitalised, condition, counted, distinct, shorten, within_sentence
 from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
@@ -84,6 +84,7 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 CONDITIONS = (
     ("slice", "level", "Slice by", "no slice"),
     ("slice-2", "level-2", "And by", "no second column"),
+    ("slice-3", "level-3", "And by", "no third column"),
 )
 _CHOSEN = "calviz.chosen"
 _IN_USE = "calviz.samples"
@@ -339,8 +340,12 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
 
 def look_since(settings: Settings, day: str, where: Where = ()) -> None:
     """Show the rows of a slice, or of those shown, since a day from the next drawing of the bar on; for callbacks."""
-    data, where, cuts = since(settings, day, where or settings.where)
-    look_at_slice(data, where, cuts=cuts)
+    where = where or settings.where
+    data, since_then, cuts = since(settings, day, where)
+    for replaced in set(where) - set(since_then):
+        said = f"{condition(*since_then[-1])} takes the place of {condition(*replaced)}."
+        open_files.queue_note(capitalised(said))
+    look_at_slice(data, since_then, cuts=cuts)
 
 
 def since(settings: Settings, day: str, where: Where) -> tuple[Dataset, Where, str]:
@@ -350,9 +355,9 @@ def since(settings: Settings, day: str, where: Where) -> tuple[Dataset, Where, s
     parts = open_files.split_parts(settings.cuts)
     cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", name)]
     data = cut_columns(settings.whole, edges_of([edge]))
+    others = tuple(each for each in where if each[0] != name)
     late = (name, data.sliced(name).levels[-1])
-    kept = tuple(one for one in where if one[0] != name)
-    return data, (*kept[:1], late), open_files.join_parts([*cuts, edge])
+    return data, (*others[: len(CONDITIONS) - 1], late), open_files.join_parts([*cuts, edge])
 
 
 # ---- Results
@@ -388,13 +393,6 @@ def other_view(settings: Settings) -> str | None:
     """Return what the other reduction of two classes shows, where it differs, without its numbers."""
     judged = evaluation(settings).verdict
     return f"{judged.seen_by_other[0]}." if judged and judged.seen_by_other else None
-
-
-def conventions(settings: Settings) -> Conventions:
-    """Compute the ECE as other libraries define it."""
-    words = f"Computing the ECE of {settings.row_count} as other libraries define it …"
-    with computing(settings, words) as sample:
-        return analysis.conventions(sample)
 
 
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:

@@ -123,9 +123,9 @@ export default function ({ parentElement, data }) {
     };
     setTimeout(enter, 200);
   };
-  // The field of a file that was read is a new one, and the focus would be nowhere: it goes on to the verdict of the file.
+  // The field of a file that was read is a new one, as an answer is gone, and the focus would be nowhere: it goes on to the verdict of the file.
   const chosen = (event) => {
-    if (!(event.target instanceof HTMLInputElement) || event.target.type !== "file") return;
+    if (!event.target.matches?.("input[type=file], [class*=st-key-calviz-way] *")) return;
     const next = () => document.querySelector(".st-key-calviz-next"), before = next()?.textContent;
     let looks = 600;
     const enter = () => {
@@ -138,6 +138,7 @@ export default function ({ parentElement, data }) {
     setTimeout(enter, 200);
   };
   document.addEventListener("change", chosen);
+  document.addEventListener("click", chosen);
   document.addEventListener("click", opened);
   document.addEventListener("keydown", pressed);
   document.addEventListener("keydown", leave, true);
@@ -148,5 +149,6 @@ export default function ({ parentElement, data }) {
     document.removeEventListener("click", saved, true);
     document.removeEventListener("click", opened);
     document.removeEventListener("change", chosen);
+    document.removeEventListener("click", chosen);
   };
 }

@@ -65,15 +65,25 @@ def draw_notices(notices: Iterable[Finding]) -> None:
 def draw_findings(reported: Sequence[Finding]) -> None:
     """Draw the findings in few words, the rest as help, each with a link to its tab; worst first.
 
-    Those after the first few, and those that `shown_first` leaves out, are folded away.
+    Those after the first few are folded away; those about values that `shown_first` leaves out are for `draw_values`.
     """
     if not reported:
         st.caption("Nothing to report.")
-    first = shown_first(reported)
+    first, of_values = shown_first(reported), _of_values(reported)
     _listed(first)
-    if rest := [f for f in worst_first(reported) if f not in first]:
+    if rest := [f for f in worst_first(reported) if f not in (*first, *of_values)]:
         with st.expander(counted(len(rest), "more finding")):
             _listed(rest)
+
+
+def draw_values(reported: Sequence[Finding]) -> None:
+    """Draw the findings about values that stand behind others."""
+    _listed(_of_values(reported))
+
+
+def _of_values(reported: Sequence[Finding]) -> list[Finding]:
+    first = shown_first(reported)
+    return [f for f in worst_first(reported) if CHECKS[f.code].about == "values" and f not in first]
 
 
 def _listed(shown: Sequence[Finding]) -> None:

@@ -183,7 +183,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         chosen,
         (
             *caveat,
-            f"{why}.{_by_columns(comparison[chosen])}",
+            f"{why}.",
             _measured(comparison, name, chosen, near),
             *rest,
             *cautions,
@@ -417,16 +417,12 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
     return f"{head} {COMPARE_AGAIN}"
 
 
-def _by_columns(result: MethodResult) -> str:
-    """Say by which columns a map corrects; "" for one that looks at scores only."""
-    columns = getattr(result.recalibrator, "needed_columns", ())
-    return f" It corrects by {listed(columns)}: new rows need that too." if columns else ""
-
-
 def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
     changed, before = result.predictions_changed, comparison[UNCALIBRATED].calibrated
     of = f"{changed:,} of {comparison.evaluation.rows:,} rows"
+    columns = getattr(result.recalibrator, "needed_columns", ())
     sentences = (
+        f"It corrects by {listed(columns)}: new rows need that too." if columns else "",
         f"It changes the predicted class of {of}." if changed else "",
         still_off_words(before, result.calibrated),
         moved_words(result.key, before, result.calibrated),

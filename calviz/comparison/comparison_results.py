@@ -721,9 +721,12 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     value = f"{column.text(best)} {column.written.unit_words}".rstrip()
     others = len(comparison.ranking(metric)) - 1 - len(tied)
     short = comparison.short_names()
+    also, after = "", comparison.after
+    if after is not None and metric in after.pairs and after.tied_with_best(metric)[0] == best:
+        also = f", also after {within_sentence(RECALIBRATORS[after.method].label)} of each"
     if tied and not others:
-        return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
-    text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
+        return f"By {label}, the models are not told apart{also}: '{short[best]}' leads ({value}), perhaps by chance."
+    text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value}){also}"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
         text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
@@ -791,10 +794,10 @@ def caution(comparison: ModelComparison, metric: str) -> str:
 
 
 def answers(comparison: ModelComparison, metric: str) -> tuple[str, str]:
-    """Return headline and caution, first the one that answers which model is calibrated; the second may be ""."""
+    """Return headline and caution, which may be "": first the one of calibration, if the headline is not about maps too."""
     both = headline(comparison, metric), caution(comparison, metric)
-    first = METRICS[metric].of_calibration or not both[1] or after_map_words(comparison, metric)
-    return both if first else (both[1], both[0])
+    after = comparison.after is not None and metric in comparison.after.pairs
+    return both if METRICS[metric].of_calibration or after or not both[1] else both[::-1]
 
 
 # ---- Differences

@@ -966,7 +966,8 @@ def shown_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the first few findings of checks, worst first, without what needs no action, or is about values of the file, beside others."""
     asking = [f for f in worst_first(findings) if f.severity != "info"]
     others = [f for f in asking if CHECKS[f.code].about != "values"]
-    return tuple((others or asking)[:AT_ONCE]) or worst_first(findings)[:1]
+    calm = [f for f in worst_first(findings) if CHECKS[f.code].about != "values"]
+    return tuple((others or asking)[:AT_ONCE] or calm[:1]) or worst_first(findings)[:1]
 
 
 # ---- Conventions of other libraries

@@ -500,9 +500,11 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that are sliced by default: all but the time, which the watch tests."""
+    """Columns that are sliced by default: all but the time, which the watch tests, and identifiers of many values that repeat."""
     time = None if data.times is None else data.time_name
-    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
+    repeat = {name for name in data.related if name in data.cuts}
+    names = (n for n in sliceable_columns(data) if n != time or n in data.groups)
+    return tuple(name for name in names if name not in repeat)
 
 
 def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:

@@ -353,7 +353,7 @@ Kind = Literal["probabilities", "logits", "confidence"]
 
 #: Columns on which no metric depends.
 _DESCRIPTIVE = frozenset(
-    "name splits groups ids numbers texts times column_names cuts prevalence file_rows".split()
+    "name splits groups ids numbers texts times column_names related cuts prevalence file_rows".split()
 )
 
 
@@ -371,6 +371,8 @@ class RowColumns:
     times: npt.NDArray[np.datetime64] | None = None
     cells: Cells | None = None
     column_names: Mapping[str, str] = field(default_factory=dict)
+    #: Names of columns whose values may say which rows belong together.
+    related: tuple[str, ...] = ()
     cuts: Mapping[str, Cut] = field(default_factory=dict)
     class_names: tuple[str, ...] = ()
     prevalence: tuple[float, ...] = ()

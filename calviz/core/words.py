@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,15 +52,28 @@ def shorten(text: object, limit: int = 40) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
+#: An interval of times that begins and ends with a day: up to its last second.
+_WHOLE_DAYS = re.compile(r"(> |≤ |\()(\d{4}-\d\d-\d\d) 23:59:59(?:, (\d{4}-\d\d-\d\d) 23:59:59\])?")
+
+
 def condition(column: str, value: str, limit: int = 10_000) -> str:
     """Write a condition on the rows in words, with each name shortened to `limit` characters.
 
     >>> condition("age", "(23, 31]"), condition("age", "> 31"), condition("site", "b"), condition("site", "")
     ('age in (23, 31]', 'age > 31', 'site = b', 'site = missing')
+    >>> condition("day", "> 2026-07-31 23:59:59")
+    'day since 2026-08-01'
     """
+    name = shorten(column, limit)
+    if days := _WHOLE_DAYS.fullmatch(value):
+        sign, first, last = days.groups()
+        since = date.fromisoformat(first) + timedelta(1)
+        ends = f"{since} to {last}" if last else f"since {since}"
+        return f"{name} {f'until {first}' if sign == '≤ ' else ends}"
     is_interval = value.startswith("(") and value.endswith("]")
     sign = "" if value.startswith(("≤ ", "> ")) else "in " if is_interval else "= "
-    return f"{shorten(column, limit)} {sign}{shorten(value, limit) or 'missing'}"
+    most = max(limit, 44) if is_interval else limit  # both ends of times
+    return f"{name} {sign}{shorten(value, most) or 'missing'}"
 
 
 def capitalised(text: str) -> str:

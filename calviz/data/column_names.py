@@ -584,15 +584,20 @@ def further_classes(block: ClassBlock, columns: Sequence[str]) -> ClassBlock:
     return replace(block, columns=names, classes=classes, labels=labels)
 
 
-def without_common_words(columns: Sequence[str]) -> tuple[str, ...]:
+def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> tuple[str, ...]:
     """What differs between names: the names without the words that all begin and end with, cut where words do.
+
+    Names of models are not cut before a digit.
 
     >>> without_common_words(["target_cat_prob", "target_cow_prob"])
     ('cat', 'cow')
+    >>> without_common_words(["score_v1", "score_v2"], of_models=True)
+    ('v1', 'v2')
     """
     # Backwards, a word ends with its capital letter.
     backwards = [name[::-1].swapcase() for name in columns]
-    before, after = _common(columns), _common(backwards)[::-1].swapcase()
+    before = _common(columns, digits=not of_models)
+    after = _common(backwards, digits=not of_models)[::-1].swapcase()
     short = min(map(len, columns))
     if len(before) + len(after) >= short:
         after = ""
@@ -600,19 +605,22 @@ def without_common_words(columns: Sequence[str]) -> tuple[str, ...]:
     return inner if all(inner) and len({*inner}) == len(inner) else tuple(columns)
 
 
-def _common(columns: Sequence[str]) -> str:
-    """The beginning that all names share, shortened to where a word ends in all: at a sign, a digit or a capital letter."""
+def _common(columns: Sequence[str], *, digits: bool) -> str:
+    """The beginning that all names share, shortened to where a word ends in all: at a sign, a digit if `digits`, or a capital letter."""
     common, last = min(columns), max(columns)
-    while common and not (last.startswith(common) and _ends_word(common, columns)):
+    while common and not (last.startswith(common) and _ends_word(common, columns, digits)):
         common = common[:-1]
     return common
 
 
-def _ends_word(common: str, columns: Sequence[str]) -> bool:
+def _ends_word(common: str, columns: Sequence[str], digits: bool) -> bool:
     last = common[-1]
     if not last.isalnum():
         return True
     rest = [name[len(common)] for name in columns if len(name) > len(common)]
     if len(rest) < len(columns) or last.isdigit():
         return False
-    return all(c.isdigit() or not c.isalnum() or (c.isupper() and last.islower()) for c in rest)
+    return all(
+        (c.isdigit() and digits) or not c.isalnum() or (c.isupper() and last.islower())
+        for c in rest
+    )

@@ -268,28 +268,34 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         return None
     if (options.label or human, options.scores or (judge,)) != (human, (judge,)):
         return None
-    both = _said(table.fetch((), [judge, human]).columns, judge, human, options.class_names or ())
-    score, people, yes = both.aligned()
+    read = table.fetch((), [judge, human]).columns
+    columns = _others(table, judge, human)
+    ways: tuple[Reading, ...] = ()
+    for sure in columns:
+        if table[sure].numeric and table[sure].words & column_names.SURE and not ways:
+            way = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
+            missing = any(is_missing(level.strip()) for level in Factor.of(read[human]).levels)
+            way |= {"label": human} | ({"repair": ("drop-missing",)} if missing else {})
+            ways = (Reading("is its confidence right?", way),)
+    try:
+        both = _said(read, judge, human, options.class_names or ())
+        score, people, yes = both.aligned()
+    except InputError as error:
+        # Which word is yes does not matter to whether its confidence is right.
+        raise error.but(readings=(*error.readings, *ways) if error.readings else ()) from None
     at = np.flatnonzero(~np.isnan(score) & ~np.isnan(people))
     if not at.size:
         return None
     names = (both.human.no, yes) if both.human.no else ("0", "1")
-    columns = _others(table, judge, human)
     columns |= {judge: score, human: Factor((people == 1).astype(np.int32), names)}
     text = f"{at.size:,} of {score.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
     notes = {both.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
-    ways: tuple[Reading, ...] = ()
-    if np.isin(score[at], (0, 1)).all():
+    if not np.isin(score[at], (0, 1)).all():
+        ways = ()
+    else:
         answers = f"'{short(judge)}' answers yes or no: as probabilities these are 0 and 1; the tab Judge, and calviz judge, say what they are worth"
         notes[answers] = Notice.SCORE_COLUMNS
-        called = (name for name in columns if table[name].words & column_names.SURE)
-        sure = next((name for name in called if table[name].numeric), None)
-        if sure is not None:
-            way = {"kind": "confidence", "scores": (sure,), "prediction_column": judge}
-            way["label"] = human
-            if at.size < score.size:
-                way["repair"] = ("drop-missing",)
-            ways = (Reading("is its confidence right?", way),)
+        for sure in (way.options["scores"][0] for way in ways):
             notes[f"'{short(sure)}' is not judged here: another way to read the file asks whether it is right"] = Notice.SCORE_COLUMNS  # fmt: skip
     return JudgedRows(
         arrow_rows(

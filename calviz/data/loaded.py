@@ -56,17 +56,22 @@ class ReadingForMap(ReadingOptions):
     ) -> ReadingForMap:
         """Return the same settings for rows to which a saved map is applied, or one that has these ``class_names``."""
         named = options.models or ()
-        columns = dict(zip(without_common_words(named), named, strict=True)) if named else {}
+        names = without_common_words(named, of_models=True) if named else ()
+        columns = dict(zip(names, named, strict=True))
         scores = {} if model or named or options.scores or options.kind else record.get("scores")
         own = columns.pop(model or "", None)
         if own is not None:
             options = replace(options, models=(own,))
         elif named or "percent" in options.repair:
             model = None
-        names = tuple(record.get("class_names", ()))
+        classes = tuple(record.get("class_names", ()))
         beside = tuple(columns.values()) if own else ()
         return cls(
-            **vars(options), map_classes=names, map_scores=scores or {}, model=model, beside=beside
+            **vars(options),
+            map_classes=classes,
+            map_scores=scores or {},
+            model=model,
+            beside=beside,
         )
 
     def beside_in(self, table: Table) -> list[str]:

@@ -225,15 +225,15 @@ class OtherColumns:
                 columns["weights"] = weights
         if layout.time is not None:
             self._add_times(layout.time, one(layout.time), columns)
-        for name in layout.related:
-            self._hint_at_clusters(name, Factor.of(one(name)))
+        found = [c for c in layout.related if self._hint_at_clusters(c, Factor.of(one(c)))]
+        columns["related"] = tuple(map(self._shown, found))
         used = tuple(n for n in layout.groups if self._shown(n) in groups)
         self.layout = replace(layout, groups=used, time=layout.time if "times" in columns else None)
         return columns
 
-    def _hint_at_clusters(self, name: str, values: Factor) -> None:
-        """Say that rows may belong together if there are enough values to resample them, and one row in ten repeats one."""
-        if FEWEST_CLUSTERS <= len(values.levels) <= 0.9 * len(values):
+    def _hint_at_clusters(self, name: str, values: Factor) -> bool:
+        """Say that rows may belong together if there are enough values to resample them, and one row in ten repeats one; return whether."""
+        if may_be := FEWEST_CLUSTERS <= len(values.levels) <= 0.9 * len(values):
             text = (
                 f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
                 "intervals and p-values take it into account"
@@ -241,6 +241,7 @@ class OtherColumns:
             if plain(name) in column_names.IDS:  # of rows, such as answers, not of sites
                 text += "; if of several models, say which column names these (--model-column)"
             self.notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
+        return may_be
 
     def _is_left_out(self, name: str, fetched: Fetched, n: int) -> bool:
         """Whether a column, such as an array, has not one value per row; a notice says so."""
@@ -298,7 +299,8 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
             return {key: taken(column) for key, column in value.items()}
         return value.take(rows) if isinstance(value, Factor) else value[rows]
 
-    return {k: v if k == "column_names" else taken(v) for k, v in columns.items()}
+    names = ("column_names", "related")
+    return {k: v if k in names else taken(v) for k, v in columns.items()}
 
 
 # ---- Recognition

@@ -56,7 +56,7 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     """The columns that the options name: one set of scores, or several models of one column each."""
     if view.options.models is not None:
         columns = _named_by_options(view, view.options.models)
-        models = without_common_words(columns)
+        models = without_common_words(columns, of_models=True)
         if isinstance(view.options, ReadingForMap) and view.options.model and len(columns) == 1:
             models = (view.options.model,)
         return tuple(
@@ -202,7 +202,7 @@ def named_by_labels(
     plainly_named = tuple(column_names.by_prefix(c)[0] for c in used.columns) == used.class_names
     if others and not plainly_named and used.kind == "probabilities":
         preferred.sort(key=lambda block: names.index(block.columns[0]))
-        models = without_common_words([_around(block) for block in preferred])
+        models = without_common_words([_around(b) for b in preferred], of_models=True)
         order = [{c: j for j, c in enumerate(b.labels)} for b in preferred]
         return tuple(
             replace(

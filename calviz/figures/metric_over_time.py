@@ -136,13 +136,17 @@ class OverTimeLine(Figure):
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
         both = [(p.result.value, p.recalibrated.value) for p in r.periods if p.recalibrated]
-        judged, values = len(both), sum(both, ())
-        cancel = METRICS[r.metric].direction == "zero" and min(values) < 0 < max(values)
-        in_it = "; periods above and below 0 cancel in it" * cancel
+        judged = len(both)
         where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
         change = "left the {} at {}" if after == before else "made the {} {} instead of {}"
         change = change.format(self.label, after, before)
-        return f"{change}{where if judged < len(r.periods) else ''}{outcome}{in_it}."
+        return f"{change}{where if judged < len(r.periods) else ''}{outcome}."
+
+    def cancelling(self) -> str:
+        """Say that periods above and below 0 cancel in the value of several, where they do."""
+        values = [p.result.value for p in self.result.periods]
+        cancels = METRICS[self.result.metric].direction == "zero" and min(values) < 0 < max(values)
+        return f"Periods above and below 0 cancel in the {self.label} of several." * cancels
 
     @claim("expected")
     def before_labels(self) -> str:

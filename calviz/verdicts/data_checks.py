@@ -43,7 +43,7 @@ def few_rows(sample: Sample) -> Iterator[Told]:
 MANY = 0.5
 
 
-@check("CAL003", "Too few rows per bin", clusters=True)
+@check("CAL003", "Too few rows per bin", clusters=True, about="values")
 def few_rows_per_bin(sample: Sample) -> Iterator[Told]:
     """Count the bins with few rows."""
     count = chosen_bins(sample).count

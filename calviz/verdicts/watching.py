@@ -184,21 +184,23 @@ class WatchState(Displayed):
         return {"schema": 1, **{name: getattr(self, name) for name in names}}
 
     @claim("watch")
-    def sentence(self) -> str:
-        """Say what was found, in a slice first."""
+    def sentence(self, *, by_chance: bool = True) -> str:
+        """Say what was found, in a slice first, and how often that is chance."""
         if self.within is not None:
-            of_all = replace(self, within=None).sentence()
+            of_all = replace(self, within=None).sentence(by_chance=by_chance)
             return f"{self.within.sentence(self.shown)} All rows together: {of_all[0].lower()}{of_all[1:]}"
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
         if self.change is None:
-            return f"{self._alarm}: {self._remedy}. ({chance}.)"
+            return f"{self._alarm}: {self._remedy}.{f' ({chance}.)' * by_chance}"
         days, name, before, after = self.change[1], *self.change[3:6]
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
             f"{self._alarm} (95 % confidence: {' to '.join(map(self.shown, days))}): {name} {then} before, {since} since. On the rows since, "
-            f"{self.change.now._remedy}. ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
+            f"{self.change.now._remedy}."
+            + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
+            * by_chance
         )
 
     @property

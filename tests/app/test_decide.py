@@ -583,9 +583,14 @@ def test_what_holds_on_all_rows_is_doubted_where_they_changed_and_one_click_take
             assert "NumPy snippet" in [b.label for b in app.get("download_button")]
         assert [b.label for b in app.button if b.proto.type == "primary"] == [label]
         assert f"Recalibrate on the rows since {label[-10:]}" in text_of(app)
-    app = quiet(press(app.open("risk_coverage"), label))
+    # They are rows among those that are chosen, and the bar shows each condition.
+    app = app.open("risk_coverage")
+    app.selectbox(key="slice").set_value("site").run()
+    app.selectbox(key="level").set_value("s1").run()
+    (label,) = [b.label for b in app.button if b.label.startswith("Only the rows since")]
+    app = quiet(press(app, label))
     assert "may not hold on new ones" not in text_of(app)
-    assert f"date > {np.datetime64(label[-10:]) - 1}" in text_of(app)
+    assert f"Rows site = s1, date since {label[-10:]}" in text_of(app)
 
 
 @pytest.mark.slow

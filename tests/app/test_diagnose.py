@@ -9,7 +9,7 @@ import pytest
 from calviz.app import diagnose_classes
 from calviz.app.selection import Bins, Predicted
 from calviz.core.blocks import checkpoint
-from calviz.core.entry_specs import CONVENTIONS, FAMILIES, METRICS
+from calviz.core.entry_specs import FAMILIES, METRICS
 from calviz.data import load
 from calviz.figures.class_bars import ClassBars
 from tests.app.pages import (
@@ -393,18 +393,6 @@ def test_a_family_can_be_looked_at_alone():
     app = open_page("data=breast_cancer", "metrics")
     app.selectbox(key="family").set_value("Binned").run()
     assert set(first_table(quiet(app))["family"]) == {"Binned"}
-
-
-@pytest.mark.slow
-def test_the_same_predictions_by_other_libraries():
-    app = quiet(open_page("data=breast_cancer", "metrics"))
-    quiet(unfold(app, "What each of them computes, and why it differs"))
-    libraries = app.dataframe[1].value
-    assert len(libraries) == 1 + len(CONVENTIONS)
-    assert libraries["why it differs"].str.endswith(".").all()
-    assert "depending on who is asked" in text_of(app)
-    markdown = app.segmented_control(key="calviz.libraries.format").set_value("Markdown").run()
-    assert any("| torchmetrics" in c.value for c in quiet(markdown).code)
 
 
 @pytest.mark.slow

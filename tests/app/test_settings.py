@@ -171,6 +171,16 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     assert "The other pages look at" not in text_of(quiet(app))
 
 
+@pytest.mark.parametrize(
+    ("asked", "chip", "said"), [("LP", "Model MLP", False), ("nobody", "Model", True)]
+)
+def test_a_link_never_takes_another_model_silently(asked, chip, said):
+    app = quiet(open_page(f"data=digits&model={asked}"))
+    text = text_of(app)
+    assert chip in text
+    assert ("No model here is named 'nobody'" in text) is said
+
+
 def test_settings_that_do_not_fit_the_data_are_left_out():
     app = quiet(open_page("model=nobody&split=nowhere&bins=0&reduction=class&class=none&slice=x"))
     assert app.selectbox(key="model").value == "MLP"
@@ -266,6 +276,27 @@ def test_a_view_is_opened_where_files_are_and_names_the_data_that_are_missing():
         "It was made with mine.csv (77 rows). Views carry settings, never data: open that file"
         in text
     )
+
+
+@pytest.mark.slow
+def test_a_link_names_its_file_without_its_folder():
+    app = quiet(open_page("data=0123456789abcdef&file=mine.csv"))
+    assert "Open mine.csv: this link is about it." in text_of(app).replace("**", "")
+    app = upload(open_page(page="data"), "some/folder\\mine.csv", b"label,p\n1,0.9\n0,0.2\n")
+    assert app.query_params["file"] in ("mine.csv", ["mine.csv"])
+
+
+@pytest.mark.slow
+def test_identifiers_that_repeat_are_no_slices_and_one_click_makes_them_clusters():
+    lines = [f"{i % 2},0.{2 + i % 7},u{i % 120},s{i % 3}" for i in range(600)]
+    content = "\n".join(["label,p,author_id,site", *lines, ""]).encode()
+    app = upload(open_page(page="data"), "authors.csv", content)
+    assert app.open("slices").multiselect(key="slice-columns").value == ["site"]
+    app.open("data")
+    (label,) = [b.label for b in app.button if b.label.startswith("Count rows of one")]
+    press(app, label)
+    assert "cluster" in text_of(quiet(app))
+    assert not [b for b in app.button if b.label.startswith("Count rows of one")]
 
 
 # ---- One selection of rows, whatever it was picked in: in the link, on every page, ended in one place

@@ -151,8 +151,12 @@ def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
         apart.page.close()
     assert "/cumulative" in tab.page.url
 
+    assert "file=mine.csv" in tab.page.url
+    # A link of an earlier version names no file.
     other = view(stranger=True).open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}")
     other.expect("This link needs its file").expect("ask whoever sent it which one was open")
+    other.open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}&file=mine.csv")
+    other.expect("Open mine.csv: this link is about it.")
     _choose(other.page, good)
     other.at("Diagnose", "Reliability").expect("Bins 4").expect("View class")
 

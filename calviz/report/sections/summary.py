@@ -126,7 +126,8 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
     chosen = comparison[advice.method]
     if chosen.key == UNCALIBRATED:
         return ""
-    brought = advice.reasons[2 if advice.caveat else 1]
+    # Which others are within one standard error, the reasons say.
+    brought = advice.reasons[2 if advice.caveat else 1].split("; also ")[0].rstrip(".") + "."
     if (change := chosen.differences.get(key)) and change.verdict == "better":
         before, after = comparison[UNCALIBRATED].metrics[key], chosen.metrics[key]
         brought = fix_words(before, after, comparison.evaluation.rows, chosen.key)

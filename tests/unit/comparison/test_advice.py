@@ -273,7 +273,7 @@ def test_the_columns_that_an_advised_map_needs_are_named():
     fitted = SimpleNamespace(is_its_base=False, needed_columns=("site", "age"))
     methods["isotonic"] = replace(methods["isotonic"], recalibrator=fitted)
     advice = advise(replace(result, methods=methods), data(10))
-    assert advice.reasons[0].endswith("It corrects by 'site', 'age': new rows need that too.")
+    assert advice.cautions[0].endswith("It corrects by 'site', 'age': new rows need that too.")
     assert "It corrects by" not in advise(result, data(10)).reasons[0]
 
 
@@ -325,8 +325,9 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
     assert advice.method == "segments"
     assert advice.reasons[0] == (
         "The verdict finds miscalibration in places. No map of all rows repairs site = A alone. By Brier score of all rows, Segments is "
-        "not told apart from the uncalibrated model. It corrects by 'site': new rows need that too."
+        "not told apart from the uncalibrated model."
     )
+    assert "It corrects by 'site': new rows need that too." in advice.cautions
     assert advice_words(made, advice, "ece").startswith("It brings the Brier score from 0.5000 to")
     # Where it names none, the model is left as before.
     none = replace(made, alone="", off_where=())

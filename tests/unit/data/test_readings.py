@@ -674,6 +674,32 @@ def test_words_around_classes() -> None:
     assert [b.classes for b in blocks_named_by(["-1", "1"], ["prob--1", "prob-1"])] == [("-1", "1")]
 
 
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ("score_v1_ score_v2_", "v1 v2"),
+        ("model_a model_b", "a b"),
+        ("gpt4 gpt-4o", "gpt4 gpt-4o"),
+        ("gpt-4 gpt-4o", "4 4o"),
+        ("2024_ 2025_", "2024 2025"),
+        ("p1 p2", "p1 p2"),
+        ("ModelA ModelB", "A B"),
+    ],
+)
+def test_names_of_models_are_cut_at_words(columns: str, names: str) -> None:
+    assert without_common_words(columns.split(), of_models=True) == tuple(names.split())
+    assert without_common_words(["logit1", "logit2", "logit10"]) == ("1", "2", "10")
+
+
+def test_models_in_one_file_are_named_by_their_words(tmp_path: Path) -> None:
+    p, y = classes(3, seed=2)
+    names = [f"score_{model}_{pet}" for model in ("v1", "v2") for pet in PETS]
+    lines = [[*row, *row, PETS[label]] for row, label in zip(p, y, strict=True)]
+    text = "\n".join(",".join(map(str, line)) for line in [[*names, "label"], *lines])
+    (tmp_path / "two.csv").write_text(text)
+    assert [*calviz.data.read(tmp_path / "two.csv").models] == ["v1", "v2"]
+
+
 # ---- Headers and columns that were once read wrong, or half, or refused for no reason
 
 
@@ -1464,3 +1490,20 @@ def test_the_confidence_of_a_judge_is_said_not_to_be_used_and_how_it_is_measured
     rows = N if labelled == "all" else N - len(human[::4])
     assert f"{rows:,} rows" in result.stdout
     assert "confidence in judge confidence" in result.stdout
+
+
+def test_a_judge_s_words_are_asked_about_beside_whether_its_confidence_is_right(tmp_path):
+    p, right = event(1)
+    judge = np.where(np.arange(N) % 3 < 1, "allowed", "violates")
+    other = np.where(judge == "allowed", "violates", "allowed")
+    human = np.where(right == 1, judge, other).astype(object)
+    human[::4] = ""
+    columns = {"judge_verdict": judge, "human_label": human, "judge_confidence": p.clip(0.001)}
+    file = tmp_path / "x.csv"
+    pd.DataFrame(columns).to_csv(file, index=False)
+    with pytest.raises(InputError, match="nothing says which of") as asked:
+        read(file)
+    labels = [way.label for way in asked.value.readings]
+    assert labels == ["'violates' is right", "'allowed' is right", "is its confidence right?"]
+    result = run("audit", file, *shlex.split(asked.value.readings[2].in_shell()))
+    assert "confidence in judge_confidence" in result.stdout
