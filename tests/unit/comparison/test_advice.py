@@ -327,6 +327,7 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
         "The verdict finds miscalibration in places. No map of all rows repairs site = A alone. By Brier score of all rows, Segments is "
         "not told apart from the uncalibrated model."
     )
+    assert "It corrects by 'site': new rows need that too." in advice.cautions
     assert advice_words(made, advice, "ece").startswith("It brings the Brier score from 0.5000 to")
     # Where it names none, the model is left as before.
     none = replace(made, alone="", off_where=())
