@@ -296,7 +296,7 @@ def written_scores(path: Path, labels: list[str], columns: list[str]) -> np.ndar
     if path.suffix:
         # Beside the scores of the file, unless they have the same names.
         frame = pl.read_csv(path)
-        named = [f"p_{label}" for label in sorted(labels, key=lambda label: label == "1")]
+        named = [f"p_{label}" for label in (sorted(labels) if len(labels) == 2 else labels)]
         if {*named} <= {*frame.columns}:
             return frame.select(named).to_numpy()
         if {*columns} <= {*frame.columns} and all(name.startswith("p_") for name in columns):
