@@ -754,6 +754,8 @@ PLAIN_CSV = CsvStyle()
 _POINT_NUMBER = r"^[+-]?\d*\.?\d+([eE][+-]?\d+)?$"
 
 
+#: A number; digits that begin with 0 are a key.
+_NUMBER_CELL = r"^[+-]?(0|[1-9][\d.]*)?([.,]\d+)?([eE][+-]?\d+)?$"
 #: A signed number as files have it: "-1,5", "+1.425 %".
 _SIGNED_CELL = r"^[+-]\d[\d.,]*([eE][+-]?\d+)?( ?%)?$"
 
@@ -772,14 +774,20 @@ def csv_bytes(
     columns = {spreadsheet_text(str(name)): _column(frame[name]) for name in frame.columns}
     if style.decimal_comma:
         columns = {name: _with_commas(column) for name, column in columns.items()}
+    quoting: Literal["necessary", "non_numeric", "always", "never"] = style.quoting
     if cells is not None:
         kept = {spreadsheet_text(column.name): _escaped(column) for column in cells}
         columns = kept | columns
+        if style.quoting == "non_numeric" and not (style.separator == "," and style.decimal_comma):
+            # All cells are texts here, also the numbers.
+            names = (name.replace('"', '""') for name in columns)
+            quoted = [_quoted(column, style.separator) for column in columns.values()]
+            columns, quoting = dict(zip((f'"{n}"' for n in names), quoted, strict=True)), "never"
     text = style.above + pl.DataFrame(columns, strict=False).write_csv(
         line_terminator=style.line_end,
         separator=style.separator,
         decimal_comma=style.decimal_comma,
-        quote_style=style.quoting,
+        quote_style=quoting,
         # Blanks beside each other are one separator.
         null_value='""' if style.separator == " " and style.quoting != "always" else None,
     )
@@ -787,6 +795,18 @@ def csv_bytes(
         return text.encode(style.encoding)
     except UnicodeEncodeError:
         return text.encode("utf-8-sig")
+
+
+def _quoted(column: pl.Series, separator: str) -> pl.Series:
+    """The texts of a column in quotation marks, unless all are numbers that need none."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return column
+    has_separator = column.str.contains(separator, literal=True).any()
+    if column.str.contains(_NUMBER_CELL).all() and not has_separator:
+        return column
+    return '"' + column.str.replace_all('"', '""', literal=True) + '"'
 
 
 def _with_commas(column: pl.Series) -> pl.Series:

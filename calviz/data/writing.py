@@ -119,7 +119,10 @@ def _write(
         frame = frame.astype(whole).set_index(rows).reindex(range(cells.height))
     # Scores are written in the place of those of the same name; other columns give way to them.
     of_model = (each.columns for each in roles.scores if each.model in ("", before.name))
-    replaced = {roles.split, confidence and confidence.score, *sum(of_model, ())}
+    before_map = sum(of_model, ())
+    if {*before_map} & {*scores}:  # else some of a row would be calibrated, and others not
+        cells = cells.drop([name for name in before_map if name not in scores])
+    replaced = {roles.split, confidence and confidence.score, *before_map}
     replaced |= {name for name in before.numbers if name not in scores}
     twice = {*cells.columns} & {*frame.columns} - replaced
     names = {*cells.columns, *frame.columns}

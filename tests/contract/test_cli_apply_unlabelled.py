@@ -292,8 +292,18 @@ STYLES: dict[str, tuple[list[str], list[str], dict[str, float]]] = {
 }
 
 
-def written_scores(path: Path) -> np.ndarray:
-    frame = pl.read_csv(path) if path.suffix else pl.read_parquet(path / "new.parquet")
+def written_scores(path: Path, labels: list[str], columns: list[str]) -> np.ndarray:
+    if path.suffix:
+        # Beside the scores of the file, unless they have the same names.
+        frame = pl.read_csv(path)
+        named = [f"p_{label}" for label in (sorted(labels) if len(labels) == 2 else labels)]
+        if {*named} <= {*frame.columns}:
+            return frame.select(named).to_numpy()
+        if {*columns} <= {*frame.columns} and all(name.startswith("p_") for name in columns):
+            return frame.select(columns).to_numpy()
+        last = frame.columns[: frame.columns.index("uncalibrated")][-len(labels) :]
+        return frame.select(last).to_numpy()
+    frame = pl.read_parquet(path / "new.parquet")
     kinds = ("p_", "prob", "confidence.", "score", "0:", "1:", "2:")
     return frame.select(c for c in frame.columns if c.startswith(kinds)).to_numpy()
 
@@ -319,7 +329,7 @@ def test_a_map_is_applied_to_the_columns_that_it_was_fitted_on_whatever_the_labe
     how = ("--method", "isotonic", "--label", "truth", "--out", tmp_path / "fit.csv")
     code, _, wrong = run("recalibrate", whole, *how, "--save-map", fitted)
     assert code == 0, wrong
-    expected = written_scores(tmp_path / "fit.csv")
+    expected = written_scores(tmp_path / "fit.csv", labels, columns)
     shuffled = new.select("id", *others, *columns[::-1])
     few = np.where(np.arange(400) < 300, np.array(labels)[true], "")
     for frame in (
@@ -333,7 +343,7 @@ def test_a_map_is_applied_to_the_columns_that_it_was_fitted_on_whatever_the_labe
         for out in (tmp_path / "out.csv", tmp_path / "out"):
             code, _, wrong = run("apply", path, "--map", fitted, "--out", out)
             assert (code, wrong) == (0, "")
-            scores = written_scores(out)
+            scores = written_scores(out, labels, columns)
             if not out.suffix and frame is shuffled:
                 scores = scores[:, ::-1]
             if scores.shape[1] < k:

@@ -585,3 +585,16 @@ def test_a_file_that_has_changed_is_not_written(tmp_path: Path):
     path.write_bytes(path.read_bytes() + b"1;2;3;4;5;6;7;8;9\r\n")
     with pytest.raises(InputError, match="has changed since it was read"):
         write_predictions(loaded.first, tmp_path / "out.csv", file=loaded)
+
+
+def test_numbers_stay_without_quotation_marks_where_only_texts_have_them(tmp_path: Path):
+    rows = [f'0.{i % 9 + 1}50,{i % 2},"k{i:03d}","a ""b"", {i}"' for i in range(40)]
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text("\n".join(['"p","label","key","note"', *rows, ""]))
+    loaded = read(path)
+    write_predictions(loaded.first, out, before=loaded.first, file=loaded)
+    head, *written = out.read_text().splitlines()
+    assert head == '"p","label","key","note","p_0","p_1","uncalibrated"'
+    assert [line.startswith(f"{row},0.") for line, row in zip(written, rows, strict=True)] == [
+        True
+    ] * 40
