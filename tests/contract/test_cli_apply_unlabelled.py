@@ -297,8 +297,11 @@ def written_scores(path: Path, labels: list[str], columns: list[str]) -> np.ndar
         # Beside the scores of the file, unless they have the same names.
         frame = pl.read_csv(path)
         named = [f"p_{label}" for label in (sorted(labels) if len(labels) == 2 else labels)]
-        if {*named} <= {*frame.columns}:
-            return frame.select(named).to_numpy()
+        # Of two spellings, the later one is written.
+        spelled = {name.lower().replace("_", "-"): name for name in frame.columns}
+        written = [spelled.get(name.lower().replace("_", "-")) for name in named]
+        if None not in written:
+            return frame.select(written).to_numpy()
         if {*columns} <= {*frame.columns} and all(name.startswith("p_") for name in columns):
             return frame.select(columns).to_numpy()
         last = frame.columns[: frame.columns.index("uncalibrated")][-len(labels) :]
