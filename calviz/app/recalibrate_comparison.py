@@ -610,7 +610,7 @@ def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None
     words = "For new predictions of the same model, in a terminal:"
     if settings.where:
         only = md(where_words(settings.where))
-        words = f"Map and snippet are fitted on the rows where {only}: for such rows only. The command changes all rows of NEW_FILE:"
+        words = f"The map is fitted on the rows where {only}: for such rows only. This command, in a terminal, changes all rows of NEW_FILE:"
     st.caption(words)
     map_file = shlex.quote(f"{stem}-map.json")
     st.code(

@@ -178,7 +178,7 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
     assert json.loads(files.map)["fitted_where"] == "region = south"
     said = "# Fitted on the rows where 'region = south': for such rows only\n# The columns"
     assert files.snippet.startswith(said)
-    assert "are fitted on the rows where region = south: for such rows only." in text_of(app)
+    assert "is fitted on the rows where region = south: for such rows only." in text_of(app)
 
 
 @pytest.mark.slow
