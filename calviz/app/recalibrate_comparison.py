@@ -533,11 +533,14 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         data = fitting.apply_to_all(outcome.data, recalibrator, rows)
     table = _written(data, outcome.in_file, suffix, settings)
     columns = settings.entry.loaded.recognition.score_columns
-    record = recalibrator.to_apply(outcome.data, columns)
+    where = where_words(settings.where, 10_000)
+    record = recalibrator.to_apply(outcome.data, columns, where)
     named = settings.entry.loaded.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        return MethodFiles(table, content, recalibrator.snippet(named))
+        # As a literal: a name of the file may hold line breaks.
+        only = f"# Fitted on the rows where {where!r}: for such rows only\n" * bool(where)
+        return MethodFiles(table, content, only + recalibrator.snippet(named))
     except NotAvailable as reason:
         return MethodFiles(table, content, None, str(reason))
 
@@ -603,10 +606,15 @@ def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None
                 offer_file(label, content, f"{stem}{end}", mime, type=kind, key=key)
     if files.no_snippet:
         st.caption(md(capitalised(files.no_snippet), 500))
-    st.caption("For new predictions of the same model, in a terminal:")
+    settings = session.current()
+    words = "For new predictions of the same model, in a terminal:"
+    if settings.where:
+        only = md(where_words(settings.where))
+        words = f"The map is fitted on the rows where {only}: for such rows only. This command, in a terminal, changes all rows of NEW_FILE:"
+    st.caption(words)
     map_file = shlex.quote(f"{stem}-map.json")
     st.code(
-        f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),
+        f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(settings)}".rstrip(),
         language="bash",
         wrap_lines=True,
     )

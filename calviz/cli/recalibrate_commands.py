@@ -253,7 +253,7 @@ def apply(
     else:
         check_target(out)
         check_output("--out", out)
-    record = _checked_map(map)
+    record, warnings = _checked_map(map)
     raw = _raw_scores(load_map(record), raw_score, json_only)
     if into_folder:
         with command_group.showing_progress():
@@ -274,16 +274,21 @@ def apply(
         what, written = counted(data.rows, "row"), [out]
     _say_written(json_only, {what: out})
     about = {"map": map, "method": record["method"], "out": out, "written": written}
-    json_only.write_json(about | raw)
+    json_only.write_json(about | raw | {"warnings": warnings})
 
 
-def _checked_map(path: str) -> Any:
+def _checked_map(path: str) -> tuple[Any, list[str]]:
+    """Return a saved map and, if it was fitted on a slice, the warning that is said of it."""
     from calviz.recalibrators.base import read_record, rebuilt
 
     record = read_record(path)
     with naming(path):
         rebuilt(record)
-    return record
+    if not (where := record.get("fitted_where")):
+        return record, []
+    warning = f"{path} was fitted only on the rows where {where}; it is applied to all rows."
+    say(warning)
+    return record, [warning]
 
 
 # ---- Before labels come
@@ -327,7 +332,7 @@ def expected(
         raise OptionError("--map and --labelled-split exclude each other.")
     if method is not None and labelled_split is None:
         raise OptionError("--method is the map fitted on --labelled-split NAME.")
-    record = None if map is None else _checked_map(map)
+    record = None if map is None else _checked_map(map)[0]
     _, rows = options.read_model(file, model, json_only, reading_for_map(record, reading, model))
     labelled = None
     with naming(file):

@@ -191,6 +191,8 @@ def check_map(record: Any) -> None:
         raise damaged(key, f"it has {record['classes']} classes and {len(names)} 'class_names'")
     if not isinstance(record.get("floor_clips", True), bool):
         raise damaged(key, "'floor_clips' must be true or false")
+    if not isinstance(record.get("fitted_where", ""), str):
+        raise damaged(key, "'fitted_where' must be a text")
 
 
 def saved_parameters(cls: Callable[..., Any], record: Mapping[str, Any]) -> dict[str, Any]:

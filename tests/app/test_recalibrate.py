@@ -116,6 +116,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     before = read(overconfident(), name="net.csv").first
     assert written.split_names == ("calibration", "test")
     mapped = load_map(json.loads(files.map))
+    assert "fitted_where" not in json.loads(files.map)
     assert mapped.temperature_ == pytest.approx(2, rel=0.2)
     np.testing.assert_allclose(written.probs, mapped.transform(before.probs), atol=1e-9)
     program = {}
@@ -174,6 +175,10 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
     assert read(files.table, name="calibrated.csv").first.n == 200
     assert "fitted on 100 rows of region = south" in text_of(app)
     assert "Only the 200 rows of region = south are in the file." in text_of(app)
+    assert json.loads(files.map)["fitted_where"] == "region = south"
+    said = "# Fitted on the rows where 'region = south': for such rows only\n# The columns"
+    assert files.snippet.startswith(said)
+    assert "is fitted on the rows where region = south: for such rows only." in text_of(app)
 
 
 @pytest.mark.slow

@@ -443,6 +443,27 @@ def test_a_decimal_that_double_precision_does_not_hold_keeps_no_decimal_type(tmp
     assert "decimal" not in str(schema.field("large").type)
 
 
+# ---- A map of a slice changes rows that it was not fitted on
+
+
+@pytest.mark.parametrize("out", ["calibrated.csv", "calibrated"])
+@pytest.mark.parametrize("where", ["", "language = es, created since 2026-09-01"])
+def test_of_a_map_of_a_slice_it_is_said_that_all_rows_change(tmp_path: Path, where: str, out: str):
+    path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
+    rows = calviz.Predictions(probs=probabilities(), labels=np.arange(N) % 3)
+    record = calviz.load_map(fitted).to_apply(rows, (), where)
+    assert ("fitted_where" in record) == bool(where)
+    fitted.write_text(json.dumps(record))
+    said = f"{fitted} was fitted only on the rows where {where}; it is applied to all rows."
+    command = ("apply", path, "--map", fitted, "--out", tmp_path / out, "--json", "-")
+    code, stdout, stderr = run(*command)
+    assert (code, stderr) == (0, f"calviz: {said}\n" * bool(where))
+    assert json.loads(stdout)["warnings"] == [said] * bool(where)
+    fitted.write_text(json.dumps(record | {"fitted_where": ["es"]}))
+    code, _, stderr = run(*command)
+    assert (code, "'fitted_where' must be a text" in stderr) == (2, True)
+
+
 # ---- A map that was damaged is refused in words that need no knowledge of Python
 
 
