@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import CHECKS, METRICS, Told, check, takes_weights
+from calviz.core.entry_specs import CHECKS, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, full_sentence, listed, percent, points
+from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
 from calviz.sample import class_gaps
 from calviz.sample.binning import FEW_ROWS
 from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
 from calviz.sample.losses import clipped_words, negative_log_likelihood
-from calviz.sample.one_vs_rest import knows_classes
+from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
 from calviz.sample.sample import MIN_ROWS, Sample, chosen_bins, event_sums
 
 
@@ -289,8 +291,10 @@ def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
         chosen = np.sort(np.random.default_rng(sample.seed).choice(data.n, most, replace=False))
         part = Sample(data.take(chosen))
     try:
-        ece = _against("classwise_ece", part, sample.seed, bins=sample.bins_used)
-        ks = _against("ks_classwise", part, sample.seed)
+        ece = _against(
+            classwise_ece, part.view(classwise_equal_width, bins=sample.bins_used), sample.seed
+        )
+        ks = _against(ks_classwise, part.view(classwise_ks), sample.seed)
     except NotAvailable:  # more classes than can be redrawn
         return None
     return OneVsRestEvidence(
@@ -302,8 +306,7 @@ def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
     )
 
 
-def _against(key: str, part: Sample, seed: int, **how: int) -> AgainstNoise:
-    metric, view = METRICS[key].value, part.view(METRICS[key].view, **how)
+def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> AgainstNoise:
     value = float(metric(view))
     alike = float(metric(view.as_drawn())[0]) if hasattr(view, "as_drawn") else value
     for redraws in (REDRAWS, MORE_REDRAWS):

@@ -21,6 +21,8 @@ from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.words import counted, decimal, listed, shorten
 from calviz.core.words import p_value as p_text
+from calviz.metrics.cumulative import ks
+from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
 from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
@@ -340,8 +342,8 @@ def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArra
     starts = np.flatnonzero(np.diff(bin_of, prepend=-1))
     by_bin = np.add.reduceat(gap, starts, axis=-1)
     yield "ece", np.abs(by_bin).sum(axis=-1) / n
-    for key in ("ks", "brier_miscalibration"):
-        yield key, METRICS[key].value(part)
+    yield "ks", ks(part)
+    yield "brier_miscalibration", brier_miscalibration(part)
     variance = part.count[0] * np.maximum(part.score - part.square, 0)
     high, low = _runs(by_bin, np.add.reduceat(variance, starts))
     yield "too_high", high

@@ -40,12 +40,12 @@ from calviz.data.format import Notice
 #: +1,400  -210   models compared after a map 250, told dialects and questions in place of failures 230, thresholds of predicted classes 190,
 #:                changes within slices 180, segments that are advised 115, calibrated files as they were read 110, the slice of a headline
 #:                drawn 100, counts over all models and other finds of a bank 55, sizes and months of changes 45, rare events 30, links and maps
-#:                that say what they are of 60; with it 5 imports, and 5 lines of the largest file
+#:                that say what they are of 60; with it 8 imports, and 5 lines of the largest file
 LIMITS = {
     "files": 213,
-    "code lines": 65_599,
+    "code lines": 65_604,
     "code lines per file, most": 562,
-    "imports between files": 1_840,
+    "imports between files": 1_843,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,

@@ -562,7 +562,7 @@ def test_levels_of_a_calibrated_file_are_called_off_at_the_rate_that_is_promised
         bool(levels_of(grouped(seed, shape=shape, weighted=weighted), "task", 0.1).slices.off)
         for seed in range(runs)
     )
-    assert USUAL_RATE == 0.005
+    assert pytest.approx(0.005) == USUAL_RATE
     # Of Binomial(150, .005) 5 or more have a probability of 0.1 %.
     assert alarms <= 4
 
