@@ -183,11 +183,8 @@ def draw_settings_choice() -> session.Settings:
     model = models[0]
     asked, shown = requests.get("model"), distinct(models)
     if asked and len(models) > 1 and asked not in shown.values():
-        # Names in older links may be the end of one.
-        ends = [text for text in shown.values() if text.endswith(asked)]
-        if len(ends) != 1:
-            open_files.queue_note(f"No model here is named '{asked}'; this is '{shown[model]}'.")
-        requests["model"] = ends[0] if len(ends) == 1 else shown[model]
+        requests["model"] = shown[model]
+        open_files.queue_note(f"No model here is named '{asked}'; this is '{shown[model]}'.")
     if len(models) > 1:
         with _chip("model", "Model", requests.text("model", model, models)):
             model = _choose("Model", "model", models, requests)

@@ -711,6 +711,7 @@ def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
     chosen="the best model, and all pairs",
     adjusted="max-T over the paired resamples of all pairs; up to 50 rows or clusters, at least Bonferroni",
 )
+@claim("models-after-map")
 def headline(comparison: ModelComparison, metric: str) -> str:
     """Say in one sentence which model is best."""
     if both := after_map_words(comparison, metric):
