@@ -631,6 +631,7 @@ def test_a_figure_has_the_font_of_its_page_and_a_saved_one_has_not(view):
 
 #: Contrast of the text of an element to the background that it stands on.
 CONTRAST = """element => {
+  if (!element.isConnected) return 0;  // drawn again meanwhile
   const light = (colour) => {
     const [r, g, b] = colour.match(/[\\d.]+/g).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
