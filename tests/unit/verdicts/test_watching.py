@@ -860,6 +860,17 @@ def replace_columns(data, **columns):
     return calviz.Predictions(probs=data.probs, labels=data.labels, **kept | columns)
 
 
+def tail_of_two(x2, side):
+    """Estrella 2003, eq. 8, for two dimensions."""
+    both = np.log(((1 - side) / side) ** 2)
+    return x2 / 2 * np.exp(-x2 / 2) * ((1 - 2 / x2) * both + 2 / x2)
+
+
+def test_the_tail_of_the_largest_change_gives_a_published_critical_value():
+    # Andrews 2003, table 1: two parameters, changes from 15 to 85 % of the rows on, at 5 %.
+    assert tail_of_two(11.72, 0.15) == pytest.approx(0.05, rel=0.03)
+
+
 def test_the_wald_statistic_of_a_change_by_hand():
     """One column of two slices: the change of the first is that of two logistic regressions, to first order."""
     rng = np.random.default_rng(2)
@@ -882,6 +893,5 @@ def test_the_wald_statistic_of_a_change_by_hand():
         found.append((since - before, more * (c0 + c1)))
     (a, ca), (b, cb) = found
     x2 = min(a @ np.linalg.solve(ca, a), (a - b) @ np.linalg.solve(ca + cb, a - b))
-    tail = x2 / 2 * np.exp(-x2 / 2) * ((1 - 2 / x2) * np.log(19**2) + 2 / x2)
     p = p_of_changes(residual, q, day, Factor(codes, ("a", "b")))
-    assert p[0] == pytest.approx(tail, rel=1e-6)
+    assert p[0] == pytest.approx(tail_of_two(x2, 0.05), rel=1e-6)
