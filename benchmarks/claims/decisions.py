@@ -328,8 +328,16 @@ for n in (200, 1_000, 5_000):
 
 # ---- Thresholds with a risk
 
+
+def surest_wrong(n, rng):
+    """The surest rows are wrong more often than others: tests of a threshold that begin there fail."""
+    rows = top_of_two(n, rng, spread=2.5)
+    return Rows(rows.score, np.where(rows.score > 0.985, 0.95, rows.chance))
+
+
 RANKED = {
     "calibrated": partial(top_of_two, spread=2.5),
+    "the surest wrong": surest_wrong,
     "logits x 2": partial(top_of_two, spread=2.5, slope=2.0),
     "5 classes": top_of_several,
     "nearly always right": partial(beta, a=30, b=1),

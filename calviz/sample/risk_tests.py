@@ -26,8 +26,10 @@ CONFIDENCE = 0.95
 _LADDER = 0.01
 #: Bets of `_by_betting`, as shares of the largest one that cannot lose everything.
 _BETS = (0.1, 0.3, 0.9)
-#: Shares of the rows at which the tests of a cost begin: it mostly falls at first, and rises again, as more rows are kept.
-_STARTS = (0.0, 0.25, 0.5, 0.75)
+#: Where tests begin, as shares of the rows (of `RiskTests.scale`), and the share of the level that each start adds. A cost mostly
+#: falls at first, and rises again, as more rows are kept; of other risks only the rows at the very top may be an exception.
+_COST_STARTS = (0.0, 0.25, 0.5, 0.75), (0.25, 0.25, 0.25, 0.25)
+_STARTS = (0.0, 0.1, 0.25, 0.5), (0.85, 0.05, 0.05, 0.05)
 
 RiskName = Literal["error", "precision", "recall", "fpr", "cost"]
 #: Whether a row counts, by cell: kept hits, kept misses, hits and misses that are not kept; and what is then lost by it.
@@ -184,20 +186,22 @@ class RiskTests:
         "threshold-risk",
         says="With 95 % confidence at most x of the predictions from the threshold on are wrong.",
         chosen="the lowest threshold, of up to 100 (of all for the false-positive rate), or the highest of all for recall",
-        adjusted="fixed-sequence testing (Learn then Test) with exact binomial p-values, or bets for costs, weights and clusters; of several groups or risks, Bonferroni",
+        adjusted="fallback procedure, or fixed sequence (Learn then Test), with exact binomial p-values, or bets for costs, weights and clusters; of several groups or risks, Bonferroni",
     )
     def safe(self, target: float, confidence: float = CONFIDENCE) -> IntArray:
         """Steps from which on the risk is at most the target, with confidence for all of them together, ascending, shape (S,).
 
-        Whether the risk is larger is tested in an order that does not depend on what is lost, each time at the full level, up to the
-        first test that fails. For an error rate and for precision it begins at the top of the ranking, with three times the rows that
-        show the risk without any loss (there a quarter of the risk is shown nine times in ten), or a third of the rows, and goes on in
-        steps of a hundredth of the rows (for precision, of the rows whose scores add up to the expected number of hits). Recall begins at the bottom and the false-positive rate at the top, with every step: these
-        only grow. A cost begins at four places, each with a quarter of the level.
+        Whether the risk is larger is tested in an order that does not depend on what is lost. Recall begins at the bottom and the
+        false-positive rate at the top, with every step, up to the first test that fails: these only grow. Other risks begin at the
+        top of the ranking, with three times the rows that show the risk without any loss (there a quarter of the risk is shown nine
+        times in ten), or a third of the rows, and go on in steps of a hundredth of the rows (for precision, of the rows whose scores
+        add up to the expected number of hits). They begin with a share of the level and again, with more of it, at three other
+        places; a test that succeeds leaves its level to the next one.
 
         References
         ----------
         Angelopoulos, Bates, Candès, Jordan & Lei 2021, Learn then Test, section 2.3 (fixed-sequence testing, with several starts);
+        Wiens & Dmitrienko 2005, The fallback procedure (which hands the level on);
         Geifman & El-Yaniv 2017, whose selection with guaranteed risk (a union bound over a binary search) keeps fewer rows at the same
         confidence.
         """
@@ -212,26 +216,29 @@ class RiskTests:
         if self.risk.name == "fpr":
             down = every[::-1]
             return down[: bisect_right(down, 1 - confidence, key=p_value)][::-1]
-        starts = _STARTS if self.risk.name == "cost" else (None,)
-        found: set[int] = set()
-        for start in starts:
-            for step in self._ladder(start, target, confidence):
-                if p_value(step) > (1 - confidence) / len(starts):
-                    break
-                found.add(step)
-        return np.array(sorted(found), dtype=np.intp)
+        level, found = 0.0, []
+        for step, added in self._ladder(target, confidence):
+            level += added
+            if level and p_value(step) > level:
+                level = 0.0
+            elif level:
+                found.append(step)
+        return np.array(found[::-1], dtype=np.intp)
 
-    def _ladder(self, start: float | None, target: float, confidence: float) -> list[int]:
-        """Steps in the order in which they are tested, from a share of the rows on."""
-        n = float(self.kept[-1])
-        if start is None:
-            fewest = self.fewest(target, confidence)
+    def _ladder(self, target: float, confidence: float) -> list[tuple[int, float]]:
+        """Steps in the order in which they are tested, descending, and the level that each adds."""
+        n, first = float(self.kept[-1]), _LADDER * self.scale
+        starts, levels = _COST_STARTS if self.risk.name == "cost" else _STARTS
+        if self.risk.name != "cost":
+            fewest = self.fewest(target, 1 - levels[0] * (1 - confidence))
             first = max(fewest, min(3 * fewest, self.scale / 3))
-        else:
-            first = max(start, _LADDER) * n
         sizes = np.append(np.arange(first, n, max(1.0, _LADDER * self.scale)), n)
-        steps: IntArray = self.size - 1 - np.unique(np.searchsorted(self.kept, sizes * (1 - 1e-12)))
-        return [int(step) for step in steps]
+        tested = np.unique(np.searchsorted(self.kept, sizes * (1 - 1e-12)))
+        begins = np.searchsorted(self.kept[tested], np.multiply(starts, self.scale))
+        added = np.bincount(np.minimum(begins, tested.size - 1), levels, tested.size)
+        return list(
+            zip((self.size - 1 - tested).tolist(), (added * (1 - confidence)).tolist(), strict=True)
+        )
 
     def bound(self, step: int, confidence: float) -> float:
         """The smallest risk that the test at a step rejects, on the scale of the risk: Clopper & Pearson's bound where it is exact."""
