@@ -149,6 +149,11 @@ class MethodResult:
         return [METRICS[k].label for k, c in changes.items() if c and c.verdict == "worse"]
 
     @property
+    def is_of_slice(self) -> bool:
+        """Whether it is a map for the rows of a slice, which leaves other rows as they are."""
+        return self.key.startswith("slice+")
+
+    @property
     def is_its_base(self) -> bool:
         """Whether the fitted map is one other method's, as that of `segments` is if none differ."""
         return self.recalibrator is not None and bool(self.recalibrator.is_its_base)
@@ -496,12 +501,15 @@ class Advice:
         Whether there is an advice.
     cautions : tuple of str
         Those of the reasons that say what the method changes besides, and what stays off.
+    label : str
+        The name of the method, if it is not that of the registry.
     """
 
     method: str
     reasons: tuple[str, ...]
     given: bool = True
     cautions: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def caveat(self) -> str:
@@ -514,7 +522,8 @@ class Advice:
         if not self.given:
             return "No advice"
         left = self.method == UNCALIBRATED
-        return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
+        label = self.label or RECALIBRATORS[self.method].label
+        return f"Advice: {'leave the model as it is' if left else label}"
 
 
 @dataclass(frozen=True)
