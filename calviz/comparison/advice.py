@@ -167,7 +167,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     if off and not why_not and chosen != own:
         chosen, near = own, []
         than = "better than" if comparison.is_better(chosen) else "not told apart from"
-        of_all = f"By {name} of all rows, {comparison[chosen].label} is {than} the uncalibrated model"
+        of_all = (
+            f"By {name} of all rows, {comparison[chosen].label} is {than} the uncalibrated model"
+        )
         why = f"{_found(comparison)}. {comparison.alone} {of_all}"
     elif chosen == UNCALIBRATED:
         left = _left(comparison, name, first, keep_classes)
@@ -437,8 +439,24 @@ def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
         f"It changes the predicted class of {of}." if changed else "",
         still_off_words(before, result.calibrated),
         moved_words(result.key, before, result.calibrated),
+        _in_slice(result, before),
     )
     return tuple(filter(None, sentences))
+
+
+def _in_slice(result: MethodResult, before: Dataset | None) -> str:
+    """Say how far the mean score is off on the judged rows of the slice that a map is for, before and after it; "" for other maps."""
+    if not result.is_of_slice or before is None or result.calibrated is None:
+        return ""
+    was, then = (Sample.of(data) for data in (before, result.calibrated))
+    rows = np.flatnonzero(was.scored.score != then.scored.score)
+    weights = None if was.weights is None else was.weights[rows]
+    old, new = (
+        words.signed_points(np.average((s.scored.score - s.scored.hit)[rows], weights=weights))
+        for s in (was, then)
+    )
+    judged = words.counted(rows.size, "judged row")
+    return f"On the {judged} of the slice, the mean score is off by {old} points before and {new} after."
 
 
 # ---- Evidence

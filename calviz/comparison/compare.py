@@ -417,20 +417,21 @@ class _Judging:
                     alone = f"No map of all rows repairs {where_words(where)} alone."
                 places = verdict.in_places or not (off or verdict.in_reverse)
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
-                names_it = where and not verdict.elsewhere
-                return found | {"off_where": where}, (
-                    (_for_slice(whole, where),) if names_it else ()
-                )
+                found["off_where"] = where
+                if not where or verdict.elsewhere:
+                    return found, ()
+                found["conditions"] = slice_of(whole, where)
+                return found, (_for_slice(whole, where, found["conditions"]),)
             if judged_rows.n == used.size:
                 break
         return {"found": ""}, ()
 
 
-def _for_slice(data: Dataset, where: Where) -> RecalibratorSpec:
+def _for_slice(data: Dataset, where: Where, conditions: Any) -> RecalibratorSpec:
     """The recalibrator with a parameter or two, for the rows of a slice."""
     spec = entry_specs.RECALIBRATORS[f"{SLICE}+{entry_specs.cheap_method(data)}"]
     label = f"Map for {where_words(where)}, other rows as they are"
-    return replace(spec, label=label, make=partial(spec.make, where=slice_of(data, where)))
+    return replace(spec, label=label, make=partial(spec.make, where=conditions))
 
 
 def _with_differences(

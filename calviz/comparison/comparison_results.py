@@ -347,6 +347,8 @@ class Comparison(Compared[MethodResult]):
         That no map of all rows repairs the slice which the verdict names (`Verdict.alone`); "" if it names none.
     off_where : tuple of (str, str)
         The columns and values of that slice.
+    conditions : list of dict
+        The same as a map saves it, if one for that slice was compared.
     near : mapping of str to tuple of str
         By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
         error of the difference.
@@ -367,6 +369,7 @@ class Comparison(Compared[MethodResult]):
     in_places: bool = False
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
+    conditions: list[dict[str, Any]] = field(default_factory=list)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
@@ -510,6 +513,11 @@ class Advice:
     given: bool = True
     cautions: tuple[str, ...] = ()
     label: str = ""
+
+    @property
+    def is_of_slice(self) -> bool:
+        """Whether it is a map for the rows of a slice, since a change too, so that a change gives no caveat."""
+        return self.method.startswith("slice+")
 
     @property
     def caveat(self) -> str:

@@ -15,7 +15,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from calviz.core.entry_specs import RECALIBRATORS, LeftOut, RecalibratorSpec, always
 from calviz.core.errors import InputError, OptionError
 from calviz.core.probabilities import Scores, softmax_probabilities
-from calviz.core.words import listed
+from calviz.core.words import counted, listed
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, rebuilt
 from calviz.recalibrators.histogram import BinMeans
 from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
@@ -274,6 +274,22 @@ class SliceMap(FlooredRecalibrator):
             empty |= without
         return met, empty
 
+    def counts(self, n: int, columns: Any = None) -> dict[str, int]:
+        """Return how many of n rows it changes and leaves as they are, and how many of these have an empty cell where the conditions ask for a value."""
+        met, empty = self.met(columns, n)
+        changed = int(np.count_nonzero(met))
+        without = int(np.count_nonzero(empty))
+        return {"changed": changed, "unchanged": n - changed, "without_value": without}
+
+    def reading(self, rows: Mapping[str, int] | None = None) -> str:
+        """Say which rows are changed and, by what `counts` returns, how many."""
+        if rows is None:
+            return f"only rows where {self.words} are changed."
+        empty = rows["without_value"]
+        without = f", {empty:,} of them without a value there" * bool(empty)
+        changed = f"{counted(rows['changed'], 'row')} changed where {self.words}"
+        return f"{changed}; {counted(rows['unchanged'], 'other row')} unchanged{without}."
+
     def fit(
         self,
         X: npt.ArrayLike,
@@ -292,7 +308,8 @@ class SliceMap(FlooredRecalibrator):
         fitted = self.around(
             base.fit(np.asarray(X)[rows], np.asarray(y)[rows], weights), self.where
         )
-        vars(self).update(vars(fitted) | {"floor": self.floor})
+        for name, value in vars(fitted).items():
+            setattr(self, name, self.floor if name == "floor" else value)
         return self
 
     def transform(self, X: npt.ArrayLike, columns: Any = None) -> FloatArray:
@@ -347,7 +364,9 @@ class SliceMap(FlooredRecalibrator):
             call=base.call,
         )
         codes = CODES_SOURCE.format(name=name)
-        return Program((*base.functions, codes, source), f"{name}(scores, columns)", "scores, columns")
+        return Program(
+            (*base.functions, codes, source), f"{name}(scores, columns)", "scores, columns"
+        )
 
 
 _SLICE_SOURCE = '''\

@@ -129,7 +129,11 @@ def slice_of(data: Dataset, where: Where) -> list[dict[str, Any]]:
     found = []
     for name, value in where:
         cut, group = data.cuts.get(name), data.groups.get(name)
-        if cut is None or (group is not None and value in group.levels) or value in (cut.kept or ()):
+        if (
+            cut is None
+            or (group is not None and value in group.levels)
+            or value in (cut.kept or ())
+        ):
             cut = Cut(kept=_texts(Factor.of(np.array([value], dtype=object))).levels)
             value = cut.labels[0]
         elif cut.kept is not None:
@@ -556,11 +560,7 @@ class SegmentOffsets(FlooredRecalibrator):
             for e in self.effects_
         ]
         source = _SOURCE.format(
-            name=name,
-            cuts=cuts,
-            effects=effects,
-            center=self.center_,
-            shared=self.shared_.tolist(),
+            name=name, cuts=cuts, effects=effects, center=self.center_, shared=self.shared_.tolist()
         )
         call = f"{name}({base.call}, columns)"
         codes = CODES_SOURCE.format(name=name)

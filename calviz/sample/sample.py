@@ -17,7 +17,14 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_
 from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
-from calviz.core.predictions import Dataset, Predictions, check_dataset, cut_columns, with_group, with_rows
+from calviz.core.predictions import (
+    Dataset,
+    Predictions,
+    check_dataset,
+    cut_columns,
+    with_group,
+    with_rows,
+)
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
