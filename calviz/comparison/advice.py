@@ -452,7 +452,9 @@ def _in_slice(result: MethodResult, before: Dataset | None) -> str:
     rows = np.flatnonzero(was.scored.score != then.scored.score)
     weights = None if was.weights is None else was.weights[rows]
     old, new = (
-        words.signed_points(np.average((s.scored.score - s.scored.hit)[rows], weights=weights))
+        words.signed_points(
+            float(np.average((s.scored.score - s.scored.hit)[rows], weights=weights))
+        )
         for s in (was, then)
     )
     judged = words.counted(rows.size, "judged row")

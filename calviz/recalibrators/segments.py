@@ -591,7 +591,11 @@ def no_column(name: str, known: Iterable[str], why: str = "") -> InputError:
     there_is_none = f"there is no column '{shortened(name)}'"
     return InputError(
         f"{why}, and {there_is_none}" if why else f"{there_is_none}, whose segments the map needs",
-        remedy=f"known: {names}" if names else "these rows have no columns",
+        remedy="give the rows with it, written as where the map was fitted"
+        if why
+        else f"known: {names}"
+        if names
+        else "these rows have no columns",
     )
 
 
