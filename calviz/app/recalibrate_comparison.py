@@ -475,8 +475,8 @@ def draw_downloads(
     fit = outcome.comparison.fit
     words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
-        rows = counted(whole.n, "row")
-        words += f" Each row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
+        rows = counted(outcome.comparison.evaluation.rows, "judged row")
+        words += f" Each judged row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
     elif outcome.rows.in_sample or fit.split is not None:
         words += " The file holds these rows too: judge the result on the others."
     else:
@@ -535,19 +535,20 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     in_file = np.arange(whole.n) if numbers is None or not settings.where else numbers
     out_of_fold = outcome.calibrated(method) if len(rows.pairs) > 1 else None
     if out_of_fold is not None:
-        every = replace(rows, pairs=((rows.judged, rows.judged),))
+        of_slice = outcome.comparison[method].is_of_slice
         conditions = {"where": outcome.comparison.conditions}
-        options = outcome.options.get(method, {})
-        options = conditions if outcome.comparison[method].is_of_slice else options
-        of_method = RECALIBRATORS[method], every, options
-        recalibrator = fitting.fit_and_apply(outcome.data, *of_method).recalibrator
+        options = conditions if of_slice else outcome.options.get(method, {})
+        on_all = replace(rows, pairs=((rows.judged, rows.judged),))
+        fitted = fitting.fit_and_apply(outcome.data, RECALIBRATORS[method], on_all, options)
+        recalibrator = fitted.recalibrator
     if settings.where:
         recalibrator = SliceMap.around(recalibrator, slice_of(whole, settings.where))
     if out_of_fold is None:
         pairs = tuple((in_file[fit], in_file[judged]) for fit, judged in rows.pairs)
         data = fitting.apply_to_all(whole, recalibrator, replace(rows, pairs=pairs))
     elif settings.where:
-        data = _with_rows(whole, out_of_fold, in_file[rows.judged])
+        every = fitting.calibrated_by(recalibrator, whole, fitting.scores_of(whole)[0])
+        data = _with_rows(every, out_of_fold, in_file[rows.judged])
     else:
         data = out_of_fold
     table = _written(data, whole, suffix, settings)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Literal
@@ -44,7 +44,6 @@ from calviz.sample.sample import (
 )
 from calviz.verdicts import analysis
 from calviz.verdicts.sentence import judged
-from calviz.verdicts.watching import watched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +203,8 @@ def carry_out(
                 comparison = replace(comparison, **found)
             near = _near(comparison, paired)
             comparison = replace(comparison, undefined=paired.undefined, near=near)
-    about = judging.about
+    # A change in time is looked for where the verdict is.
+    about = judging.before if rows.fit.split is not None else data.take(rows.used)
     return replace(
         comparison,
         advice=advice.advise(comparison, about),
@@ -350,12 +350,6 @@ class _Judging:
         """The uncalibrated evaluation rows."""
         return self.rows.judged_of(self.data)
 
-    @cached_property
-    def about(self) -> Dataset:
-        """The evaluation rows, or all that are divided."""
-        whole = self.rows.fit.split is None
-        return self.data.take(self.rows.used) if whole else self.before
-
     def comparison(
         self, results: dict[str, MethodResult], tied: dict[str, tuple[str, ...]]
     ) -> Comparison:
@@ -397,23 +391,21 @@ class _Judging:
     def verdict(self) -> tuple[dict[str, Any], tuple[RecalibratorSpec, ...]]:
         """Return what `Comparison` says of the verdict before recalibration, if there are enough rows, and a map for the slice that it names, unless it finds the other rows off, too.
 
-        Of the evaluation rows or, if it finds none there, of these and the fitting rows, which are as many again.
+        Of all rows that are divided at random; of the evaluation split or, if it finds none there, of this and the fitting rows.
         """
-        judged_rows = self.before.that_count()
-        if judged_rows.rows < MIN_ROWS:
+        if self.before.that_count().rows < MIN_ROWS:
             return {}, ()
-        used = self.rows.used
-        # A change is looked for where the verdict of all rows that are divided looks for it.
-        state = Sample.of(self.about, reduction=self.reduction).once(watched)
-        changed = state.found if state and state.found and state.found.where else None
-        for data in (judged_rows, self.data.take(used).that_count()):
-            verdict = judged(Sample.of(data, seed=self.plan.division.seed, **self.settings))
+        fit, used = self.rows.fit.split, self.data.take(self.rows.used)
+        for data in (self.before, used) if fit is not None else (used,):
+            verdict = judged(
+                Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)
+            )
             off = verdict.beyond_noise or verdict.classes_off or verdict.slices_off
             # A change of all rows is mended by no map of all these rows.
-            if off or verdict.in_reverse or changed is not None:
+            if off or verdict.in_reverse or verdict.changed_where:
                 whole, where, alone = self.data, verdict.named_where, verdict.alone
-                if changed is not None:
-                    whole, where = rows_since(whole, changed.since, changed.where)
+                if verdict.changed_where:
+                    whole, where = rows_since(whole, verdict.changed_since, verdict.changed_where)
                     alone = f"No map of all rows repairs {where_words(where)} alone."
                 places = verdict.in_places or not (off or verdict.in_reverse)
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
@@ -422,8 +414,6 @@ class _Judging:
                     return found, ()
                 found["conditions"] = slice_of(whole, where)
                 return found, (_for_slice(whole, where, found["conditions"]),)
-            if judged_rows.n == used.size:
-                break
         return {"found": ""}, ()
 
 
