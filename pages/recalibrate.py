@@ -28,7 +28,9 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
-        changed = rows_shown.say_changed(chosen, primary=True)
+        known = recalibrate_comparison.latest_comparison(chosen)
+        answered = known is not None and known.advice is not None and known.advice.is_of_slice
+        changed = rows_shown.say_changed(chosen, primary=not answered)
         if changed:
             say(f"Recalibrate on the rows since {changed}")
         # What to take comes before the choices that led to it.

@@ -473,7 +473,9 @@ def draw_downloads(
     files = st.session_state[_BUILT_FILES][1]
     _offer(files, stem, suffix, primary=primary)
     fit = outcome.comparison.fit
-    words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
+    result = outcome.comparison[method]
+    rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{_of_slice(settings)}"
+    words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
         rows = counted(outcome.comparison.evaluation.rows, "judged row")
         words += f" Each judged row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."

@@ -122,7 +122,7 @@ COMPARE_AGAIN = "was not compared: add it to the methods and compare again befor
     says="Advice: Temperature scaling; or: leave the model as it is",
     chosen="whether to recalibrate, and one of all compared methods",
     adjusted="the verdict, or one comparison named beforehand, beyond noise; then the simplest within one standard error of the best, or "
-    "segments for a slice that the verdict names",
+    "a map for the slice that the verdict names",
 )
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
     """Choose a method by `RULE`; the first reason says what decided, after a change in time, which the advice gives way to.
@@ -236,18 +236,18 @@ def _stays_off(comparison: Comparison, chosen: str, since: bool) -> bool:
 def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
     """Say why the method that corrects the slice which the verdict names is not advised; "" if it is."""
     result = comparison.methods.get(own)
-    label = _label(own) if result is None else result.label
     if result is None:
-        return f"{label} {COMPARE_AGAIN}"
+        return f"{_label(own)} {COMPARE_AGAIN}"
+    label = result.label
     if not result.ok:
         return f"{label} has no result here: {result.reason}"
     if result.worse_in:
         return f"{label} is worse by {' and '.join(result.worse_in)} than the uncalibrated model beyond noise."
     if keep_classes and result.predictions_changed:
         return f"{label} changes predicted classes."
-    columns = [column for column, _ in comparison.off_where]
     if own != SEGMENTS:
         return ""
+    columns = [column for column, _ in comparison.off_where]
     corrects = set(columns) <= set(getattr(result.recalibrator, "needed_columns", ()))
     if result.recalibrator is None:
         # Under cross-fitting there are several maps.
