@@ -18,7 +18,6 @@ from calviz.app import (
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.session import COMPARED, Settings, md
 from calviz.core.words import counted, keep_units_together
-from calviz.sample.sample import where_words
 
 BEFORE_AND_AFTER = "Before and after"
 OUT_OF_DATE = "The results belong to other choices. Compare again to bring them up to date."
@@ -97,11 +96,9 @@ def _draw_advice(
             say(headline)
         if comparison.fit.remark:
             st.warning(md(comparison.fit.remark, 600), icon=":material/warning:")
-        if chosen.where:
-            rows = counted(comparison.evaluation.rows, "judged row")
-            where = where_words(chosen.where)
-            decided = f"Map for {where}; other rows stay as they are. Numbers are of the {rows} of this slice. {decided}"
-        said = " ".join(filter(None, ("" if first else f"{headline}.", decided, brought)))
+        of_slice = recalibrate_comparison.slice_words(outcome, chosen)
+        lead = "" if first else f"{headline}."
+        said = " ".join(filter(None, (of_slice, lead, decided, brought)))
         st.markdown(md(keep_units_together(said), 1_000))
         return recalibrate_comparison.draw_downloads(outcome, advice.method, chosen, primary=first)
 

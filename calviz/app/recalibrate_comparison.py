@@ -36,8 +36,7 @@ from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
-from calviz.recalibrators.composition import SliceMap
-from calviz.recalibrators.segments import slice_of
+from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.sample import QUICK_RESAMPLES, where_words
 from calviz.verdicts.analysis import evaluate
 
@@ -516,6 +515,14 @@ def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
 
 def _of_slice(settings: Settings) -> str:
     return f" of {md(where_words(settings.where))}" if settings.where else ""
+
+
+def slice_words(outcome: ComparisonOutcome, settings: Settings) -> str:
+    """Say what the map of a slice leaves, and which rows the numbers are of; "" for all rows."""
+    if not settings.where:
+        return ""
+    rows = counted(outcome.comparison.evaluation.rows, "judged row")
+    return f"Map for {where_words(settings.where)}; other rows stay as they are. Numbers are of the {rows} of this slice."
 
 
 def _which_rows(outcome: ComparisonOutcome, settings: Settings) -> str:

@@ -30,8 +30,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
-from calviz.recalibrators.composition import SLICE
-from calviz.recalibrators.segments import slice_of
+from calviz.recalibrators.composition import SLICE, slice_of
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import (
     MIN_ROWS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -191,6 +191,11 @@ def composed(
 SLICE = "slice"
 
 
+def slice_of(data: Any, where: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the conditions of a slice as a map saves them."""
+    return [Condition.on(data, name, value).to_dict() for name, value in where]
+
+
 class SliceMap(FlooredRecalibrator):
     """A map for the rows that meet some conditions; other rows keep their probabilities.
 
@@ -199,7 +204,7 @@ class SliceMap(FlooredRecalibrator):
     base : str
         Key of the recalibrator of these rows.
     where : list of dict
-        The conditions, as `calviz.recalibrators.segments.slice_of` makes them.
+        The conditions, as `slice_of` makes them.
     floor, input
         As in `base`.
 

@@ -22,7 +22,7 @@ from calviz.core.words import condition, counted
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
 from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
-from calviz.sample.sample import Sample, Where
+from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
 #: Pairs of columns times rows up to which pairs are tried.
@@ -101,9 +101,33 @@ class Condition:
         dates = {"dates": True} if self.column.cut.dates else {}
         return self.column.to_dict() | dates | {"is": self.value}
 
+    @classmethod
+    def on(cls, data: Dataset, name: str, value: str) -> Self:
+        """Make the condition of a slice; missing values are in no slice of all values that are not named."""
+        cut, group = data.cuts.get(name), data.groups.get(name)
+        if (
+            cut is None
+            or (group is not None and value in group.levels)
+            or value in (cut.kept or ())
+        ):
+            cut = Cut(kept=_texts(Factor.of(np.array([value], dtype=object))).levels)
+            value = cut.labels[0]
+        elif cut.kept is not None:
+            cut = Cut(kept=tuple(dict.fromkeys([*cut.kept, NO_IDENTIFIER])))
+            value = cut.labels[-1]
+        return cls(SegmentedColumn(name, cut), value)
+
     def met(self, values: Any) -> tuple[BoolArray, BoolArray]:
-        """Which rows meet it, and which have no value where it asks for one, shape (n,) each."""
+        """Which rows meet it, and which have no value where it asks for one, shape (n,) each; raises InputError for numbers in place of dates."""
         met = self.column.holds(self.value)[self.column.codes(values)]
+        dates = self.column.numbers(values) if self.column.cut.dates else np.zeros(0)
+        # Microseconds since 1970: smaller numbers are none.
+        if 0 <= np.nanmax(np.abs(dates), initial=-1) < 1e12:
+            name = shortened(self.column.name)
+            raise InputError(
+                f"the column '{name}' holds no dates, and the map is for rows where {self.words} only",
+                remedy="write them as 2026-01-31",
+            )
         column = _as_column(values)
         if isinstance(column, Factor):
             empty = np.isin(column.levels, NO_IDENTIFIER)[column.codes]
@@ -122,25 +146,6 @@ class Condition:
         cut = self.column.cut
         held = self.column.holds(self.value).tolist()
         return self.column.name, list(cut.edges if cut.kept is None else cut.kept), held, cut.dates
-
-
-def slice_of(data: Dataset, where: Where) -> list[dict[str, Any]]:
-    """Return the conditions of a slice as a map saves them; missing values are in no slice of all values that are not named."""
-    found = []
-    for name, value in where:
-        cut, group = data.cuts.get(name), data.groups.get(name)
-        if (
-            cut is None
-            or (group is not None and value in group.levels)
-            or value in (cut.kept or ())
-        ):
-            cut = Cut(kept=_texts(Factor.of(np.array([value], dtype=object))).levels)
-            value = cut.labels[0]
-        elif cut.kept is not None:
-            cut = Cut(kept=tuple(dict.fromkeys([*cut.kept, NO_IDENTIFIER])))
-            value = cut.labels[-1]
-        found.append(Condition(SegmentedColumn(name, cut), value).to_dict())
-    return found
 
 
 #: Texts of which other tools write the same value.

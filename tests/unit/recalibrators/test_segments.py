@@ -22,9 +22,8 @@ from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionErro
 from calviz.core.predictions import Predictions, cut_columns
 from calviz.recalibrators import SegmentOffsets
 from calviz.recalibrators.base import load_map
-from calviz.recalibrators.composition import SliceMap
+from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit
-from calviz.recalibrators.segments import slice_of
 from tests.inputs.simulated import draw_labels, softmax
 
 SITES = np.array(["a", "b", "c", "d"])
@@ -609,6 +608,13 @@ def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
         program["recalibrate"](data.probs, {"g": columns["g"]})
     with pytest.raises(NotAvailable, match="no inverse of a score alone"):
         own.inverse(0.5)
+    since, _, _ = for_slice(("time", "> 2026-08-31 23:59:59"))
+    for numbers in (np.full(6, 20260901), np.array(["20260901"] * 6)):
+        with pytest.raises(
+            InputError, match="'time' holds no dates, and the map is for rows where"
+        ):
+            since.transform(data.probs, {"time": numbers})
+    assert since.counts(2, {"time": np.array(["", ""])})["without_value"] == 2
     record = own.to_dict()
     for where in (
         [],
