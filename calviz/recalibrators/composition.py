@@ -203,8 +203,8 @@ class SliceMap(FlooredRecalibrator):
     ----------
     base : str
         Key of the recalibrator of these rows.
-    where : list of dict
-        The conditions, as `slice_of` makes them.
+    where : dict of str to str, or list of dict
+        The values of columns, intervals as "> 31", "≤ 31" or "(23, 31]"; or the conditions as `slice_of` makes them, which a fitted map has.
     floor, input
         As in `base`.
 
@@ -228,19 +228,25 @@ class SliceMap(FlooredRecalibrator):
         """Return a map that was fitted on the rows of a slice, for such rows only."""
         self = cls(base=base.key, where=where, input=base.input)
         self._check_parameters()
+        self.where = [condition.to_dict() for condition in self.conditions]
         self.base_, self.classes_, self.n_features_in_ = base, base.classes_, base.classes_.size
         self.floor_, self.floor_clips_, self.warnings_ = 0.0, True, base.warnings_
         return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not self.where or not isinstance(self.where, list | tuple):
-            raise OptionError("'where' must be the conditions of a slice.")
+        if not self.where or not isinstance(self.where, list | tuple | Mapping):
+            raise OptionError(
+                """"where" must be the conditions of a slice, such as {"site": "b"}."""
+            )
         assert self.conditions
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         """The conditions, read."""
+        if isinstance(self.where, Mapping):
+            pairs = self.where.items()
+            return tuple(Condition.written(name, str(value)) for name, value in pairs)
         return tuple(Condition.of(self.key, record) for record in self.where)
 
     @property

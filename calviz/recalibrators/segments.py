@@ -15,7 +15,7 @@ from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import InputError, OptionError, claim, shortened
-from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
+from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.words import condition, counted
@@ -110,12 +110,28 @@ class Condition:
             or (group is not None and value in group.levels)
             or value in (cut.kept or ())
         ):
-            cut = Cut(kept=_texts(Factor.of(np.array([value], dtype=object))).levels)
-            value = cut.labels[0]
-        elif cut.kept is not None:
+            return cls.of_value(name, value)
+        if cut.kept is not None:
             cut = Cut(kept=tuple(dict.fromkeys([*cut.kept, NO_IDENTIFIER])))
             value = cut.labels[-1]
         return cls(SegmentedColumn(name, cut), value)
+
+    @classmethod
+    def of_value(cls, name: str, value: str) -> Self:
+        """Make the condition that a column has a value."""
+        cut = Cut(kept=_texts(Factor.of(np.array([value], dtype=object))).levels)
+        return cls(SegmentedColumn(name, cut), cut.labels[0])
+
+    @classmethod
+    def written(cls, name: str, value: str) -> Self:
+        """Read a value, or an interval of numbers or dates: "> 31", "≤ 31" or "(23, 31]"."""
+        place = {"≤ ": 0, "> ": 1}.get(
+            value[:2], 1 if value[:1] == "(" and value[-1:] == "]" else -1
+        )
+        if place < 0:
+            return cls.of_value(name, value)
+        cut = cut_at(value.strip("≤> (]").split(", "), name)
+        return cls(SegmentedColumn(name, cut), cut.labels[place])
 
     def met(self, values: Any) -> tuple[BoolArray, BoolArray]:
         """Which rows meet it, and which have no value where it asks for one, shape (n,) each; raises InputError for numbers in place of dates."""

@@ -626,6 +626,23 @@ def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
             load_map(bad)
 
 
+@pytest.mark.parametrize(
+    ("written", "where"),
+    [
+        ({"g": "b"}, (("g", "b"),)),
+        ({"age": "(10, 20]"}, (("age", "(10, 20]"),)),
+        ({"age": "> 30", "g": "b"}, (("age", "> 30"), ("g", "b"))),
+        ({"age": "≤ 10"}, (("age", "≤ 10"),)),
+        ({"time": "> 2026-08-31 23:59:59"}, (("time", "> 2026-08-31 23:59:59"),)),
+    ],
+)
+def test_conditions_that_are_written_are_those_of_the_slice(written, where):
+    own, data, columns = for_slice(*where)
+    typed = SliceMap.around(load_map(HALVED), written)
+    assert typed.words == own.words
+    np.testing.assert_array_equal(typed.met(columns, 6), own.met(columns, 6))
+
+
 def test_other_values_of_a_column_of_many_are_a_slice_without_those_that_are_missing():
     names = np.array([f"v{i % 60}" for i in range(600)])
     names[:60:7] = ""
@@ -646,7 +663,10 @@ def test_the_map_of_a_slice_is_fitted_on_its_rows_alone():
     inside = columns["site"] == "d"
     alone = RECALIBRATORS["platt"].make(input="probabilities").fit(X[inside], y[inside])
     np.testing.assert_array_equal(own.transform(X, columns)[inside], alone.transform(X[inside]))
+    # As it is written on a command line, and in Python.
+    written = calviz.recalibrate(data, "slice+platt", fit_fraction=0.5, where={"site": "d"})
+    np.testing.assert_array_equal((written.probs != data.probs).any(axis=1), inside)
     with pytest.raises(InputError, match="no calibration row where site = d"):
         own.fit(X[~inside], y[~inside], columns={"site": columns["site"][~inside]})
-    with pytest.raises(OptionError, match="'where' must be the conditions of a slice"):
+    with pytest.raises(OptionError, match='"where" must be the conditions of a slice'):
         RECALIBRATORS["slice+platt"].make(input="probabilities").fit(X, y, columns=columns)
