@@ -501,7 +501,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 4
+_FORMAT = 5
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

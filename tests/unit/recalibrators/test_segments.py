@@ -637,7 +637,7 @@ def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
     ],
 )
 def test_conditions_that_are_written_are_those_of_the_slice(written, where):
-    own, data, columns = for_slice(*where)
+    own, _, columns = for_slice(*where)
     typed = SliceMap.around(load_map(HALVED), written)
     assert typed.words == own.words
     np.testing.assert_array_equal(typed.met(columns, 6), own.met(columns, 6))
