@@ -27,7 +27,9 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
-        changed = rows_shown.say_changed(chosen, primary=True)
+        known = recalibrate_comparison.latest_comparison(chosen)
+        answered = known is not None and known.advice is not None and known.advice.is_of_slice
+        changed = rows_shown.say_changed(chosen, primary=not answered)
         if changed:
             say(f"Recalibrate on the rows since {changed}")
         # What to take comes before the choices that led to it.
@@ -62,25 +64,27 @@ def methods(chosen: Settings) -> None:
                 st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))
         if status.result is not None:
             with first:
-                method = _draw_advice(status.result, chosen, None if changed else say)
+                method = _draw_advice(status.result, chosen, say, changed=bool(changed))
             _draw_results(status.result, method, chosen)
 
 
 def _draw_advice(
-    outcome: ComparisonOutcome, chosen: Settings, say: Callable[[str], object] | None
+    outcome: ComparisonOutcome, chosen: Settings, say: Callable[[str], object], *, changed: bool
 ) -> str:
-    """Draw the advice with its downloads, and return the method chosen; `say` replaces the title, if the advice comes first."""
+    """Draw the advice with its downloads, and return the method chosen; `say` replaces the title, if the advice comes before what is said of a change."""
     from calviz.report.sections.summary import advice_words
 
     comparison = outcome.comparison
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            title = "What to take" if say else "What to take for all days alike"
-            st.subheader(title, anchor=False, width="content")
+            title = st.empty()
             keep_classes = st.toggle(
                 "No predicted class may change", key="keep-classes", bind="query-params"
             )
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
+            first = advice.is_of_slice or not changed
+            heading = "What to take" if first else "What to take for all days alike"
+            title.subheader(heading, anchor=False, width="content")
             brought = advice_words(comparison, advice, chosen.sample.ece_key)
             decided = advice.caveat or ("" if brought else advice.reasons[0])
             reasons = [r for r in advice.reasons if r not in (decided, *advice.cautions)]
@@ -88,15 +92,15 @@ def _draw_advice(
                 details = (f"- {md(keep_units_together(r), 1_000)}" for r in reasons)
                 st.markdown("\n".join(details))
         headline = advice.headline.rstrip(".")
-        if say:
+        if first:
             say(headline)
         if comparison.fit.remark:
             st.warning(md(comparison.fit.remark, 600), icon=":material/warning:")
-        said = " ".join(filter(None, ("" if say else f"{headline}.", decided, brought)))
+        of_slice = recalibrate_comparison.slice_words(outcome, chosen)
+        lead = "" if first else f"{headline}."
+        said = " ".join(filter(None, (of_slice, lead, decided, brought)))
         st.markdown(md(keep_units_together(said), 1_000))
-        return recalibrate_comparison.draw_downloads(
-            outcome, advice.method, chosen, primary=say is not None
-        )
+        return recalibrate_comparison.draw_downloads(outcome, advice.method, chosen, primary=first)
 
 
 def _draw_results(outcome: ComparisonOutcome, method: str, chosen: Settings) -> None:

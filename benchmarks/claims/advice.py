@@ -224,19 +224,27 @@ ROWS, VALUES = 20_000, 8
 OFF = 1.1
 
 
-def by_column(n, rng, off):
-    """Rare events of which the logits are `off` too low where the column is 0: true probabilities, scores, and the column."""
-    column = rng.integers(0, VALUES, n)
+def by_column(n, rng, off, share=1 / VALUES):
+    """Rare events of which the logits are `off` too low where the column is 0, a share of the rows: true probabilities, scores, and the column."""
+    column = np.where(rng.random(n) < share, 0, rng.integers(1, VALUES, n))
     e = rng.normal(-3.5, 1, n)
     return expit(e), expit(e - off * (column == 0)), column
 
 
-def of_slice(rng, off: float) -> Comparison:
-    """Compare maps of all rows and segments on such a file."""
-    true, score, column = by_column(ROWS, rng, off)
+def of_slice(rng, off: float, share=1 / VALUES, days=None) -> Comparison:
+    """Compare maps of all rows and segments on such a file; with `days`, off since the last third of them only."""
+    true, score, column = by_column(ROWS, rng, off, share)
+    times = None
+    if days is not None:
+        day = rng.integers(0, days, ROWS)
+        times = np.datetime64("2026-01-01") + day
+        score = np.where(day < 2 * days // 3, true, score)
     return compare(
         Predictions(
-            probs=pair(score), labels=(rng.random(ROWS) < true).astype(int), groups={"c": column}
+            probs=pair(score),
+            labels=(rng.random(ROWS) < true).astype(int),
+            groups={"c": column},
+            times=times,
         ),
         ["temperature", "prior", "platt", "segments"],
         metrics=["brier", "nll", "ece"],
@@ -247,17 +255,27 @@ def of_slice(rng, off: float) -> Comparison:
 
 
 _SLICE = f"one of {VALUES} values is off, rare events, {ROWS:,} rows"
+_RARE = f"the same of 4 % of the rows, {_SLICE}"
+_SINCE = f"since the last third of 120 days, {_SLICE}"
+
+for _days, _more in ((None, ""), (120, ", 120 days")):
+
+    @simulation(
+        "advice",
+        "recalibrated",
+        f"no slice is off, rare events, {ROWS:,} rows{_more}",
+        at_most=0.05,
+    )
+    def _(rng, days=_days) -> bool:
+        return of_slice(rng, 0.0, days=days).advice.method != UNCALIBRATED
 
 
-@simulation("advice", "recalibrated", f"no slice is off, rare events, {ROWS:,} rows", at_most=0.05)
-def _(rng) -> bool:
-    return of_slice(rng, 0.0).advice.method != UNCALIBRATED
+for _where, _options in ((_SLICE, {}), (_RARE, {"share": 0.04}), (_SINCE, {"days": 120})):
 
-
-@simulation("advice", "segments advised where the verdict names the slice", _SLICE, at_least=0.7)
-def _(rng) -> bool | None:
-    comparison = of_slice(rng, OFF)
-    return comparison.advice.method == "segments" if comparison.off_where else None
+    @simulation("advice", "its map advised where the verdict names the slice", _where, at_least=0.9)
+    def _(rng, options=_options) -> bool | None:
+        comparison = of_slice(rng, OFF, **options)
+        return comparison.advice.is_of_slice if comparison.off_where else None
 
 
 @simulation(
@@ -269,17 +287,20 @@ def _(rng) -> bool | None:
     return left if comparison.off_where else None
 
 
-@simulation(
-    "advice", "the slice nearer its truth on fresh rows, after segments", _SLICE, at_least=0.95
-)
-def _(rng) -> bool | None:
-    comparison = of_slice(rng, OFF)
-    if comparison.advice.method != "segments":
-        return None
-    true, score, column = by_column(FRESH, rng, OFF)
-    after = comparison["segments"].recalibrator.transform(pair(score), {"c": column})[:, 1]
-    before, after = ((p - true)[column == 0].mean() for p in (score, after))
-    return bool(abs(after) < abs(before))
+for _where, _off in ((_SLICE, OFF), (f"half as far, {_SLICE}", OFF / 2)):
+
+    @simulation(
+        "advice", "the slice nearer its truth on fresh rows, after its map", _where, at_least=0.95
+    )
+    def _(rng, off=_off) -> bool | None:
+        comparison = of_slice(rng, off)
+        if not comparison.advice.is_of_slice:
+            return None
+        true, score, column = by_column(FRESH, rng, off)
+        recalibrator = comparison[comparison.advice.method].recalibrator
+        after = recalibrator.transform(pair(score), {"c": column})[:, 1]
+        before, after = ((p - true)[column == 0].mean() for p in (score, after))
+        return bool(abs(after) < abs(before))
 
 
 # ---- Real data

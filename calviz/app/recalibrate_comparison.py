@@ -24,7 +24,7 @@ from calviz.comparison import fitting
 from calviz.comparison.advice import guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
-from calviz.core.blocks import Stopped, watching
+from calviz.core.blocks import IntArray, Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, Reading
 from calviz.core.events import Reduction, bins_used
@@ -36,6 +36,7 @@ from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
+from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.sample import QUICK_RESAMPLES, where_words
 from calviz.verdicts.analysis import evaluate
 
@@ -145,18 +146,20 @@ CACHE_VARIABLE = "CALVIZ_CACHE"
 def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
     data, settings = choice.fit_rows.data, choice.settings
-    labels = {spec.key: spec.label for spec in choice.plan.specs}
     kept, judged = kept_comparisons(), choice.fit_rows.rows.judged_of(data)
 
     def run(job: Job) -> ComparisonOutcome:
-        for label in labels.values():
-            job.step(label, "waiting")
+        def label(key: str) -> str:
+            return RECALIBRATORS[key].label
+
+        for spec in choice.plan.specs:
+            job.step(spec.label, "waiting")
 
         def progress(result: MethodResult, done: int, total: int) -> None:
             if result.ok:
-                job.step(result.label, "done", f"fitted in {seconds_text(result.fit_seconds)}")
+                job.step(label(result.key), "done", f"fitted in {seconds_text(result.fit_seconds)}")
             else:
-                job.step(result.label, "failed", result.reason or "")
+                job.step(label(result.key), "failed", result.reason or "")
             job.progress(done, total, "" if done < total else "resampling the differences")
 
         comparison = kept.get(choice.key, judged) if kept else None
@@ -165,7 +168,7 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
                 choice.plan,
                 data,
                 progress=progress,
-                activity=lambda key, doing: job.step(labels[key], "running", doing),
+                activity=lambda key, doing: job.step(label(key), "running", doing),
                 stop=job.stopping,
             )
             if job.stopping() and not comparison[UNCALIBRATED].ok:
@@ -259,9 +262,10 @@ class ComparisonOutcome:
         """The methods that were fitted, the uncalibrated model first."""
         return tuple(m for m in self.comparison if m.ok)
 
-    @property
-    def in_file(self) -> Dataset:
-        """The rows of a calibrated file, uncalibrated: all, or under cross-fitting the evaluation rows."""
+    def in_file(self, settings: Settings) -> Dataset:
+        """The rows of a calibrated file, uncalibrated: all, those of other slices too, or under cross-fitting of all rows the evaluation rows."""
+        if settings.where:
+            return settings.whole
         return self.data if len(self.rows.pairs) == 1 else self.calibrated(UNCALIBRATED)
 
     def calibrated(self, method: str) -> Dataset:
@@ -413,12 +417,13 @@ _BUILT_FILES = "calviz.recalibrate.ready"
 
 @dataclass(frozen=True, eq=False)
 class MethodFiles:
-    """The contents of the files, or the reason why there is no snippet."""
+    """The contents of the files, or the reason why there is no snippet; and how many rows a map of a slice changes."""
 
     table: bytes
     map: bytes
     snippet: str | None
     no_snippet: str = ""
+    changed: str = ""
 
 
 def draw_downloads(
@@ -442,7 +447,7 @@ def draw_downloads(
         )
         file_key = (*outcome.key, method, suffix)
         is_built = st.session_state.get(_BUILT_FILES, ("",))[0] == file_key
-        whole = outcome.in_file
+        whole = outcome.in_file(settings)
         is_requested = not is_built and (
             session.cells(whole) <= FILES_AT_ONCE
             or st.button(
@@ -464,17 +469,21 @@ def draw_downloads(
         st.caption(f"{_which_rows(outcome, settings)} calibrated. {STAYS}")
         return method
     stem = f"{settings.file_stem}-{method.replace('+', '-')}"
-    _offer(st.session_state[_BUILT_FILES][1], stem, suffix, primary=primary)
+    files = st.session_state[_BUILT_FILES][1]
+    _offer(files, stem, suffix, primary=primary)
     fit = outcome.comparison.fit
-    words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
+    result = outcome.comparison[method]
+    rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{_of_slice(settings)}"
+    words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
-        rows = counted(whole.n, "row")
-        words += f" Each row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
+        rows = counted(outcome.comparison.evaluation.rows, "judged row")
+        words += f" Each judged row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
     elif outcome.rows.in_sample or fit.split is not None:
         words += " The file holds these rows too: judge the result on the others."
     else:
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
+    words += f" {capitalised(files.changed)}" * bool(files.changed)
     st.caption(words, help=" ".join((*_differences(suffix, settings, whole), STAYS)))
     return method
 
@@ -495,7 +504,7 @@ def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
             methods,
             # No default where the state is set in this run: streamlit warns about two values.
             index=0 if follows_advice else methods.index(advised),
-            format_func=lambda key: RECALIBRATORS[key].label,
+            format_func=lambda key: outcome.comparison[key].label,
             key="method",
             bind="query-params",
             width=340,
@@ -508,10 +517,16 @@ def _of_slice(settings: Settings) -> str:
     return f" of {md(where_words(settings.where))}" if settings.where else ""
 
 
+def slice_words(outcome: ComparisonOutcome, settings: Settings) -> str:
+    """Say what the map of a slice leaves, and which rows the numbers are of; "" for all rows."""
+    if not settings.where:
+        return ""
+    rows = counted(outcome.comparison.evaluation.rows, "judged row")
+    return f"Map for {where_words(settings.where)}; other rows stay as they are. Numbers are of the {rows} of this slice."
+
+
 def _which_rows(outcome: ComparisonOutcome, settings: Settings) -> str:
-    n = outcome.in_file.n
-    if settings.where:
-        return f"Only the {counted(n, 'row')}{_of_slice(settings)} {'is' if n == 1 else 'are'}"
+    n = outcome.in_file(settings).n
     if n < outcome.data.n:
         return f"The {counted(n, 'evaluation row')} {'is' if n == 1 else 'are'}"
     return f"All {counted(n, 'row')} are"
@@ -525,24 +540,51 @@ def _usual(settings: Settings) -> str:
 
 def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
     recalibrator, rows = outcome.comparison[method].recalibrator, outcome.rows
-    if len(rows.pairs) > 1:
-        data, every = outcome.calibrated(method), replace(rows, pairs=((rows.judged, rows.judged),))
-        of_method = RECALIBRATORS[method], every, outcome.options.get(method, {})
-        recalibrator = fitting.fit_and_apply(outcome.data, *of_method).recalibrator
+    whole, numbers = outcome.in_file(settings), replace(settings, split=None).row_numbers
+    in_file = np.arange(whole.n) if numbers is None or not settings.where else numbers
+    out_of_fold = outcome.calibrated(method) if len(rows.pairs) > 1 else None
+    if out_of_fold is not None:
+        of_slice = outcome.comparison[method].is_of_slice
+        conditions = {"where": outcome.comparison.conditions}
+        options = conditions if of_slice else outcome.options.get(method, {})
+        on_all = replace(rows, pairs=((rows.judged, rows.judged),))
+        fitted = fitting.fit_and_apply(outcome.data, RECALIBRATORS[method], on_all, options)
+        recalibrator = fitted.recalibrator
+    if settings.where:
+        recalibrator = SliceMap.around(recalibrator, slice_of(whole, settings.where))
+    if out_of_fold is None:
+        pairs = tuple((in_file[fit], in_file[judged]) for fit, judged in rows.pairs)
+        data = fitting.apply_to_all(whole, recalibrator, replace(rows, pairs=pairs))
+    elif settings.where:
+        every = fitting.calibrated_by(recalibrator, whole, fitting.scores_of(whole)[0])
+        data = _with_rows(every, out_of_fold, in_file[rows.judged])
     else:
-        data = fitting.apply_to_all(outcome.data, recalibrator, rows)
-    table = _written(data, outcome.in_file, suffix, settings)
+        data = out_of_fold
+    table = _written(data, whole, suffix, settings)
     columns = settings.entry.loaded.recognition.score_columns
-    where = where_words(settings.where, 10_000)
+    where, changed = "", ""
+    if isinstance(recalibrator, SliceMap):
+        more = fitting.columns_to_apply(recalibrator, whole)
+        where, changed = (
+            recalibrator.words,
+            recalibrator.reading(recalibrator.counts(whole.n, **more)),
+        )
     record = recalibrator.to_apply(outcome.data, columns, where)
     named = settings.entry.loaded.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        # As a literal: a name of the file may hold line breaks.
-        only = f"# Fitted on the rows where {where!r}: for such rows only\n" * bool(where)
-        return MethodFiles(table, content, only + recalibrator.snippet(named))
+        return MethodFiles(table, content, recalibrator.snippet(named), changed=changed)
     except NotAvailable as reason:
-        return MethodFiles(table, content, None, str(reason))
+        return MethodFiles(table, content, None, str(reason), changed)
+
+
+def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
+    """Return the data with the calibrated probabilities in some rows."""
+    both = (whole, calibrated)
+    probs, own = (d.probs if isinstance(d, Predictions) else fitting.scores_of(d)[0] for d in both)
+    every = probs.copy()
+    every[rows] = own
+    return fitting.with_probabilities(whole, every)
 
 
 def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) -> bytes:
@@ -607,11 +649,7 @@ def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None
     if files.no_snippet:
         st.caption(md(capitalised(files.no_snippet), 500))
     settings = session.current()
-    words = "For new predictions of the same model, in a terminal:"
-    if settings.where:
-        only = md(where_words(settings.where))
-        words = f"The map is fitted on the rows where {only}: for such rows only. This command, in a terminal, changes all rows of NEW_FILE:"
-    st.caption(words)
+    st.caption("For new predictions of the same model, in a terminal:")
     map_file = shlex.quote(f"{stem}-map.json")
     st.code(
         f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(settings)}".rstrip(),

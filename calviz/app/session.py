@@ -33,7 +33,7 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.sample.logistic_curves import FlexibleKind
-from calviz.sample.sample import Sample, Where, rows_where
+from calviz.sample.sample import Sample, Where, rows_since, rows_where
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
@@ -355,13 +355,10 @@ def look_since(settings: Settings, day: str, where: Where = ()) -> None:
 
 def since(settings: Settings, day: str, where: Where) -> tuple[Dataset, Where, str]:
     """Return the data with its times cut at a day, the condition of the rows of a slice since then, and the cuts in a link."""
-    name = settings.whole.time_name
-    edge = f"{name}={np.datetime64(day, 's') - np.timedelta64(1, 's')}"
+    data, (*others, late) = rows_since(settings.whole, day, where)
+    edge = f"{late[0]}={np.datetime64(day, 's') - np.timedelta64(1, 's')}"
     parts = open_files.split_parts(settings.cuts)
-    cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", name)]
-    data = cut_columns(settings.whole, edges_of([edge]))
-    others = tuple(each for each in where if each[0] != name)
-    late = (name, data.sliced(name).levels[-1])
+    cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", late[0])]
     return data, (*others[: len(CONDITIONS) - 1], late), open_files.join_parts([*cuts, edge])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -254,16 +255,17 @@ def apply(
         check_target(out)
         check_output("--out", out)
     record, warnings = _checked_map(map)
-    raw = _raw_scores(load_map(record), raw_score, json_only)
+    fitted, tally = load_map(record), Counter[str]()
+    raw = _raw_scores(fitted, raw_score, json_only)
     if into_folder:
         with command_group.showing_progress():
-            files = apply_to_files(sources, record, out, model=model, options=reading)
+            files = apply_to_files(sources, record, out, model=model, options=reading, tally=tally)
         what, written = counted(len(files), "file"), [str(path) for path in files]
     else:
         for_map = reading_for_map(record, reading, model)
         loaded, data = options.read_model(file, model, json_only, for_map)
         with naming(file):
-            calibrated = apply_map(data, record)
+            calibrated = apply_map(data, record, tally)
         names = tuple(record.get("class_names", ()))
         if data.kind != "confidence" and names and names != data.class_names:
             order = span(names)
@@ -273,18 +275,21 @@ def apply(
         write_predictions(named, out, before=data, labelled=labelled, file=loaded)
         what, written = counted(data.rows, "row"), [out]
     _say_written(json_only, {what: out})
+    if tally and not json_only.quiet:
+        click.echo(fitted.reading(tally))
     about = {"map": map, "method": record["method"], "out": out, "written": written}
+    about |= {f"rows_{name}": rows for name, rows in tally.items()}
     json_only.write_json(about | raw | {"warnings": warnings})
 
 
 def _checked_map(path: str) -> tuple[Any, list[str]]:
-    """Return a saved map and, if it was fitted on a slice, the warning that is said of it."""
+    """Return a saved map and, if it was fitted on a slice whose conditions it does not hold, the warning that is said of it."""
     from calviz.recalibrators.base import read_record, rebuilt
 
     record = read_record(path)
     with naming(path):
-        rebuilt(record)
-    if not (where := record.get("fitted_where")):
+        of_slice = hasattr(rebuilt(record), "conditions")
+    if of_slice or not (where := record.get("fitted_where")):
         return record, []
     warning = f"{path} was fitted only on the rows where {where}; it is applied to all rows."
     say(warning)

@@ -108,8 +108,9 @@ LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 RULE = (
     "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise (where the "
     "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
-    "those whose ECE is not told apart from the best. Where that leaves a slice off which no map of all rows repairs alone, take {segments}, "
-    "if it corrects by the columns of the slice, and no proper score and not the ECE is worse beyond noise."
+    "those whose ECE is not told apart from the best. Where that leaves a slice off which no map of all rows repairs alone, take a map for "
+    "that slice or, if the other rows are off too, {segments}, if it corrects by the columns of the slice; unless a proper score or the ECE "
+    "is worse beyond noise."
 )
 #: The method that repairs a slice, and what to do about one that was not compared.
 SEGMENTS = "segments"
@@ -121,7 +122,7 @@ COMPARE_AGAIN = "was not compared: add it to the methods and compare again befor
     says="Advice: Temperature scaling; or: leave the model as it is",
     chosen="whether to recalibrate, and one of all compared methods",
     adjusted="the verdict, or one comparison named beforehand, beyond noise; then the simplest within one standard error of the best, or "
-    "segments for a slice that the verdict names",
+    "a map for the slice that the verdict names",
 )
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
     """Choose a method by `RULE`; the first reason says what decided, after a change in time, which the advice gives way to.
@@ -159,12 +160,16 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     proven = not comparison.found and first in candidates and comparison.is_better(first)
     taken = even if comparison.found or proven else ()
     chosen = min(taken, key=lambda key: _simplicity(comparison[key], rule), default=UNCALIBRATED)
-    off = _stays_off(comparison, chosen)
-    why_not = _why_not_segments(comparison, keep_classes) if off else ""
-    if off and not why_not and chosen != SEGMENTS:
-        chosen, near = SEGMENTS, []
+    own = next((m.key for m in comparison if m.is_of_slice), SEGMENTS)
+    since = state is not None and state.found is not None and bool(state.found.where)
+    off = _stays_off(comparison, chosen, since)
+    why_not = _why_not(comparison, own, keep_classes) if off else ""
+    if off and not why_not and chosen != own:
+        chosen, near = own, []
         than = "better than" if comparison.is_better(chosen) else "not told apart from"
-        of_all = f"By {name} of all rows, {_label(chosen)} is {than} the uncalibrated model"
+        of_all = (
+            f"By {name} of all rows, {comparison[chosen].label} is {than} the uncalibrated model"
+        )
         why = f"{_found(comparison)}. {comparison.alone} {of_all}"
     elif chosen == UNCALIBRATED:
         left = _left(comparison, name, first, keep_classes)
@@ -175,9 +180,12 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         why = _found(comparison)
         if not comparison.found:
             why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
-        why = f"{why}, and {_label(chosen)} {_among(comparison, chosen, candidates, near, even)}"
+        among = _among(comparison, chosen, candidates, near, even)
+        why = f"{why}, and {comparison[chosen].label} {among}"
+    if since and chosen == own != SEGMENTS:
+        caveat = ()
     cautions = _cautions(comparison, comparison[chosen])
-    if why_not and chosen != SEGMENTS:
+    if why_not and chosen != own:
         cautions = (*cautions, f"{comparison.alone} {why_not}")
     return Advice(
         chosen,
@@ -190,6 +198,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
             "The choice was made on the evaluation rows: fresh rows would confirm it.",
         ),
         cautions=cautions,
+        label=comparison[chosen].label,
     )
 
 
@@ -217,23 +226,27 @@ def _named_beforehand(comparison: Comparison, rule: Guideline, keep_classes: boo
     return (*ranked, *allowed, UNCALIBRATED)[0]
 
 
-def _stays_off(comparison: Comparison, chosen: str) -> bool:
-    """Whether a method leaves the slice off that no map of all rows repairs alone."""
+def _stays_off(comparison: Comparison, chosen: str, since: bool) -> bool:
+    """Whether a method leaves the slice off that no map of all rows repairs alone, as none repairs one `since` a change."""
     before, after = (comparison[key].calibrated for key in (UNCALIBRATED, chosen))
-    return bool(comparison.alone and (chosen == UNCALIBRATED or still_off_words(before, after)))
+    stays = since or chosen == UNCALIBRATED or still_off_words(before, after)
+    return bool(comparison.alone and stays)
 
 
-def _why_not_segments(comparison: Comparison, keep_classes: bool) -> str:
-    """Say why segments are not advised for the slice that the verdict names; "" if they are."""
-    label, result = _label(SEGMENTS), comparison.methods.get(SEGMENTS)
+def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
+    """Say why the method that corrects the slice which the verdict names is not advised; "" if it is."""
+    result = comparison.methods.get(own)
     if result is None:
-        return f"{label} {COMPARE_AGAIN}"
+        return f"{_label(own)} {COMPARE_AGAIN}"
+    label = result.label
     if not result.ok:
         return f"{label} has no result here: {result.reason}"
     if result.worse_in:
         return f"{label} is worse by {' and '.join(result.worse_in)} than the uncalibrated model beyond noise."
     if keep_classes and result.predictions_changed:
         return f"{label} changes predicted classes."
+    if own != SEGMENTS:
+        return ""
     columns = [column for column, _ in comparison.off_where]
     corrects = set(columns) <= set(getattr(result.recalibrator, "needed_columns", ()))
     if result.recalibrator is None:
@@ -259,7 +272,7 @@ def _among(
         of = " of the methods that are better beyond noise"
     among = f"has the best {name}{of}, by more than one standard error"
     if len(near) > 1:
-        best = _label(candidates[0])
+        best = comparison[candidates[0]].label
         lead = f" ({best}, whose lead may be chance)" if chosen != candidates[0] else ""
         which = f"is the simplest of {len(even)}" if len(even) > 1 else f"alone of {len(near)}"
         ece = " has an ECE that is not told apart from the best" if len(even) == 1 else ""
@@ -313,7 +326,7 @@ def _measured(comparison: Comparison, name: str, chosen: str, near: list[str]) -
         f"It brings the {name} from {words.decimal(before, decimals)} to {words.decimal(after, decimals)} on "
         f"{comparison.evaluation.rows:,} evaluation rows"
     )
-    others = [_label(key) for key in near if key != chosen]
+    others = [comparison[key].label for key in near if key != chosen]
     # Semicolons, because labels contain commas.
     listed = "; ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
     return f"{text}{f'; also within one standard error of the best: {listed}' if others else ''}."
@@ -426,8 +439,26 @@ def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
         f"It changes the predicted class of {of}." if changed else "",
         still_off_words(before, result.calibrated),
         moved_words(result.key, before, result.calibrated),
+        _in_slice(result, before),
     )
     return tuple(filter(None, sentences))
+
+
+def _in_slice(result: MethodResult, before: Dataset | None) -> str:
+    """Say how far the mean score is off on the judged rows of the slice that a map is for, before and after it; "" for other maps."""
+    if not result.is_of_slice or before is None or result.calibrated is None:
+        return ""
+    was, then = (Sample.of(data) for data in (before, result.calibrated))
+    rows = np.flatnonzero(was.scored.score != then.scored.score)
+    weights = None if was.weights is None else was.weights[rows]
+    old, new = (
+        words.signed_points(
+            float(np.average((s.scored.score - s.scored.hit)[rows], weights=weights))
+        )
+        for s in (was, then)
+    )
+    judged = words.counted(rows.size, "judged row")
+    return f"On the {judged} of the slice, the mean score is off by {old} points before and {new} after."
 
 
 # ---- Evidence

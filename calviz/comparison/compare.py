@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Literal
@@ -29,8 +30,17 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
+from calviz.recalibrators.composition import SLICE, slice_of
 from calviz.sample.error_bars import RESAMPLES
-from calviz.sample.sample import MIN_ROWS, Sample, dataset_of, predicted_classes
+from calviz.sample.sample import (
+    MIN_ROWS,
+    Sample,
+    Where,
+    dataset_of,
+    predicted_classes,
+    rows_since,
+    where_words,
+)
 from calviz.verdicts import analysis
 from calviz.verdicts.sentence import judged
 
@@ -176,7 +186,11 @@ def carry_out(
         rows = replace(rows, fit=fit, evaluation=replace(rows.evaluation, how=sample.how(1)))
     reduction.check(data)
     judging = _Judging(data, rows, reduction, plan)
-    results = _results(judging, jobs or available_cores(), progress, activity, stop)
+    found, of_slice = ({}, ()) if rows.in_sample or not plan.ci else judging.verdict()
+    specs = {spec.key: spec for spec in (*plan.specs, *of_slice)}
+    results = _results(
+        judging, [*specs.values()], jobs or available_cores(), progress, activity, stop
+    )
     paired: Paired | None = None
     tied: dict[str, tuple[str, ...]] = {}
     with watching(None):  # a stopped comparison still reports finished methods
@@ -184,11 +198,11 @@ def carry_out(
             results, tied = _with_differences(results, paired)
         comparison = judging.comparison(results, tied)
         if paired is not None:
-            if comparison.criterion and not rows.in_sample:
-                comparison = judging.with_verdict(comparison)
+            if comparison.criterion:
+                comparison = replace(comparison, **found)
             near = _near(comparison, paired)
             comparison = replace(comparison, undefined=paired.undefined, near=near)
-    # A change in time is looked for where the verdict of all rows that are divided looks for it.
+    # A change in time is looked for where the verdict is.
     about = judging.before if rows.fit.split is not None else data.take(rows.used)
     return replace(
         comparison,
@@ -199,13 +213,13 @@ def carry_out(
 
 def _results(
     judging: _Judging,
+    specs: list[RecalibratorSpec],
     jobs: int,
     progress: CompareProgress | None,
     activity: Activity | None,
     stop: Callable[[], bool] | None,
 ) -> dict[str, MethodResult]:
-    """Return the result of each method in the order of the plan; `jobs` methods are fitted at the same time."""
-    specs = judging.plan.specs
+    """Return the result of each method in this order; `jobs` methods are fitted at the same time."""
     finished: dict[str, MethodResult] = {}
     interrupted = Event()
 
@@ -373,30 +387,40 @@ class _Judging:
         metrics = {key: replace(m, refits=refits[key]) for key, m in paired.metrics.items()}
         return replace(paired, metrics=metrics)
 
-    def with_verdict(self, comparison: Comparison) -> Comparison:
-        """Return the comparison with the verdict before recalibration, if there are enough rows.
+    def verdict(self) -> tuple[dict[str, Any], tuple[RecalibratorSpec, ...]]:
+        """Return what `Comparison` says of the verdict before recalibration, if there are enough rows, and a map for the slice that it names, unless it finds the other rows off, too.
 
-        Of the evaluation rows or, if it finds none there, of these and the fitting rows, which are as many again.
+        Of all rows that are divided at random; of the evaluation split or, if it finds none there, of this and the fitting rows.
         """
-        judged_rows = self.before.that_count()
-        if judged_rows.rows < MIN_ROWS:
-            return comparison
-        used = self.rows.used
-        for data in (judged_rows, self.data.take(used).that_count()):
-            verdict = judged(Sample.of(data, seed=self.plan.division.seed, **self.settings))
-            # A change alone is mended by no map of all these rows.
-            parts_off = verdict.classes_off or verdict.slices_off or verdict.in_reverse
-            if verdict.beyond_noise or parts_off:
-                return replace(
-                    comparison,
-                    found=verdict.sentence,
-                    in_places=verdict.in_places,
-                    alone=verdict.alone,
-                    off_where=verdict.named_where,
-                )
-            if judged_rows.n == used.size:
-                break
-        return replace(comparison, found="")
+        if self.before.that_count().rows < MIN_ROWS:
+            return {}, ()
+        fit, used = self.rows.fit.split, self.data.take(self.rows.used)
+        for data in (self.before, used) if fit is not None else (used,):
+            verdict = judged(
+                Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)
+            )
+            off = verdict.beyond_noise or verdict.classes_off or verdict.slices_off
+            # A change of all rows is mended by no map of all these rows.
+            if off or verdict.in_reverse or verdict.changed_where:
+                whole, where, alone = self.data, verdict.named_where, verdict.alone
+                if verdict.changed_where:
+                    whole, where = rows_since(whole, verdict.changed_since, verdict.changed_where)
+                    alone = f"No map of all rows repairs {where_words(where)} alone."
+                places = verdict.in_places or not (off or verdict.in_reverse)
+                found = {"found": verdict.sentence, "in_places": places, "alone": alone}
+                found["off_where"] = where
+                if not where or verdict.elsewhere:
+                    return found, ()
+                found["conditions"] = slice_of(whole, where)
+                return found, (_for_slice(whole, where, found["conditions"]),)
+        return {"found": ""}, ()
+
+
+def _for_slice(data: Dataset, where: Where, conditions: Any) -> RecalibratorSpec:
+    """The recalibrator with a parameter or two, for the rows of a slice."""
+    spec = entry_specs.RECALIBRATORS[f"{SLICE}+{entry_specs.cheap_method(data)}"]
+    label = f"Map for {where_words(where)}, other rows as they are"
+    return replace(spec, label=label, make=partial(spec.make, where=conditions))
 
 
 def _with_differences(
@@ -477,7 +501,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 4
+_FORMAT = 5
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

@@ -149,6 +149,11 @@ class MethodResult:
         return [METRICS[k].label for k, c in changes.items() if c and c.verdict == "worse"]
 
     @property
+    def is_of_slice(self) -> bool:
+        """Whether it is a map for the rows of a slice, which leaves other rows as they are."""
+        return self.key.startswith("slice+")
+
+    @property
     def is_its_base(self) -> bool:
         """Whether the fitted map is one other method's, as that of `segments` is if none differ."""
         return self.recalibrator is not None and bool(self.recalibrator.is_its_base)
@@ -342,6 +347,8 @@ class Comparison(Compared[MethodResult]):
         That no map of all rows repairs the slice which the verdict names (`Verdict.alone`); "" if it names none.
     off_where : tuple of (str, str)
         The columns and values of that slice.
+    conditions : list of dict
+        The same as a map saves it, if one for that slice was compared.
     near : mapping of str to tuple of str
         By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
         error of the difference.
@@ -362,6 +369,7 @@ class Comparison(Compared[MethodResult]):
     in_places: bool = False
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
+    conditions: list[dict[str, Any]] = field(default_factory=list)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
@@ -496,12 +504,20 @@ class Advice:
         Whether there is an advice.
     cautions : tuple of str
         Those of the reasons that say what the method changes besides, and what stays off.
+    label : str
+        The name of the method, if it is not that of the registry.
     """
 
     method: str
     reasons: tuple[str, ...]
     given: bool = True
     cautions: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def is_of_slice(self) -> bool:
+        """Whether it is a map for the rows of a slice, since a change too, so that a change gives no caveat."""
+        return self.method.startswith("slice+")
 
     @property
     def caveat(self) -> str:
@@ -514,7 +530,8 @@ class Advice:
         if not self.given:
             return "No advice"
         left = self.method == UNCALIBRATED
-        return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
+        label = self.label or RECALIBRATORS[self.method].label
+        return f"Advice: {'leave the model as it is' if left else label}"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -732,8 +733,8 @@ def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOpti
     return loaded.ReadingForMap.of(options, {"class_names": names})
 
 
-def apply_map(data: Dataset, record: Any) -> Dataset:
-    """Calibrate predictions by a map saved with `to_dict`.
+def apply_map(data: Dataset, record: Any, tally: Counter[str] | None = None) -> Dataset:
+    """Calibrate predictions by a map saved with `to_dict`; `tally` adds up what `SliceMap.counts` returns.
 
     Raises
     ------
@@ -770,6 +771,8 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
             )
         if recalibrator.input == "probabilities":
             scores = data.probs
+    if tally is not None and hasattr(recalibrator, "counts"):
+        tally.update(recalibrator.counts(data.n, **columns_to_apply(recalibrator, data)))
     return calibrated_by(recalibrator, data, scores)
 
 

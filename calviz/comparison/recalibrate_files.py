@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,6 +186,7 @@ def apply_to_files(
     model: str | None = None,
     options: ReadingOptions | None = None,
     marks: RowMarks | None = None,
+    tally: Counter[str] | None = None,
 ) -> tuple[Path, ...]:
     """Write each file as Parquet with calibrated scores; all other columns stay unchanged, and labels are not needed.
 
@@ -203,6 +205,8 @@ def apply_to_files(
     options : ReadingOptions, optional
     marks : callable, optional
         Selects the rows of each block to write, and computes additional columns; the files need labels.
+    tally : Counter, optional
+        Adds up the rows of all files, as in `calviz.comparison.fitting.apply_map`.
 
     Returns
     -------
@@ -237,22 +241,26 @@ def apply_to_files(
     with errors.folder_for(target):
         for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
             blocks.checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
-            _apply_to_file(TableFiles((path,), files.kind), layout, record, target / name, marks)
+            of_file = _apply_to_file(
+                TableFiles((path,), files.kind), layout, record, target / name, marks
+            )
+            if tally is not None:
+                tally.update(of_file)
     return tuple(target / name for name in names)
 
 
 def _apply_to_file(
     file: TableFiles, layout: ProfileColumns, record: Any, out: Path, marks: RowMarks | None
-) -> None:
-    """Write one file; raises InputError, which names it and where possible the rows, if it cannot be used."""
+) -> Counter[str]:
+    """Write one file, and return the tally of its rows; raises InputError, which names it and where possible the rows, if it cannot be used."""
     (path,) = file.paths
     try:
         try:
-            _apply(file, layout, record, out, marks)
+            return _apply(file, layout, record, out, marks)
         except _BlockRefused:
             if file.kind not in ("csv", "ndjson"):
                 raise
-            _apply(file, layout, record, out, marks, careful=True)
+            return _apply(file, layout, record, out, marks, careful=True)
     except _BlockRefused as refused:
         raise sampling.why_refused(file, layout, refused.reason).in_file(path.name) from None
     except InputError as error:
@@ -298,17 +306,18 @@ def _apply(
     marks: RowMarks | None,
     *,
     careful: bool = False,
-) -> None:
+) -> Counter[str]:
     import polars as pl
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    writer, needed = None, load_map(record).needed_columns
+    writer, needed, tally = None, load_map(record).needed_columns, Counter[str]()
     with errors.replacing(out) as temporary_path:
         try:
             for block, predictions in _blocks(file, layout, careful):
                 blocks.checkpoint()
-                calibrated = fitting.apply_map(_with_columns(predictions, block, needed), record)
+                rows = _with_columns(predictions, block, needed)
+                calibrated = fitting.apply_map(rows, record, tally)
                 rows_out = _with_scores(block, calibrated, layout)
                 if marks is not None:
                     chosen, columns = marks(block, layout)
@@ -330,6 +339,7 @@ def _apply(
                 writer.close()
         if writer is None:
             raise InputError("there are no rows", remedy="give files with at least one")
+    return tally
 
 
 def _schema(table: Any, file: TableFiles, layout: ProfileColumns) -> Any:

@@ -520,9 +520,13 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If the record is not a map of this method and version.
         """
         check_map(record)
-        if record["method"] != cls.key:
+        # The key of a composition is that of its parameters.
+        if isinstance(cls.key, str) and record["method"] != cls.key:
             raise InputError(f"this is a map of '{record['method']}', not of '{cls.key}'")
-        return cls._restore(record)
+        self = cls._restore(record)
+        if self.key != record["method"]:
+            raise damaged(self.key, f"its method is '{record['method']}'")
+        return self
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:

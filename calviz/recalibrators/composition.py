@@ -1,22 +1,26 @@
-"""Compositions: a parametric map followed by a non-parametric one on its probabilities; scaling-binning is one with bins."""
+"""Compositions: a parametric map followed by a non-parametric one on its probabilities, scaling-binning is one with bins; and a map for the rows of a slice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.core import entry_specs
-from calviz.core.blocks import FloatArray, IntArray, row_blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from calviz.core.entry_specs import RECALIBRATORS, LeftOut, RecalibratorSpec, always
-from calviz.core.errors import OptionError
-from calviz.core.probabilities import Scores
-from calviz.recalibrators.base import FlooredRecalibrator, check_part
+from calviz.core.errors import InputError, OptionError
+from calviz.core.probabilities import Scores, softmax_probabilities
+from calviz.core.words import counted, listed
+from calviz.recalibrators.base import FlooredRecalibrator, check_part, rebuilt
 from calviz.recalibrators.histogram import BinMeans
 from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
-from calviz.recalibrators.maps import Program, check_map, damaged, earlier_values
+from calviz.recalibrators.maps import Program, damaged, earlier_values
+from calviz.recalibrators.segments import CODES_SOURCE, Condition, given_columns, in_rows, no_column
 from calviz.recalibrators.temperature_scaling import EnsembleTemperatureScaling, TemperatureScaling
 
 #: Size of a block: large, because each block goes through the input checks of both parts.
@@ -128,16 +132,6 @@ class Composition(Chain):
         """Return the fitted parameters of both parts."""
         return {self.first: self.first_.describe(), self.second: self.second_.describe()}
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Rebuild a fitted composition from the output of `to_dict`."""
-        check_map(record)
-        self = cls._restore(record)
-        # Its key is that of its parameters.
-        if self.key != record["method"]:
-            raise damaged(self.key, f"its method is '{record['method']}'")
-        return self
-
 
 def composed(
     key: str, left_out: LeftOut = entry_specs.suggested, *, preselected: bool = False
@@ -150,6 +144,18 @@ def composed(
         Unless the first part is parametric and the second one non-parametric.
     """
     names = [name.strip() for name in key.split("+")]
+    if names[0] == SLICE and len(names) > 1:
+        base = RECALIBRATORS[key.partition("+")[2].strip()]
+        return replace(
+            base,
+            key=f"{SLICE}+{base.key}",
+            label=f"{base.label} of a slice",
+            family="Composition",
+            summary=f"{base.label} for the rows of a slice; other rows as they are.",
+            make=partial(SliceMap, base=base.key),
+            takes_columns=True,
+            interval_columns=(),
+        )
     if len(names) != 2 or not all(names):
         raise OptionError(
             f"'{key}' is not a composition; write a parametric and a non-parametric recalibrator, "
@@ -177,6 +183,222 @@ def composed(
         preselected=preselected,
         interval_columns=second.interval_columns,
     )
+
+
+# ---- A map for the rows of a slice
+
+#: First part of the key of a map for the rows of a slice: ``slice+platt``.
+SLICE = "slice"
+
+
+def slice_of(data: Any, where: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the conditions of a slice as a map saves them."""
+    return [Condition.on(data, name, value).to_dict() for name, value in where]
+
+
+class SliceMap(FlooredRecalibrator):
+    """A map for the rows that meet some conditions; other rows keep their probabilities.
+
+    Parameters
+    ----------
+    base : str
+        Key of the recalibrator of these rows.
+    where : dict of str to str, or list of dict
+        The values of columns, intervals as "> 31", "≤ 31" or "(23, 31]"; or the conditions as `slice_of` makes them, which a fitted map has.
+    floor, input
+        As in `base`.
+
+    Attributes
+    ----------
+    base_ : transformer
+        The fitted map of these rows.
+    """
+
+    base: str = "temperature"
+    where: Any = ()
+    takes_columns = True
+
+    @property
+    def key(self) -> str:  # type: ignore[override]
+        """Registry key, ``slice+base``."""
+        return f"{SLICE}+{self.base}"
+
+    @classmethod
+    def around(cls, base: Any, where: Any) -> Self:
+        """Return a map that was fitted on the rows of a slice, for such rows only."""
+        self = cls(base=base.key, where=where, input=base.input)
+        self._check_parameters()
+        self.where = [condition.to_dict() for condition in self.conditions]
+        self.base_, self.classes_, self.n_features_in_ = base, base.classes_, base.classes_.size
+        self.floor_, self.floor_clips_, self.warnings_ = 0.0, True, base.warnings_
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self.where or not isinstance(self.where, list | tuple | Mapping):
+            raise OptionError(
+                """"where" must be the conditions of a slice, such as {"site": "b"}."""
+            )
+        assert self.conditions
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions, read."""
+        if isinstance(self.where, Mapping):
+            pairs = self.where.items()
+            return tuple(Condition.written(name, str(value)) for name, value in pairs)
+        return tuple(Condition.of(self.key, record) for record in self.where)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the conditions."""
+        return [condition.column.name for condition in self.conditions]
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """Names of the columns that `transform` needs."""
+        return tuple(dict.fromkeys([*self.columns, *self.base_.needed_columns]))
+
+    @property
+    def words(self) -> str:
+        """The conditions in words."""
+        return ", ".join(condition.words for condition in self.conditions)
+
+    def met(self, columns: Any, n: int) -> tuple[BoolArray, BoolArray]:
+        """Return which rows meet the conditions, and which have an empty cell where one asks for a value; shape (n,) each.
+
+        Raises
+        ------
+        InputError
+            If a column is missing.
+        """
+        given = given_columns(columns)
+        met, empty = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+        for condition in self.conditions:
+            name = condition.column.name
+            if name not in given:
+                raise no_column(name, given, f"the map is for rows where {self.words} only")
+            inside, without = condition.met(given[name])
+            if inside.size != n:
+                raise InputError(f"{listed([name])} has {inside.size:,} values for {n:,} rows")
+            met &= inside
+            empty |= without
+        return met, empty
+
+    def counts(self, n: int, columns: Any = None) -> dict[str, int]:
+        """Return how many of n rows it changes and leaves as they are, and how many of these have an empty cell where the conditions ask for a value."""
+        met, empty = self.met(columns, n)
+        changed = int(np.count_nonzero(met))
+        without = int(np.count_nonzero(empty))
+        return {"changed": changed, "unchanged": n - changed, "without_value": without}
+
+    def reading(self, rows: Mapping[str, int] | None = None) -> str:
+        """Say which rows are changed and, by what `counts` returns, how many."""
+        if rows is None:
+            return f"only rows where {self.words} are changed."
+        empty = rows["without_value"]
+        without = f", {empty:,} of them without a value there" * bool(empty)
+        changed = f"{counted(rows['changed'], 'row')} changed where {self.words}"
+        return f"{changed}; {counted(rows['unchanged'], 'other row')} unchanged{without}."
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        columns: Any = None,
+    ) -> Self:
+        """Fit the map on the rows of the slice; `columns`: values by name, as for `transform`."""
+        self._check_parameters()
+        rows = np.flatnonzero(self.met(columns, len(np.asarray(y)))[0])
+        if not rows.size:
+            raise InputError(f"there is no calibration row where {self.words}")
+        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        base = RECALIBRATORS[self.base].make_with(input=self.input, floor=self.floor)
+        base.rows_each = self.rows_each
+        fitted = self.around(
+            base.fit(np.asarray(X)[rows], np.asarray(y)[rows], weights), self.where
+        )
+        for name, value in vars(fitted).items():
+            setattr(self, name, self.floor if name == "floor" else value)
+        return self
+
+    def transform(self, X: npt.ArrayLike, columns: Any = None) -> FloatArray:
+        """Return the probabilities, shape (n, K): calibrated where the conditions are met, and else as they are.
+
+        Parameters
+        ----------
+        X : array_like of float, shape (n, K)
+        columns : mapping of str to array_like, or data frame
+            At least `needed_columns`.
+
+        Raises
+        ------
+        InputError
+            If a column is missing.
+        """
+        array = self._check_scores(X, reset=False)
+        met, _ = self.met(columns, len(array))
+        out = array.copy() if self.input == "probabilities" else softmax_probabilities(array)
+        if (rows := np.flatnonzero(met)).size:
+            given = given_columns(columns)
+            more = {name: in_rows(given[name], rows) for name in self.base_.needed_columns}
+            out[rows] = self.base_.transform(array[rows], **({"columns": more} if more else {}))
+        return out
+
+    def predict_proba(self, X: npt.ArrayLike, columns: Any = None) -> FloatArray:
+        """Same as `transform`, shape (n, K)."""
+        return self.transform(X, columns)
+
+    def _why_no_inverse(self) -> str:
+        return "the map depends on columns: it has no inverse of a score alone."
+
+    def _described(self) -> dict[str, Any]:
+        return {self.base: self.base_.describe()}
+
+    def _saved(self) -> dict[str, Any]:
+        return {"base": self.base_.to_dict()}
+
+    def _read(self, saved: Any) -> None:
+        if not isinstance(saved, Mapping) or set(saved) != {"base"}:
+            raise damaged(self.key, "its only part must be base")
+        self.base_ = rebuilt(saved["base"])
+        check_part(self, self.base_, self.input)
+
+    def _program(self, name: str) -> Program:
+        base: Program = self.base_._program(f"{name}_base")
+        source = _SLICE_SOURCE.format(
+            name=name,
+            words=self.words,
+            where=[condition.source for condition in self.conditions],
+            unchanged="softmax(scores)" if self.input == "logits" else "scores.copy()",
+            call=base.call,
+        )
+        codes = CODES_SOURCE.format(name=name)
+        return Program(
+            (*base.functions, codes, source), f"{name}(scores, columns)", "scores, columns"
+        )
+
+
+_SLICE_SOURCE = '''\
+#: Only for the rows where {words!r}; other rows stay as they are.
+#: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates.
+{name}_where = {where!r}
+
+
+def {name}(scores, columns):
+    """Calibrate the rows that meet the conditions, and leave others as they are; columns: values by name."""
+    out, met = {unchanged}, np.ones(len(scores), dtype=bool)
+    for column, cut, held, dates in {name}_where:
+        if column not in columns:
+            raise KeyError("the map is for rows where " + {words!r} + " only: it needs the column " + column)
+        met &= np.array(held)[{name}_codes(columns[column], cut, dates)]
+    if met.any():
+        columns = {{column: np.asarray(values)[met] for column, values in columns.items()}}
+        scores = scores[met]
+        out[met] = {call}
+    return out
+'''
 
 
 RECALIBRATORS.composed = composed

@@ -635,7 +635,8 @@ def transform_frame(
 def _check_columns(fitted: Any, columns: list[str], new: list[str], existing: list[str]) -> None:
     missing = [name for name in (*columns, *fitted.needed_columns) if name not in existing]
     if missing:
-        raise InputError(f"there is no column '{shortened(missing[0])}'")
+        needed = ", which the map needs" * (missing[0] in fitted.needed_columns)
+        raise InputError(f"there is no column '{shortened(missing[0])}'{needed}")
     classes = int(fitted.n_features_in_)
     if len(columns) != classes and not (classes == 2 and len(columns) == 1):
         alternative = ", or that of the second class alone" if classes == 2 else ""

@@ -15,10 +15,10 @@ from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import InputError, OptionError, claim, shortened
-from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
-from calviz.core.predictions import NO_IDENTIFIER, Predictions, identifier_texts
+from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_at, cut_of_levels
+from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
-from calviz.core.words import counted
+from calviz.core.words import condition, counted
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
 from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
@@ -74,6 +74,94 @@ class SegmentedColumn:
         if self.cut.kept is not None:
             return {"name": self.name, "values": list(self.cut.kept)}
         return {"name": self.name, "edges": list(self.cut.edges)}
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """Rows whose cell in a column is in one of its segments, an interval of it, or on a side of an edge: the `value`."""
+
+    column: SegmentedColumn
+    value: str
+
+    @classmethod
+    def of(cls, key: str, record: Any) -> Self:
+        """Read what `to_dict` made."""
+        if not isinstance(record, Mapping) or not isinstance(record.get("is"), str):
+            raise damaged(key, "a condition must have a column, and what it is")
+        rest = {name: value for name, value in record.items() if name not in ("is", "dates")}
+        column = _read_column(key, rest)
+        if record.get("dates"):
+            column = replace(column, cut=replace(column.cut, dates=True))
+        if not column.holds(record["is"]).any():
+            raise damaged(key, f"'{shortened(column.name)}' has no '{shortened(record['is'])}'")
+        return cls(column, record["is"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        dates = {"dates": True} if self.column.cut.dates else {}
+        return self.column.to_dict() | dates | {"is": self.value}
+
+    @classmethod
+    def on(cls, data: Dataset, name: str, value: str) -> Self:
+        """Make the condition of a slice; missing values are in no slice of all values that are not named."""
+        cut, group = data.cuts.get(name), data.groups.get(name)
+        if (
+            cut is None
+            or (group is not None and value in group.levels)
+            or value in (cut.kept or ())
+        ):
+            return cls.of_value(name, value)
+        if cut.kept is not None:
+            cut = Cut(kept=tuple(dict.fromkeys([*cut.kept, NO_IDENTIFIER])))
+            value = cut.labels[-1]
+        return cls(SegmentedColumn(name, cut), value)
+
+    @classmethod
+    def of_value(cls, name: str, value: str) -> Self:
+        """Make the condition that a column has a value."""
+        cut = Cut(kept=_texts(Factor.of(np.array([value], dtype=object))).levels)
+        return cls(SegmentedColumn(name, cut), cut.labels[0])
+
+    @classmethod
+    def written(cls, name: str, value: str) -> Self:
+        """Read a value, or an interval of numbers or dates: "> 31", "≤ 31" or "(23, 31]"."""
+        place = {"≤ ": 0, "> ": 1}.get(
+            value[:2], 1 if value[:1] == "(" and value[-1:] == "]" else -1
+        )
+        if place < 0:
+            return cls.of_value(name, value)
+        cut = cut_at(value.strip("≤> (]").split(", "), name)
+        return cls(SegmentedColumn(name, cut), cut.labels[place])
+
+    def met(self, values: Any) -> tuple[BoolArray, BoolArray]:
+        """Which rows meet it, and which have no value where it asks for one, shape (n,) each; raises InputError for numbers in place of dates."""
+        met = self.column.holds(self.value)[self.column.codes(values)]
+        dates = self.column.numbers(values) if self.column.cut.dates else np.zeros(0)
+        # Microseconds since 1970: smaller numbers are none.
+        if 0 <= np.nanmax(np.abs(dates), initial=-1) < 1e12:
+            name = shortened(self.column.name)
+            raise InputError(
+                f"the column '{name}' holds no dates, and the map is for rows where {self.words} only",
+                remedy="write them as 2026-01-31",
+            )
+        column = _as_column(values)
+        if isinstance(column, Factor):
+            empty = np.isin(column.levels, NO_IDENTIFIER)[column.codes]
+        else:
+            empty = np.isnan(column)
+        return met, empty & ~met
+
+    @property
+    def words(self) -> str:
+        """The condition in words."""
+        return condition(self.column.name, self.value)
+
+    @property
+    def source(self) -> tuple[str, list[Any], list[bool], bool]:
+        """The column, how it is cut, which segments are meant, and whether it holds dates: as in `CODES_SOURCE`."""
+        cut = self.column.cut
+        held = self.column.holds(self.value).tolist()
+        return self.column.name, list(cut.edges if cut.kept is None else cut.kept), held, cut.dates
 
 
 #: Texts of which other tools write the same value.
@@ -209,7 +297,7 @@ class SegmentOffsets(FlooredRecalibrator):
         InputError, OptionError
             If a column of the parameter `columns` is missing, or has no segments.
         """
-        given = _values(columns)
+        given = given_columns(columns)
         if sample_weight is not None:
             weights = np.asarray(sample_weight)
             if weights.ndim == 1 and not weights.all():
@@ -384,7 +472,7 @@ class SegmentOffsets(FlooredRecalibrator):
         out = super().transform(X)
         if not self.effects_:
             return out
-        given, codes = _values(columns), []
+        given, codes = given_columns(columns), []
         for column in self.columns_:
             if column.name not in given:
                 raise no_column(column.name, given)
@@ -493,15 +581,11 @@ class SegmentOffsets(FlooredRecalibrator):
             for e in self.effects_
         ]
         source = _SOURCE.format(
-            name=name,
-            cuts=cuts,
-            effects=effects,
-            center=self.center_,
-            shared=self.shared_.tolist(),
-            written=_WRITTEN,
+            name=name, cuts=cuts, effects=effects, center=self.center_, shared=self.shared_.tolist()
         )
         call = f"{name}({base.call}, columns)"
-        return Program((*base.functions, source), call, "scores, columns")
+        codes = CODES_SOURCE.format(name=name)
+        return Program((*base.functions, codes, source), call, "scores, columns")
 
 
 def chosen_names(columns: Any) -> tuple[str, ...] | None:
@@ -522,16 +606,21 @@ def in_rows(column: Any, rows: IntArray) -> Factor | npt.NDArray[Any]:
     return column.take(rows) if isinstance(column, Factor) else np.asarray(column)[rows]
 
 
-def no_column(name: str, known: Iterable[str]) -> InputError:
+def no_column(name: str, known: Iterable[str], why: str = "") -> InputError:
     """Return the error about rows without a column of the map."""
     names = ", ".join(shortened(other) for other in list(known)[:10])
+    there_is_none = f"there is no column '{shortened(name)}'"
     return InputError(
-        f"there is no column '{shortened(name)}', whose segments the map needs",
-        remedy=f"known: {names}" if names else "these rows have no columns",
+        f"{why}, and {there_is_none}" if why else f"{there_is_none}, whose segments the map needs",
+        remedy="give the rows with it, written as where the map was fitted"
+        if why
+        else f"known: {names}"
+        if names
+        else "these rows have no columns",
     )
 
 
-def _values(columns: Any) -> dict[str, Any]:
+def given_columns(columns: Any) -> dict[str, Any]:
     """Columns of a mapping or of a data frame by name."""
     if columns is None:
         return {}
@@ -589,23 +678,28 @@ def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -
     return SegmentEffects(tuple(of), read["offsets"], read["slopes"])
 
 
-_SOURCE = '''\
+#: Source of the segment of each row, which depends on no fitted map.
+CODES_SOURCE = '''\
 import re
 
+
+def {name}_codes(values, cut, dates=False):
+    """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
+    if dates and np.asarray(values).dtype.kind not in "iuf":
+        values = np.asarray(values, dtype="datetime64[us]")
+        values = np.where(np.isnat(values), np.nan, values.astype(float))
+    if not cut or not isinstance(cut[0], str):
+        values = np.asarray(values, dtype=float)
+        return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))
+    texts = [__WRITTEN__.get(str(v).strip(), str(v).strip()) for v in values]
+    texts = [re.sub(r"^([+-]?\\d+)\\.0+$", r"\\1", t) for t in texts]
+    return np.array([cut.index(t) if t in cut else len(cut) for t in texts], dtype=int)
+'''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}"))
+_SOURCE = '''\
 #: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.
 {name}_cuts = {cuts!r}
 #: Columns, offsets and slopes of the log-odds.
 {name}_effects = {effects!r}
-
-
-def {name}_codes(values, cut):
-    """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
-    if not cut or not isinstance(cut[0], str):
-        values = np.asarray(values, dtype=float)
-        return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))
-    texts = [{written!r}.get(str(v).strip(), str(v).strip()) for v in values]
-    texts = [re.sub(r"^([+-]?\\d+)\\.0+$", r"\\1", t) for t in texts]
-    return np.array([cut.index(t) if t in cut else len(cut) for t in texts], dtype=int)
 
 
 def {name}(p, columns):

@@ -17,7 +17,14 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_
 from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
-from calviz.core.predictions import Dataset, Predictions, check_dataset, with_group, with_rows
+from calviz.core.predictions import (
+    Dataset,
+    Predictions,
+    check_dataset,
+    cut_columns,
+    with_group,
+    with_rows,
+)
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
@@ -444,6 +451,14 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
         rows = factor.mask(value) if side is None else np.isin(factor.codes, codes)
         mask = rows if mask is None else np.logical_and(mask, rows)
     return mask
+
+
+def rows_since(data: Dataset, day: str, where: Where) -> tuple[Dataset, Where]:
+    """Return the data with its times cut at a day, and the conditions of the rows of a slice since then."""
+    name, edge = data.time_name, np.datetime64(day, "s") - np.timedelta64(1, "s")
+    data = cut_columns(data, {name: [edge]})
+    others = (each for each in where if each[0] != name)
+    return data, (*others, (name, data.cuts[name].labels[1]))
 
 
 def where_words(where: Where, limit: int = 40) -> str:

@@ -161,24 +161,45 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
 
 
 @pytest.mark.slow
-def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
+@pytest.mark.parametrize("way", ["split", "folds"])
+def test_of_a_slice_only_its_rows_are_calibrated_and_the_file_has_all(tmp_path, way):
     lines = overconfident().decode().splitlines()
     regions = ["region", *("north", "north", "south") * 200]
     content = "\n".join(f"{r},{line}" for r, line in zip(regions, lines, strict=True)).encode()
     app = opened(content)
     app.selectbox(key="slice").set_value("region").run()
     app.selectbox(key="level").set_value("south").run()
+    app.segmented_control(key="division").set_value(way).run()
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     app.selectbox(key="method").set_value("temperature").run()
     files = app.session_state["calviz.recalibrate.ready"][1]
-    assert read(files.table, name="calibrated.csv").first.n == 200
-    assert "fitted on 100 rows of region = south" in text_of(app)
-    assert "Only the 200 rows of region = south are in the file." in text_of(app)
-    assert json.loads(files.map)["fitted_where"] == "region = south"
-    said = "# Fitted on the rows where 'region = south': for such rows only\n# The columns"
-    assert files.snippet.startswith(said)
-    assert "is fitted on the rows where region = south: for such rows only." in text_of(app)
+    text = text_of(app)
+    judged = 100
+    said = f"Map for region = south; other rows stay as they are. Numbers are of the {judged} judged rows of this slice."
+    assert said in text
+    assert "200 rows changed where region = south; 400 other rows unchanged." in text
+    record = json.loads(files.map)
+    assert (record["method"], record["fitted_where"]) == ("slice+temperature", "region = south")
+    written = pd.read_csv(io.BytesIO(files.table))
+    before = pd.read_csv(io.BytesIO(content))
+    south, columns = before["region"] == "south", ["p_a", "p_b", "p_c"]
+    assert len(written) == 600
+    np.testing.assert_array_equal(written[columns][~south], before[columns][~south])
+    assert (written[columns] != before[columns]).any(axis=1)[south].all()
+    program = {}
+    exec(files.snippet, program)
+    mapped = program["recalibrate"](before[columns], {"region": before["region"]})
+    # The command writes the same file cell by cell; out of fold, each row has a map of its own.
+    (tmp_path / "net.csv").write_bytes(content)
+    (tmp_path / "map.json").write_bytes(files.map)
+    paths = [str(tmp_path / name) for name in ("net.csv", "map.json", "out.csv")]
+    done = run("apply", paths[0], "--map", paths[1], "--out", paths[2])
+    assert done.exit_code == 0, done.stderr
+    applied = pd.read_csv(paths[2])
+    np.testing.assert_allclose(mapped, applied[columns], atol=1e-6)
+    if way == "split":
+        pd.testing.assert_frame_equal(applied, written)
 
 
 @pytest.mark.slow
@@ -231,7 +252,7 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert json.loads(files.map)["method"] == "temperature"
     assert "All 600 rows are calibrated" not in text_of(app)
-    assert "map and snippet are fitted on all 600 rows" in text_of(app)
+    assert "map and snippet are fitted on all 600 judged rows" in text_of(app)
     app.toggle(key="in-sample").set_value(True).run()
     assert "In-sample: the maps are judged on the very rows" in text_of(app)
     assert "The results belong to other choices" in text_of(app)

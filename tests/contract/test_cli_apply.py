@@ -464,6 +464,61 @@ def test_of_a_map_of_a_slice_it_is_said_that_all_rows_change(tmp_path: Path, whe
     assert (code, "'fitted_where' must be a text" in stderr) == (2, True)
 
 
+def halved_where(tmp_path: Path, **conditions: str) -> Path:
+    """A map of temperature 2 for the rows where a column is a value."""
+    where = [{"name": name, "values": [value], "is": value} for name, value in conditions.items()]
+    base = {
+        "calviz_map": 1,
+        "method": "temperature",
+        "classes": 2,
+        "parameters": {"loss": "nll", "floor": None, "input": "probabilities"},
+        "floor": 0.0,
+        "fitted": {"temperature_": 2.0},
+    }
+    parameters = {"base": "temperature", "floor": "auto", "input": "probabilities", "where": where}
+    record = base | {"method": "slice+temperature", "parameters": parameters}
+    record |= {"fitted": {"base": base}, "class_names": ["0", "1"], "fitted_where": "lang = es"}
+    (tmp_path / "map.json").write_text(json.dumps(record))
+    return tmp_path / "map.json"
+
+
+#: Odds of 4 are 2 after the map.
+OF_ES = "p_0,p_1,lang\n0.2,0.8,de\n0.2,0.8,es\n0.8,0.2,es\n0.8,0.2,\n0.123456789,0.876543211,en\n"
+
+
+@pytest.mark.parametrize("out", ["calibrated.csv", "calibrated"])
+def test_a_map_of_a_slice_changes_its_rows_alone_and_says_how_many(tmp_path: Path, out: str):
+    (tmp_path / "new.csv").write_text(OF_ES)
+    command = ("apply", tmp_path / "new.csv", "--map", halved_where(tmp_path, lang="es"), "--out")
+    code, stdout, stderr = run(*command, tmp_path / out)
+    assert (code, "applied to all rows" in stderr) == (0, False), stderr
+    told = (
+        "2 rows changed where lang = es; 3 other rows unchanged, 1 of them without a value there."
+    )
+    assert stdout.splitlines()[-1] == told
+    path = tmp_path / out
+    frame = pl.read_csv(path) if path.is_file() else pl.read_parquet(path / "new.parquet")
+    assert frame["p_1"].to_list() == pytest.approx([0.8, 2 / 3, 1 / 3, 0.2, 0.876543211], rel=1e-9)
+    assert frame["p_1"].to_numpy()[[0, 3, 4]].tolist() == [0.8, 0.2, 0.876543211]
+    code, stdout, _ = run(*command, tmp_path / f"again-{out}", "--json", "-")
+    said = json.loads(stdout)
+    assert (said["rows_changed"], said["rows_unchanged"], said["rows_without_value"]) == (2, 3, 1)
+    assert said["warnings"] == []
+
+
+@pytest.mark.parametrize("out", ["calibrated.csv", "calibrated"])
+def test_a_map_of_a_slice_is_not_applied_to_rows_without_its_column(tmp_path: Path, out: str):
+    (tmp_path / "new.csv").write_text(OF_ES.replace("lang", "language"))
+    fitted = halved_where(tmp_path, lang="es")
+    code, _, stderr = run("apply", tmp_path / "new.csv", "--map", fitted, "--out", tmp_path / out)
+    assert code == 2
+    assert stderr.splitlines()[-1] == (
+        "calviz: new.csv: the map is for rows where lang = es only, and there is no column 'lang'; "
+        "give the rows with it, written as where the map was fitted."
+    )
+    assert not list(tmp_path.rglob("calibrated*"))
+
+
 # ---- A map that was damaged is refused in words that need no knowledge of Python
 
 

@@ -104,10 +104,10 @@ def make_where_to_look(subject: Subject) -> Iterator[Block]:
 # ---- What recalibration would bring
 
 
-def fix_words(before: MetricResult, after: MetricResult, rows: int, method: str = "") -> str:
+def fix_words(before: MetricResult, after: MetricResult, rows: int, name: str = "") -> str:
     """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before; without its name, what can be reached."""
     written = Written(before)
-    label, then = RECALIBRATORS[method].label if method else "A simple map", written.of(after.value)
+    label, then = name or "A simple map", written.of(after.value)
     floor = before.noise_floor
     now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
     on = f"on the {counted(rows, 'row')} judged"
@@ -117,7 +117,7 @@ def fix_words(before: MetricResult, after: MetricResult, rows: int, method: str 
     noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
     if then == written.value:
         return f"{label} would leave the ECE at {then} points {on}{noise}."
-    can, lower = (f"{label} would", "") if method else ("Recalibrating can", " or lower")
+    can, lower = (f"{label} would", "") if name else ("Recalibrating can", " or lower")
     return f"{can} take the ECE from {now} to {then} points{lower} {on}{noise}."
 
 
@@ -130,7 +130,7 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
     brought = advice.reasons[2 if advice.caveat else 1].split("; also ")[0].rstrip(".") + "."
     if (change := chosen.differences.get(key)) and change.verdict == "better":
         before, after = comparison[UNCALIBRATED].metrics[key], chosen.metrics[key]
-        brought = fix_words(before, after, comparison.evaluation.rows, chosen.key)
+        brought = fix_words(before, after, comparison.evaluation.rows, chosen.label)
     return " ".join([brought, *advice.cautions])
 
 
@@ -139,7 +139,7 @@ def advised(comparison: Comparison, advice: Advice, verdict: Verdict, key: str) 
     change = advice_words(comparison, advice, key)
     if not advice.given:
         change = advice.reasons[bool(advice.caveat)]
-    caveat = NOT_SINCE if verdict.changed else advice.caveat
+    caveat = NOT_SINCE if verdict.changed and not advice.is_of_slice else advice.caveat
     if caveat and change:
         change = f"All rows together: {change}"
     below = f"{change} Maps are {comparison.rows_words()}."

@@ -7,19 +7,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 
 import calviz
 from benchmarks.claims import SIMULATIONS, mean_and_error
 from benchmarks.claims.advice import by_column
 from calviz.comparison.advice import advise, guideline, suggest
-from calviz.comparison.compare import compare
+from calviz.comparison.compare import KeptComparisons, compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
 from calviz.comparison.difference_intervals import SCALES, Spread, Z
 from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
 from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.words import signed_points
 from calviz.report.sections.summary import advice_words, advised
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -384,7 +385,7 @@ def test_what_the_table_calls_better_is_advised_or_the_reason_says_why_not():
     )
 
 
-def test_one_slice_of_a_file_that_is_off_is_repaired_and_what_the_method_leaves_is_said():
+def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
     rng = np.random.default_rng(0)
     true, score, column = by_column(20_000, rng, 0.8)
     rows = Predictions(
@@ -395,11 +396,52 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_and_what_the_method_leaves_
     how = {"metrics": ["nll"], "resamples": 200, "jobs": 1}
     made = compare(rows, ["prior", "temperature", "segments"], **how)
     assert made.off_where == (("site", "0"),)
-    assert made.advice.method == "segments"
-    assert "finds miscalibration" in made.advice.reasons[0]
-    without = compare(rows, ["prior", "temperature"], **how).advice
-    assert "Segments was not compared" in " ".join((without.reasons[0], *without.cautions))
-    assert not without.headline.endswith("as it is")
+    # Whatever methods were chosen, a map for that slice is compared too.
+    advice, own = made.advice, made["slice+platt"]
+    assert advice.method == own.key
+    assert (
+        advice.headline
+        == f"Advice: {own.label}"
+        == "Advice: Map for site = 0, other rows as they are"
+    )
+    assert "finds miscalibration" in advice.reasons[0]
+    assert "It corrects by 'site': new rows need that too." in advice.cautions
+    before, inside = (
+        made["identity"].calibrated,
+        made["identity"].calibrated.groups["site"].mask("0"),
+    )
+    changed = (own.calibrated.probs != before.probs).any(axis=1)
+    np.testing.assert_array_equal(changed, inside)
+    old, new = (
+        signed_points(float((d.probs[inside, 1] - d.labels[inside]).mean()))
+        for d in (before, own.calibrated)
+    )
+    said = f"On the {inside.sum():,} judged rows of the slice, the mean score is off by {old} points before and {new} after."
+    assert said in advice.cautions
+    # What is kept on disk says the same.
+    kept = KeptComparisons(tmp_path)
+    kept.keep(("a",), made)
+    again = kept.get(("a",), before)
+    assert (again.advice, again.conditions) == (advice, made.conditions)
+    assert again[own.key].recalibrator.to_dict() == own.recalibrator.to_dict()
+    # Under cross-fitting, too.
+    folds = compare(rows, ["prior"], cross_fit=2, **how)
+    assert folds.advice.method == own.key
+    np.testing.assert_array_equal(
+        (folds[own.key].calibrated.probs != rows.probs).any(axis=1), rows.groups["site"].mask("0")
+    )
+
+
+def test_where_the_verdict_names_no_slice_or_finds_the_other_rows_off_no_map_of_a_slice_is_compared():
+    rng = np.random.default_rng(0)
+    for off in (0.0, 1.0):
+        true, score, column = by_column(20_000, rng, off)
+        score = expit(logit(score) + off)  # all rows, and one slice less
+        rows = Predictions(
+            probs=score, labels=(rng.random(score.size) < true).astype(int), groups={"site": column}
+        )
+        made = compare(rows, ["platt"], metrics=["nll"], resamples=100, jobs=1)
+        assert [m.key for m in made] == ["identity", "platt"]
 
 
 @pytest.mark.slow

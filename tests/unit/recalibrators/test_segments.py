@@ -19,9 +19,10 @@ from calviz.comparison.fitting import Division, calibrate
 from calviz.comparison.recalibrate_files import apply_to_files, recalibrate_files
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import Predictions, cut_columns
 from calviz.recalibrators import SegmentOffsets
 from calviz.recalibrators.base import load_map
+from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -526,3 +527,146 @@ def test_it_helps_where_segments_differ_and_does_no_harm_where_not(case):
     one = SIMULATIONS[f"segments: {case}"]
     outcomes = one.outcomes(CASES[case], seed=1)
     assert one.holds(outcomes), np.mean(outcomes)
+
+
+# ---- A map for the rows of a slice
+
+
+#: A temperature of 2: odds of 4 become 2.
+HALVED = {
+    "calviz_map": 1,
+    "method": "temperature",
+    "classes": 2,
+    "parameters": {"loss": "nll", "floor": None, "input": "probabilities"},
+    "floor": 0.0,
+    "fitted": {"temperature_": 2.0},
+}
+DAYS = np.array(["2026-08-31", "2026-09-01", "2026-09-02", "NaT", "2026-09-01", "2026-10-01"])
+
+
+def for_slice(*where):
+    """The map on the rows of a slice of six rows of three groups, and these rows."""
+    data = Predictions(
+        probs=np.tile([0.8, 0.2], 3),
+        labels=[1, 0] * 3,
+        groups={"g": np.array(["a", "a", "b", "b", "", "b"])},
+        numbers={"age": np.array([10.0, 20.0, 30.0, np.nan, 50.0, 60.0])},
+        times=np.where(DAYS == "NaT", DAYS[0], DAYS).astype("datetime64[s]"),
+    )
+    data = cut_columns(data, {"time": ["2026-08-31T23:59:59"], "age": [10, 20, 30]})
+    times = DAYS.astype("datetime64[s]")
+    columns = {"g": data.groups["g"].values(), "age": data.numbers["age"], "time": times}
+    return SliceMap.around(load_map(HALVED), slice_of(data, where)), data, columns
+
+
+@pytest.mark.parametrize(
+    ("where", "changed", "empty"),
+    [
+        ((("g", "b"),), [2, 3, 5], 1),
+        ((("g", ""),), [4], 0),
+        ((("age", "(10, 20]"),), [1], 1),
+        ((("age", "> 20"),), [2, 4, 5], 1),
+        ((("age", "missing"),), [3], 0),
+        ((("time", "> 2026-08-31 23:59:59"),), [1, 2, 4, 5], 1),
+        ((("g", "b"), ("time", "> 2026-08-31 23:59:59")), [2, 5], 2),
+    ],
+)
+def test_only_rows_of_the_slice_change_and_all_others_stay_to_the_last_bit(where, changed, empty):
+    own, data, columns = for_slice(*where)
+    expected = data.probs.copy()
+    expected[changed, 1] = [2 / 3 if row % 2 == 0 else 1 / 3 for row in changed]
+    mapped = own.transform(data.probs, columns)
+    np.testing.assert_allclose(mapped[:, 1], expected[:, 1], rtol=1e-12)
+    others = np.delete(np.arange(6), changed)
+    np.testing.assert_array_equal(mapped[others], data.probs[others])
+    counts = {"changed": len(changed), "unchanged": 6 - len(changed), "without_value": empty}
+    assert own.counts(6, columns) == counts
+    # The map of the JSON and the program say the same, also of dates that are texts.
+    loaded = load_map(json.loads(json.dumps(own.to_dict())))
+    assert loaded.to_dict() == own.to_dict()
+    texts = columns | {"time": np.where(DAYS == "NaT", "", DAYS)}
+    program = {}
+    exec(own.snippet(), program)
+    for again in (loaded.transform(data.probs, texts), program["recalibrate"](data.probs, columns)):
+        np.testing.assert_allclose(again, mapped, rtol=1e-12)
+
+
+def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
+    own, data, columns = for_slice(("g", "b"), ("age", "> 20"))
+    said = (
+        "the map is for rows where g = b, age > 20 only, and there is no column 'age'; "
+        "give the rows with it, written as where the map was fitted."
+    )
+    with pytest.raises(InputError) as error:
+        own.transform(data.probs, {"g": columns["g"]})
+    assert str(error.value) == said
+    with pytest.raises(InputError, match="there is no column 'g'"):
+        own.transform(data.probs)
+    program = {}
+    exec(own.snippet(), program)
+    with pytest.raises(KeyError, match="g = b, age > 20 only: it needs the column age"):
+        program["recalibrate"](data.probs, {"g": columns["g"]})
+    with pytest.raises(NotAvailable, match="no inverse of a score alone"):
+        own.inverse(0.5)
+    since, _, _ = for_slice(("time", "> 2026-08-31 23:59:59"))
+    for numbers in (np.full(6, 20260901), np.array(["20260901"] * 6)):
+        with pytest.raises(
+            InputError, match="'time' holds no dates, and the map is for rows where"
+        ):
+            since.transform(data.probs, {"time": numbers})
+    assert since.counts(2, {"time": np.array(["", ""])})["without_value"] == 2
+    record = own.to_dict()
+    for where in (
+        [],
+        [{"name": "g", "values": ["b"]}],
+        [{"name": "g", "values": ["b"], "is": "c"}],
+    ):
+        bad = record | {"parameters": record["parameters"] | {"where": where}}
+        with pytest.raises(InputError):
+            load_map(bad)
+
+
+@pytest.mark.parametrize(
+    ("written", "where"),
+    [
+        ({"g": "b"}, (("g", "b"),)),
+        ({"age": "(10, 20]"}, (("age", "(10, 20]"),)),
+        ({"age": "> 30", "g": "b"}, (("age", "> 30"), ("g", "b"))),
+        ({"age": "≤ 10"}, (("age", "≤ 10"),)),
+        ({"time": "> 2026-08-31 23:59:59"}, (("time", "> 2026-08-31 23:59:59"),)),
+    ],
+)
+def test_conditions_that_are_written_are_those_of_the_slice(written, where):
+    own, _, columns = for_slice(*where)
+    typed = SliceMap.around(load_map(HALVED), written)
+    assert typed.words == own.words
+    np.testing.assert_array_equal(typed.met(columns, 6), own.met(columns, 6))
+
+
+def test_other_values_of_a_column_of_many_are_a_slice_without_those_that_are_missing():
+    names = np.array([f"v{i % 60}" for i in range(600)])
+    names[:60:7] = ""
+    data = Predictions(probs=np.full(600, 0.8), labels=[0, 1] * 300, texts={"shop": names})
+    kept = data.cuts["shop"].kept
+    own = SliceMap.around(load_map(HALVED), slice_of(data, (("shop", "other"),)))
+    met, empty = own.met({"shop": names}, 600)
+    np.testing.assert_array_equal(met, ~np.isin(names, [*kept, ""]))
+    np.testing.assert_array_equal(empty, names == "")
+
+
+def test_the_map_of_a_slice_is_fitted_on_its_rows_alone():
+    X, y, columns = rows()
+    data = Predictions(probs=X[:, 1], labels=y, groups=columns)
+    where = slice_of(data, (("site", "d"),))
+    own = RECALIBRATORS["slice+platt"].make(input="probabilities", where=where)
+    own.fit(X, y, columns=columns)
+    inside = columns["site"] == "d"
+    alone = RECALIBRATORS["platt"].make(input="probabilities").fit(X[inside], y[inside])
+    np.testing.assert_array_equal(own.transform(X, columns)[inside], alone.transform(X[inside]))
+    # As it is written on a command line, and in Python.
+    written = calviz.recalibrate(data, "slice+platt", fit_fraction=0.5, where={"site": "d"})
+    np.testing.assert_array_equal((written.probs != data.probs).any(axis=1), inside)
+    with pytest.raises(InputError, match="no calibration row where site = d"):
+        own.fit(X[~inside], y[~inside], columns={"site": columns["site"][~inside]})
+    with pytest.raises(OptionError, match='"where" must be the conditions of a slice'):
+        RECALIBRATORS["slice+platt"].make(input="probabilities").fit(X, y, columns=columns)

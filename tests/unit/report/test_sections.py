@@ -261,21 +261,21 @@ def test_a_report_says_nothing_twice():
 
 def test_what_would_change_nothing_is_not_said_to_change_it():
     ece = calviz.evaluate(predictions(200, ("a", "b", "c")), ["ece"], noise_floor=True)["ece"]
-    words = fix_words(ece, replace(ece, value=ece.value + 1e-9), 1_000, "temperature")
+    words = fix_words(ece, replace(ece, value=ece.value + 1e-9), 1_000, "Temperature scaling")
     noise = Written(ece).of(ece.noise_floor.mean)
     assert words == (
         f"Temperature scaling would leave the ECE at {Written(ece).value} points "
         f"on the 1,000 rows judged (noise there: {noise})."
     )
-    words = fix_words(ece, replace(ece, value=ece.value / 2), 1_000, "temperature")
+    words = fix_words(ece, replace(ece, value=ece.value / 2), 1_000, "Temperature scaling")
     assert words.startswith("Temperature scaling would take the ECE from ")
-    worse = fix_words(ece, replace(ece, value=2 * ece.value), 1_000, "temperature")
+    worse = fix_words(ece, replace(ece, value=2 * ece.value), 1_000, "Temperature scaling")
     assert worse.endswith(" after, on the 1,000 rows judged.")
     unnamed = fix_words(ece, replace(ece, value=2 * ece.value), 1_000)
     assert unnamed.startswith("A simple map alone would not lower the ECE: ")
     for value, within in ((ece.noise_floor.q95, True), (1.01 * ece.noise_floor.q95, False)):
         before = replace(ece, value=value)
-        words = fix_words(before, replace(ece, value=value / 2), 1_000, "temperature")
+        words = fix_words(before, replace(ece, value=value / 2), 1_000, "Temperature scaling")
         assert (" (within noise) to " in words) is within
 
 

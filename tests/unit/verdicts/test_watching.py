@@ -23,7 +23,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.words import NOT_SINCE
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.report.sections.summary import no_fix_words
+from calviz.report.sections.summary import advised, no_fix_words
 from calviz.sample.sample import Sample
 from calviz.sample.slice_tests import p_of_changes
 from calviz.sample.slices import changed_slices, slices, usual_slices
@@ -825,6 +825,22 @@ def test_a_change_in_one_slice_is_the_verdict():
     assert "new rows of that group" in example
     assert "with rows of that group from after the change" in to_do
     assert label_errors_found(sample) is None  # the labels are drawn from the true probabilities
+
+
+def test_a_map_for_the_slice_since_its_change_is_advised_and_answers_the_change():
+    sample = posts()
+    found = watching.watched(sample).found
+    made = calviz.compare(sample.data, ["temperature"], metrics=["nll", "ece"], resamples=100)
+    advice = made.advice
+    since = f"{sample.data.time_name} since {found.since}"
+    assert advice.headline == f"Advice: Map for language = tr, {since}, other rows as they are"
+    assert advice.caveat == ""
+    assert made.alone == f"No map of all rows repairs language = tr, {since} alone."
+    assert advised(made, advice, judged(sample), "ece")[0] == f"{advice.headline}."
+    before, after = (made[key].calibrated for key in ("identity", advice.method))
+    late = before.times >= np.datetime64(found.since)
+    changed = (before.probs != after.probs).any(axis=1)
+    np.testing.assert_array_equal(changed, late & before.groups["language"].mask("tr"))
 
 
 def test_groups_do_not_deny_a_change_in_one_slice():
