@@ -329,12 +329,9 @@ def classwise(chosen: Settings) -> None:
 
 def groups(chosen: Settings) -> None:
     """For which groups of rows they are off."""
-    say = navigation.draw_head("For which groups it is off")
+    say = navigation.draw_head("For which groups it is off", of_all="Groups")
     # All slices, whichever one the other pages show.
-    of_other_pages, chosen = chosen, replace(chosen, where=())
-
-    with navigation.boundary():
-        diagnose_groups.draw_slice_of_other_pages(of_other_pages)
+    chosen = replace(chosen, where=())
 
     with navigation.boundary():
         if not columns_with_slices(chosen.whole):

@@ -64,7 +64,7 @@ def draw_bar(page: str) -> None:
         screen.draw_link_buttons()
     # Where no rows are left, the page says so.
     with suppress(CalvizError):
-        if phone:
+        if phone and not chosen.where:  # which the head names
             usual = chosen.reduction == Reduction.default(chosen.whole)
             words = chosen.rows_words if usual else chosen.words
             st.caption(f"{words} · {chosen.bins_words}")
@@ -147,9 +147,11 @@ def ask_for_file() -> None:
     st.title(f"This {noun} needs its file", anchor=False)
     st.markdown(
         f"{made_with} {noun.capitalize()}s carry settings, never data: open that file here and you see the same view. "
-        "A file of your own has to be opened again ten minutes after its tab was closed.",
+        "It stays open in this browser until ten minutes after its tab was closed; another browser or device has to open it too.",
         help=f"The digest of the file begins with {md(link.key, 32)}.",
     )
+    if missing := open_files.missing_files(link.query):
+        st.markdown(md(missing, 1_000))
     draw_uploader(f"The file of this {noun}")
     reading_panel.draw_failure()
     if st.button("Show sample data instead"):

@@ -392,22 +392,6 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
         st.switch_page(navigation.link("overview"))
 
 
-def draw_slice_of_other_pages(chosen: Settings) -> None:
-    """Say which slice the other pages show, and offer a way back to all rows."""
-    if not chosen.where:
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f":material/filter_alt: Groups are of all rows; the other pages look at **{md(where_words(chosen.where))}** "
-            f"({chosen.row_count}).",
-            width="content",
-        )
-        st.page_link(
-            navigation.link("overview"), label="See its verdict", icon=":material/arrow_forward:"
-        )
-        st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
-
-
 # ---- Folds, sites and time
 
 

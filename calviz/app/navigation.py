@@ -14,8 +14,8 @@ import threading
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -26,12 +26,13 @@ from streamlit.navigation.page import Page
 
 from calviz.app.jobs import release_ended_sessions
 from calviz.app.open_files import OpenFile
-from calviz.app.session import Settings, current, has_current, md
+from calviz.app.session import Settings, current, has_current, look_at_slice, md
 from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
-from calviz.core.words import full_sentence, keep_units_together
+from calviz.core.words import counted, full_sentence, keep_units_together
 from calviz.data.judge_columns import usual_columns_of_judges
 from calviz.data.reading import project_root
+from calviz.sample.sample import where_words
 
 
 @dataclass(frozen=True)
@@ -226,8 +227,8 @@ def link(key: str) -> Page:
     return page
 
 
-def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
-    """Draw the answer as the title of the page, and below it the tabs of its room, each a link that keeps the settings.
+def draw_head(answer: str, *, sign: str = "", of_all: str = "") -> Callable[[str], object]:
+    """Draw the answer as the title of the page, above it the rows that all pages are limited to, and below it the tabs of its room, each a link that keeps the settings.
 
     Parameters
     ----------
@@ -235,12 +236,16 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
         In plain text.
     sign : str
         Markdown before it.
+    of_all : str
+        What this page shows of all rows, whatever the pages are limited to; empty if it follows.
 
     Returns
     -------
     callable
         Replaces the answer by a better one, once it is known.
     """
+    if has_current() and current().where:
+        _draw_limit(current(), of_all)
     place = st.empty()
 
     def say(words: str) -> None:
@@ -258,6 +263,28 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
             title = f"**{tab.title}**" if tab.key == here() else tab.title
             draw_link(tab.key, title, icon=None, width="content")
     return say
+
+
+def _draw_limit(chosen: Settings, of_all: str) -> None:
+    """Name the rows that the pages are limited to, with a button that ends it; how many they are, unless there are none."""
+    words = f"**{md(where_words(chosen.where))}**"
+    with suppress(CalvizError):
+        every = counted(replace(chosen, where=()).sample.data.rows, "row")
+        words += f", {chosen.sample.data.rows:,} of {every}"
+    if of_all:
+        words = f"{of_all} are of all rows; other pages: {words}"
+    with st.container(horizontal=True, vertical_alignment="center", key="calviz.limit"):
+        st.markdown(f":material/filter_alt: {words}", width="content")
+        st.button(
+            "All rows",
+            type="tertiary",
+            key="calviz.limit.end",
+            icon=":material/close:",
+            icon_position="right",
+            help="A click shows all rows, on every page.",
+            on_click=look_at_slice,
+            args=(chosen.whole, ()),
+        )
 
 
 def without_use() -> set[str]:

@@ -13,6 +13,7 @@ from streamlit.elements.lib import policies
 
 import calviz
 from calviz.app import bar
+from calviz.app.navigation import PAGES_BY_KEY
 from calviz.app.open_files import is_view, read_view, view_header
 from calviz.app.pinning import Pin, decode_pin
 from calviz.app.selection import (
@@ -160,7 +161,7 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     app = upload(open_page(page="data"), "groups.csv", content)
     app.open("slices")
     slice_of(app, "site", "y", "shift", "v")
-    assert "80 rows" in text_of(quiet(app))
+    assert "80 of 210 rows" in text_of(quiet(app))
     for page in ("overview", "recalibrate", "report"):
         app.open(page)
         assert "Rows site = y, shift = v" in text_of(quiet(app))
@@ -174,9 +175,23 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     app.selectbox(key="slice").set_value("shift").run()
     assert "Rows shift = " in text_of(quiet(app))
     slice_of(app, "site", "y", "shift", "v")
-    press(app, "Show all rows")
+    assert (
+        "Groups are of all rows; other pages: **site = y, shift = v**, 80 of 210 rows"
+        in text_of(app)
+    )
+    press(app, "All rows")
     assert app.selectbox(key="slice").value == "no slice"
-    assert "The other pages look at" not in text_of(quiet(app))
+    assert "other pages" not in text_of(quiet(app))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES_BY_KEY if page not in ("data", "learn")])
+def test_every_page_names_the_rows_it_is_limited_to_and_ends_that_by_a_click(page):
+    app = quiet(open_page("data=digits&slice=condition&level=rotated", page))
+    assert re.search(r"\*\*condition = rotated\*\*, [\d,]+ of [\d,]+ rows", text_of(app))
+    app.button(key="calviz.limit.end").click().run()
+    assert app.selectbox(key="slice").value == "no slice"
+    assert "condition = rotated**" not in text_of(quiet(app))
 
 
 @pytest.mark.parametrize(("asked", "said"), [("extra trees", False), ("LP", True)])
