@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -324,8 +324,9 @@ def _choose(
     *,
     default: str | None = None,
     help: str | None = None,
+    words: Callable[[str], str] = str,
 ) -> N:
-    """Draw a list to choose from; the address holds the name as it is shown."""
+    """Draw a list to choose from; the address holds the name as it is shown, but for `words` that say it in another way."""
     shown = distinct(tuple(names))
     asked = next((name for name, text in shown.items() if text == requests.get(key)), None)
     first = next((name for name in names if name == default), names[0])
@@ -335,7 +336,7 @@ def _choose(
     chosen = st.selectbox(
         label,
         list(names),
-        format_func=lambda name: shown.get(name, str(name)),
+        format_func=lambda name: words(shown.get(name, str(name))),
         key=key,
         filter_mode="contains",
         help=help,
@@ -492,9 +493,15 @@ def _slice(data: Dataset, requests: _Requests) -> Where:
         # A second condition offers only values that occur in the rows of the first one.
         mask = rows_where(data, tuple(conditions))
         values = session.conditional_values(data, column, mask)
-        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, values, requests)
+        label = f"Rows where {shorten(column, 30)} is"
+        value = _choose(label, value_key, values, requests, words=_value_words)
         conditions.append((column, value))
     return tuple(conditions)
+
+
+def _value_words(value: str) -> str:
+    """A value in words, as conditions say it: "since 2026-09-09"."""
+    return condition("", value).strip().removeprefix("= ").removeprefix("in ")
 
 
 # ---- Reductions on a page

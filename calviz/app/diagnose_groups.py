@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -94,7 +95,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
             "False discovery rate, %",
             0.1,
             50.0,
-            100 * USUAL_RATE,
+            round(100 * USUAL_RATE, 6),
             0.5,
             format="%g",
             key="fdr",
@@ -518,7 +519,9 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     if lasting is not None:
         say(lasting.headline)
         if lasting.found is not None:
-            said = lasting.sentence(by_chance=False)
+            said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
+            # What follows the title is no remark in brackets.
+            said = re.sub(r"^ \((.*)\)\. All rows", r"\1. All rows", said)
             st.markdown(md(said, 1_000), help=md(lasting.sentence(), 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, settings, lasting is not None)

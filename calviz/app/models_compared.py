@@ -291,7 +291,9 @@ LEFT_OUT = "left out"
 
 
 def draw_notes(comparison: ModelComparison) -> None:
-    """Say what did not match, and which models could not be evaluated."""
+    """Say which map the models are compared after, what did not match, and which models could not be evaluated."""
+    for text in comparison_results.map_words(comparison)[-1:]:
+        st.caption(md(text, 500))
     for note in comparison.alignment.notes:
         if LEFT_OUT in note:
             st.markdown(f":material/warning: {md(note, 500)}")
@@ -333,8 +335,6 @@ def draw_metrics(comparison: ModelComparison) -> None:
         marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
     )
     matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
-    if comparison.after is not None:
-        st.caption(md(comparison_results.map_words(comparison)[-1], 500))
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
         if remark.metric is not None:
