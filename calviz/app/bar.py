@@ -24,7 +24,7 @@ from calviz.core.words import (
     keep_units_together,
     shorten,
 )
-from calviz.sample.sample import Where, rows_where
+from calviz.sample.sample import Where, event_rate_if_rare, rows_where
 
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip.
@@ -558,7 +558,8 @@ def draw_other_view(
     The button stands beside the words, or `below` them.
     """
     other = chosen.reduction.other_of_two(chosen.whole)
-    if other is None:
+    # Of a rare event, nearly all rows have the other label: the top label tells nothing.
+    if other is None or (other.kind == "top-label" and event_rate_if_rare(chosen.sample)):
         return
     first, second = (md(name, 40) for name in chosen.whole.class_names)
     shown = f"the top label, whichever of {first} and {second} it is"

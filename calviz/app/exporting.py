@@ -45,6 +45,8 @@ GRADES, DECISIONS, METRICS, SITES = "grades", "decisions", "metrics", "sites"
 FIX = "fix"
 #: The sections for data with times, and with folds.
 OVER_TIME, FOLDS = "over-time", "folds"
+#: Presets for some readers only, and the switch that shows them.
+_MORE, _MORE_PRESETS = ("clinical", "credit"), "calviz.report.more"
 #: The sections that the last report had by default.
 _USUAL = "calviz.report.usual"
 #: Height of the preview in pixels, and on a phone, where the page must still be seen around it.
@@ -205,7 +207,11 @@ def _preset(
         keys = preset_sections("full" if named == "all" else named, about)
         return [key for key in keys if key in offered]
 
-    presets: dict[str, Preset] = {"all" if key == "full" else key: key for key in PRESETS}
+    named = st.session_state.get("preset", st.query_params.get("preset"))
+    more = named in _MORE or st.session_state.get(_MORE_PRESETS, False)
+    presets: dict[str, Preset] = {
+        "all" if key == "full" else key: key for key in PRESETS if more or key not in _MORE
+    }
     preset = st.radio(
         "Preset",
         tuple(presets),
@@ -217,6 +223,8 @@ def _preset(
         on_change=choose,
         help="\n".join(f"- {name}: {PRESETS[key].source}" for name, key in presets.items()),
     )
+    if named not in _MORE:
+        st.toggle("More presets: a clinical study, a validation of ratings", key=_MORE_PRESETS)
     if "sections" not in st.session_state:
         now = {section.earlier: section.title for section in offered.values()}
         query = {name: st.query_params.get_all(name) for name in st.query_params}

@@ -32,7 +32,8 @@ from calviz.core.registry import homes
 from calviz.core.words import counted, full_sentence, keep_units_together
 from calviz.data.judge_columns import usual_columns_of_judges
 from calviz.data.reading import project_root
-from calviz.sample.sample import where_words
+from calviz.sample.cutoff_and_grades import has_grades
+from calviz.sample.sample import event_rate_if_rare, where_words
 
 
 @dataclass(frozen=True)
@@ -255,14 +256,26 @@ def draw_head(answer: str, *, sign: str = "", of_all: str = "") -> Callable[[str
     room = room_of(here())
     if room is None or len(room.tabs) == 1:
         return say
-    without = without_use()
+    without, seldom = without_use(), _seldom_used()
     with st.container(horizontal=True, gap="medium", key="calviz.tabs"):
         for tab in room.tabs:
-            if tab.key in without and tab.key != here():
+            if tab.key in without | seldom and tab.key != here():
                 continue
             title = f"**{tab.title}**" if tab.key == here() else tab.title
             draw_link(tab.key, title, icon=None, width="content")
+        if more := [tab for tab in room.tabs if tab.key in seldom]:
+            with st.popover("More", type="tertiary", key=f"calviz.more.{here()}"):
+                for tab in more:
+                    draw_link(tab.key, tab.title, icon=None)
     return say
+
+
+def _seldom_used() -> set[str]:
+    """Return the keys of the tabs that stand behind *More*: what wins elsewhere, and grades where nothing in the file asks for them."""
+    graded = has_grades(current().whole)
+    with suppress(CalvizError):  # no rows, which the page says
+        graded = graded or event_rate_if_rare(current().sample) is not None
+    return {"arena", *(() if graded else ("grades",))} - {here()}
 
 
 def _draw_limit(chosen: Settings, of_all: str) -> None:

@@ -22,7 +22,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.losses import part_numbers
-from calviz.sample.sample import Sample, reduce
+from calviz.sample.sample import Sample, event_rate_if_rare, reduce
 
 NBSP = "\u00a0"
 #: The column that says whether a change is beyond noise.
@@ -66,10 +66,12 @@ def _leads(comparison: Comparison) -> list[str]:
 
 
 def _usual_columns(outcome: ComparisonOutcome) -> list[str]:
-    """The metrics of the table until others are chosen; on a phone, two."""
+    """The metrics of the table until others are chosen: on a phone, two; of a rare event, not the accuracy."""
     usual = METRICS.in_table("fits")
     first = usual if screen.page_width() is None else (outcome.comparison.criterion, "ece")
-    return [key for key in usual if key in first and _has(outcome, key)]
+    rare = event_rate_if_rare(Sample(outcome.data)) is not None
+    without = "accuracy" if rare else ""
+    return [key for key in usual if key in first and key != without and _has(outcome, key)]
 
 
 def draw_table(outcome: ComparisonOutcome) -> None:

@@ -57,7 +57,7 @@ def test_costs_say_where_scores_are_not_calibrated_or_have_changed():
         hit = rng.random(2_000) < score**power
         rows = "\n".join(f"{y:d},{p:.6f}" for y, p in zip(hit, score, strict=True))
         app = upload(open_page(), "mine.csv", f"label,score\n{rows}".encode()).open("decisions")
-        words = "A cutoff by costs is right for calibrated scores only."
+        words = "The scores are off, and a cutoff by costs is right for calibrated scores only."
         assert (words in text_of(quiet(app))) == said
         assert "If the scores are calibrated, a cutoff of 0.5 is right where" in text_of(app)
     app = quiet(upload(open_page(), "days.csv", _changed_file()).open("decisions"))
