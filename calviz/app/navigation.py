@@ -294,7 +294,6 @@ def _draw_limit(chosen: Settings, of_all: str) -> None:
             key="calviz.limit.end",
             icon=":material/close:",
             icon_position="right",
-            help="A click shows all rows, on every page.",
             on_click=look_at_slice,
             args=(chosen.whole, ()),
         )
