@@ -147,7 +147,7 @@ def ask_for_file() -> None:
     st.title(f"This {noun} needs its file", anchor=False)
     st.markdown(
         f"{made_with} {noun.capitalize()}s carry settings, never data: open that file here and you see the same view. "
-        "It stays open in this browser until ten minutes after its tab was closed; another browser or device has to open it too.",
+        "Once opened, it stays open in this browser until ten minutes after its tab was closed; another browser or device has to open it too.",
         help=f"The digest of the file begins with {md(link.key, 32)}.",
     )
     if missing := open_files.missing_files(link.query):

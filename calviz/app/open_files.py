@@ -557,7 +557,11 @@ def write_other_files(compared: Sequence[OpenFile]) -> None:
 def missing_files(query: Mapping[str, str]) -> str:
     """Say which other files a link compares that are not open, in plain text; "" if there are none."""
     words = [
-        f"{''.join(split_parts(name)) or 'a file'} ({counted(int(rows), 'row')}, digest {digest})"
+        (
+            f"{split_parts(name)[0]} ({counted(int(rows), 'row')})"
+            if name
+            else f"a file of {counted(int(rows), 'row')} (digest {digest})"
+        )
         for digest, rows, name in _OTHER_FILE.findall(query.get(OTHER_FILES, ""))
         if not any(key.startswith(digest) for key in files())
     ]
