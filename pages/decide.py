@@ -192,7 +192,7 @@ def _of_one_class(chosen: Settings) -> Sample:
 
 def judge(chosen: Settings) -> None:
     """What the verdicts of a judge are worth, by the rows that people have looked at too."""
-    say = navigation.draw_head("The judge's rate, corrected by people", of_all="These rates")
+    say = navigation.draw_head("The judge's rate, corrected by people")
     if not navigation.has_judge(chosen.entry):
         raise NotAvailable(
             "this tab is for files with a column 'judge' and a column 'human' (empty where nobody has looked)."

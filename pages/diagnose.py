@@ -329,7 +329,7 @@ def classwise(chosen: Settings) -> None:
 
 def groups(chosen: Settings) -> None:
     """For which groups of rows they are off."""
-    say = navigation.draw_head("For which groups it is off", of_all="Groups")
+    say = navigation.draw_head("For which groups it is off")
     # All slices, whichever one the other pages show.
     chosen = replace(chosen, where=())
 

@@ -139,6 +139,8 @@ MOVED = {"explain": ("overview", {"plain": "true"})}
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
+#: Tabs about all rows, whatever the pages are limited to, and what they show of these.
+_OF_ALL = {"slices": "Groups", "judge": "These rates", "arena": "Experiments"}
 _OPENED, _HERE, _LINKS = "calviz.opened", "calviz.here", "calviz.links"
 _DECIDES = "calviz.tabs.decide"
 
@@ -228,7 +230,7 @@ def link(key: str) -> Page:
     return page
 
 
-def draw_head(answer: str, *, sign: str = "", of_all: str = "") -> Callable[[str], object]:
+def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
     """Draw the answer as the title of the page, above it the rows that all pages are limited to, and below it the tabs of its room, each a link that keeps the settings.
 
     Parameters
@@ -237,8 +239,6 @@ def draw_head(answer: str, *, sign: str = "", of_all: str = "") -> Callable[[str
         In plain text.
     sign : str
         Markdown before it.
-    of_all : str
-        What this page shows of all rows, whatever the pages are limited to; empty if it follows.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def draw_head(answer: str, *, sign: str = "", of_all: str = "") -> Callable[[str
         Replaces the answer by a better one, once it is known.
     """
     if has_current() and current().where:
-        _draw_limit(current(), of_all)
+        _draw_limit(current())
     place = st.empty()
 
     def say(words: str) -> None:
@@ -278,13 +278,13 @@ def _seldom_used() -> set[str]:
     return {"arena", *(() if graded else ("grades",))} - {here()}
 
 
-def _draw_limit(chosen: Settings, of_all: str) -> None:
+def _draw_limit(chosen: Settings) -> None:
     """Name the rows that the pages are limited to, with a button that ends it; how many they are, unless there are none."""
     words = f"**{md(where_words(chosen.where))}**"
     with suppress(CalvizError):
         every = counted(replace(chosen, where=()).sample.data.rows, "row")
         words += f", {chosen.sample.data.rows:,} of {every}"
-    if of_all:
+    if of_all := _OF_ALL.get(here()):
         words = f"{of_all} are of all rows; other pages: {words}"
     with st.container(horizontal=True, vertical_alignment="center", key="calviz.limit"):
         st.markdown(f":material/filter_alt: {words}", width="content")
@@ -331,8 +331,14 @@ def has_judge(entry: OpenFile) -> bool:
 
 
 def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:
-    """Draw the open tab of a room; errors end that tab only."""
+    """Draw the open tab of a room; errors end that tab only, and where no rows are left the title says so."""
     with boundary():
+        if here() not in _OF_ALL:
+            try:
+                current().sample  # noqa: B018
+            except CalvizError:
+                draw_head("No rows are left")
+                raise
         tabs[here()](current())
 
 

@@ -150,7 +150,7 @@ def test_a_slice_looks_at_some_rows():
 
 
 def slice_of(app, *values):
-    for key, value in zip(("slice", "level", "slice-2", "level-2"), values, strict=True):
+    for key, value in zip(("slice", "level", "slice-2", "level-2"), values, strict=False):
         app.selectbox(key=key).set_value(value).run()
 
 
@@ -192,6 +192,23 @@ def test_every_page_names_the_rows_it_is_limited_to_and_ends_that_by_a_click(pag
     app.button(key="calviz.limit.end").click().run()
     assert app.selectbox(key="slice").value == "no slice"
     assert "condition = rotated**" not in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_where_no_rows_are_left_a_title_says_so_and_a_click_takes_all():
+    lines = [
+        f"{i % 2},0.{3 + i % 5},{'xy'[i % 2 * (i > 99)]},{'test' if i > 99 else 'calibration'}"
+        for i in range(300)
+    ]
+    content = "\n".join(["label,p,site,split", *lines]).encode()
+    app = upload(open_page(page="data"), "empty.csv", content).open("slices")
+    slice_of(app, "site", "y")
+    app.selectbox(key="split").set_value("calibration").run()
+    for page in ("overview", "risk_coverage", "decisions"):
+        app.open(page)
+        assert app.title[0].value == "No rows are left"
+    app = quiet(press(app, "All rows"))
+    assert "site = y" not in text_of(app)
 
 
 @pytest.mark.parametrize(("asked", "said"), [("extra trees", False), ("LP", True)])
