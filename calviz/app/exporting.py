@@ -49,8 +49,6 @@ OVER_TIME, FOLDS = "over-time", "folds"
 _MORE, _MORE_PRESETS = ("clinical", "credit"), "calviz.report.more"
 #: The sections that the last report had by default.
 _USUAL = "calviz.report.usual"
-#: Height of the preview in pixels, and on a phone, where the page must still be seen around it.
-HEIGHT = {None: 900, screen.PHONE: 560}
 
 
 def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
@@ -96,7 +94,7 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
     if html:
         # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
         with st.container(border=True):
-            st.iframe(html, height=HEIGHT[screen.page_width()], alt="Preview of the report")
+            st.iframe(html, height=screen.PREVIEW[screen.page_width()], alt="Preview of the report")
 
 
 @dataclass(frozen=True, eq=False)

@@ -275,9 +275,6 @@ def _read(files: list[tuple[str, bytes]]) -> SavedResults:
 
 # ---- Leaderboard
 
-#: Height of the leaderboards in pixels, and on a phone, where the page must still be seen around them.
-HEIGHT = {None: 900, screen.PHONE: 560}
-
 
 def draw_arena(arena: Arena, problems: tuple[str, ...], say: Callable[[str], object]) -> None:
     """Draw the leaderboards as their report has them, and the downloads; `say` replaces the title."""
@@ -287,7 +284,7 @@ def draw_arena(arena: Arena, problems: tuple[str, ...], say: Callable[[str], obj
     html = _report(id(arena), problems, arena)
     _downloads(arena, problems, html)
     with st.container(border=True):
-        st.iframe(html, height=HEIGHT[screen.page_width()], alt="Leaderboards")
+        st.iframe(html, height=screen.PREVIEW[screen.page_width()], alt="Leaderboards")
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Drawing …")

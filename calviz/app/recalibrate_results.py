@@ -68,8 +68,7 @@ def _usual_columns(outcome: ComparisonOutcome) -> list[str]:
     """The metrics of the table until others are chosen: on a phone, two; of a rare event, not the accuracy."""
     usual = METRICS.in_table("fits")
     first = usual if screen.page_width() is None else (outcome.comparison.criterion, "ece")
-    rare = event_rate_if_rare(Sample(outcome.data)) is not None
-    without = "accuracy" if rare else ""
+    without = "accuracy" if event_rate_if_rare(Sample(outcome.data)) else ""
     return [key for key in usual if key in first and key != without and _has(outcome, key)]
 
 

@@ -29,6 +29,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 #: Pixels of a figure on a phone.
 PHONE = 350
+#: Height of a preview in pixels, and on a phone, where the page must still be seen around it.
+PREVIEW = {None: 900, PHONE: 560}
 
 
 def theme() -> Theme:
