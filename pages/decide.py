@@ -25,7 +25,7 @@ from calviz.app.session import Settings, md
 from calviz.comparison.judging import Judged, judged
 from calviz.core.errors import NotAvailable
 from calviz.core.events import Reduction
-from calviz.core.words import keep_units_together, shorten
+from calviz.core.words import shorten
 from calviz.data.judge_columns import read_judge
 from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
@@ -126,8 +126,8 @@ def _say_off(chosen: Settings) -> None:
     if rows_shown.say_changed(chosen) or verdict.direction in ("calibrated", "undecided"):
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        words = f"{verdict.headline}. A cutoff by costs is right for calibrated scores only."
-        st.markdown(f":material/warning: {md(keep_units_together(words))}", width="content")
+        words = "The scores are off, and a cutoff by costs is right for calibrated scores only."
+        st.markdown(f":material/warning: {words}", width="content")
         navigation.draw_link("recalibrate", "Recalibrate", width="content")
 
 

@@ -87,19 +87,19 @@ def reliability(chosen: Settings) -> None:
     with navigation.boundary():
         evaluation = session.evaluation(chosen)
         judged = evaluation.verdict
+        assert judged is not None  # findings come with it
         worst = next((f for f in evaluation.findings if CHECKS[f.code].about == "bins"), None)
-        answer, title = session.verdict(chosen), "" if worst is None else worst.short
+        title, details = judged.headline, judged.beyond_headline
         # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
-        if judged is not None and judged.reduction != chosen.reduction.key:
-            answer, title = " ".join(filter(None, (judged.sentence, judged.other_view))), ""
-        if selected := rows_shown.slice_words(chosen):
-            say(selected)
-            title = ""
-        elif judged is not None:
-            say(title or judged.headline)
-        # Overview has the verdict's sentence; here stands what the title leaves out.
-        details = answer if worst is None or not title else worst.message.split("): ", 1)[-1]
-        st.markdown(md(keep_units_together(full_sentence(capitalised(details))), 1_000))
+        if judged.reduction != chosen.reduction.key:
+            details = " ".join(filter(None, (details, judged.other_view)))
+        elif worst is not None and worst.short:
+            title, details = worst.short, worst.message.split("): ", 1)[-1]
+        # The verdict is about all rows, and stands on Overview.
+        selected = rows_shown.slice_words(chosen)
+        say(selected or title)
+        if details and not selected:
+            st.markdown(md(keep_units_together(full_sentence(capitalised(details))), 1_000))
 
     interactive_reliability.explore_bins(chosen)
     with navigation.boundary():
@@ -331,10 +331,7 @@ def groups(chosen: Settings) -> None:
     """For which groups of rows they are off."""
     say = navigation.draw_head("For which groups it is off")
     # All slices, whichever one the other pages show.
-    of_other_pages, chosen = chosen, replace(chosen, where=())
-
-    with navigation.boundary():
-        diagnose_groups.draw_slice_of_other_pages(of_other_pages)
+    chosen = replace(chosen, where=())
 
     with navigation.boundary():
         if not columns_with_slices(chosen.whole):

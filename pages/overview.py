@@ -21,7 +21,7 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.core.errors import CalvizError
-from calviz.core.words import capitalised, keep_units_together
+from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import ReliabilityOverlay
 from calviz.sample.sample import MIN_ROWS
@@ -50,11 +50,7 @@ def overview(chosen: Settings) -> None:
     evaluation = session.evaluation(chosen)
     judged = evaluation.verdict
     assert judged is not None  # findings come with it
-    says = judged.headline
-    if chosen.where:
-        where = selection.SliceRule(chosen.where).words(chosen.sample)
-        says = f"{capitalised(where)}, {says[0].lower()}{says[1:]}"
-    navigation.draw_head(says, sign=tables_and_cards.sign_of(judged))
+    navigation.draw_head(judged.headline, sign=tables_and_cards.sign_of(judged))
     if not plain and (more := judged.beyond_headline):
         whole = md(judged.sentence, 1_000)
         st.markdown(md(keep_units_together(more), 1_000), help=whole * (more not in whole) or None)

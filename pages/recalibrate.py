@@ -104,9 +104,9 @@ def _draw_advice(
 
 
 def _draw_results(outcome: ComparisonOutcome, method: str, chosen: Settings) -> None:
-    """Draw the table of all methods, and their figures."""
+    """Draw the table of the methods, and their figures."""
     results = recalibrate_results
-    results.draw_table(outcome)
+    results.draw_methods(outcome, method)
     results.draw_selected_rows(outcome, method, chosen)
     of_method = {
         BEFORE_AND_AFTER: lambda: results.draw_before_and_after(outcome, method, chosen),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from calviz.core.words import (
     keep_units_together,
     shorten,
 )
-from calviz.sample.sample import Where, rows_where
+from calviz.sample.sample import Where, event_rate_if_rare, rows_where
 
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip.
@@ -64,7 +64,7 @@ def draw_bar(page: str) -> None:
         screen.draw_link_buttons()
     # Where no rows are left, the page says so.
     with suppress(CalvizError):
-        if phone:
+        if phone and not chosen.where:  # which the head names
             usual = chosen.reduction == Reduction.default(chosen.whole)
             words = chosen.rows_words if usual else chosen.words
             st.caption(f"{words} · {chosen.bins_words}")
@@ -147,9 +147,11 @@ def ask_for_file() -> None:
     st.title(f"This {noun} needs its file", anchor=False)
     st.markdown(
         f"{made_with} {noun.capitalize()}s carry settings, never data: open that file here and you see the same view. "
-        "A file of your own has to be opened again ten minutes after its tab was closed.",
+        "Once opened, it stays open in this browser until ten minutes after its tab was closed; another browser or device has to open it too.",
         help=f"The digest of the file begins with {md(link.key, 32)}.",
     )
+    if missing := open_files.missing_files(link.query):
+        st.markdown(md(missing, 1_000))
     draw_uploader(f"The file of this {noun}")
     reading_panel.draw_failure()
     if st.button("Show sample data instead"):
@@ -322,8 +324,9 @@ def _choose(
     *,
     default: str | None = None,
     help: str | None = None,
+    words: Callable[[str], str] = str,
 ) -> N:
-    """Draw a list to choose from; the address holds the name as it is shown."""
+    """Draw a list to choose from; the address holds the name as it is shown, but for `words` that say it in another way."""
     shown = distinct(tuple(names))
     asked = next((name for name, text in shown.items() if text == requests.get(key)), None)
     first = next((name for name in names if name == default), names[0])
@@ -333,7 +336,7 @@ def _choose(
     chosen = st.selectbox(
         label,
         list(names),
-        format_func=lambda name: shown.get(name, str(name)),
+        format_func=lambda name: words(shown.get(name, str(name))),
         key=key,
         filter_mode="contains",
         help=help,
@@ -490,9 +493,15 @@ def _slice(data: Dataset, requests: _Requests) -> Where:
         # A second condition offers only values that occur in the rows of the first one.
         mask = rows_where(data, tuple(conditions))
         values = session.conditional_values(data, column, mask)
-        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, values, requests)
+        label = f"Rows where {shorten(column, 30)} is"
+        value = _choose(label, value_key, values, requests, words=_value_words)
         conditions.append((column, value))
     return tuple(conditions)
+
+
+def _value_words(value: str) -> str:
+    """A value in words, as conditions say it: "since 2026-09-09"."""
+    return condition("", value).strip().removeprefix("= ").removeprefix("in ")
 
 
 # ---- Reductions on a page
@@ -549,7 +558,8 @@ def draw_other_view(
     The button stands beside the words, or `below` them.
     """
     other = chosen.reduction.other_of_two(chosen.whole)
-    if other is None:
+    # Of a rare event, nearly all rows have the other label: the top label tells nothing.
+    if other is None or (other.kind == "top-label" and event_rate_if_rare(chosen.sample)):
         return
     first, second = (md(name, 40) for name in chosen.whole.class_names)
     shown = f"the top label, whichever of {first} and {second} it is"

@@ -69,11 +69,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    missing = (f"needs {c.more_words} more rows" if c.more_rows else "none" for c in levels.choices)
-    starts = [
-        decimal(c.threshold) if c.kept else more
-        for c, more in zip(levels.choices, missing, strict=True)
-    ]
+    starts = [decimal(c.threshold) if c.kept else c.more_words for c in levels.choices]
     screen.table(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],

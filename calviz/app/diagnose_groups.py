@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,6 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
 from calviz.core.predictions import Dataset, columns_with_slices, edges_of, usual_columns
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
-from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
-#: Width of the column of pictures in pixels.
-_PICTURE = 108
 _QUESTION, _MARKS, _SITES = "calviz.slices.asked", "slices.marks", "sites"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
@@ -94,7 +92,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
             "False discovery rate, %",
             0.1,
             50.0,
-            100 * USUAL_RATE,
+            round(100 * USUAL_RATE, 6),
             0.5,
             format="%g",
             key="fdr",
@@ -323,8 +321,6 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         }
         for s, name in zip(shown, names, strict=True)
     )
-    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
-    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
@@ -352,9 +348,6 @@ _COLUMNS = {
     "hits": _column(70, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
-    screen.PICTURE_COLUMN: screen.picture_column_config(
-        "The gap and its interval; the thin line is at 0.", width=_PICTURE
-    ),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
     ),
@@ -390,22 +383,6 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
             queue_note(capitalised(replaced))
         look_at_slice(settings.whole, one.where)
         st.switch_page(navigation.link("overview"))
-
-
-def draw_slice_of_other_pages(chosen: Settings) -> None:
-    """Say which slice the other pages show, and offer a way back to all rows."""
-    if not chosen.where:
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f":material/filter_alt: Groups are of all rows; the other pages look at **{md(where_words(chosen.where))}** "
-            f"({chosen.row_count}).",
-            width="content",
-        )
-        st.page_link(
-            navigation.link("overview"), label="See its verdict", icon=":material/arrow_forward:"
-        )
-        st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
 
 # ---- Folds, sites and time
@@ -534,7 +511,9 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     if lasting is not None:
         say(lasting.headline)
         if lasting.found is not None:
-            said = lasting.sentence(by_chance=False)
+            said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
+            # What follows the title is no remark in brackets.
+            said = re.sub(r"^ \((.*)\)\. All rows", r"\1. All rows", said)
             st.markdown(md(said, 1_000), help=md(lasting.sentence(), 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, settings, lasting is not None)

@@ -17,6 +17,7 @@ from calviz.app import (
     jobs,
     models_compared,
     navigation,
+    open_files,
     recalibrate_comparison,
     recalibrate_learning_curve,
     screen,
@@ -44,13 +45,21 @@ GRADES, DECISIONS, METRICS, SITES = "grades", "decisions", "metrics", "sites"
 FIX = "fix"
 #: The sections for data with times, and with folds.
 OVER_TIME, FOLDS = "over-time", "folds"
-#: Height of the preview in pixels, and on a phone, where the page must still be seen around it.
-HEIGHT = {None: 900, screen.PHONE: 560}
+#: Presets for some readers only, and the switch that shows them.
+_MORE, _MORE_PRESETS = ("clinical", "credit"), "calviz.report.more"
+#: The sections that the last report had by default.
+_USUAL = "calviz.report.usual"
 
 
 def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the preset, the downloads, the other choices and the preview; `say` replaces the title."""
     inputs = results_of_pages(settings)
+    if inputs.chosen:
+        open_files.write_other_files(models_compared.other_files(inputs.chosen, settings.entry))
+    if missing := open_files.missing_files(st.query_params):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f":material/link: {md(missing, 1_000)}", width="content")
+            navigation.draw_link("compare_models", "Compare models", width="content")
     offered = _offered(settings, inputs)
     preset, usual = _preset(settings, inputs, offered)
     inputs = replace(inputs, subject=replace(inputs.subject, preset=preset))
@@ -85,7 +94,7 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
     if html:
         # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
         with st.container(border=True):
-            st.iframe(html, height=HEIGHT[screen.page_width()], alt="Preview of the report")
+            st.iframe(html, height=screen.PREVIEW[screen.page_width()], alt="Preview of the report")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +145,9 @@ def results_of_pages(settings: Settings) -> PageResults:
         chosen, _ = models_compared.that_match(chosen, settings)
     grades = decide_cutoff.chosen_grade_column()
     several = len(entry.loaded.models) > 1
-    # Models of other files that are open were not asked for until they are compared on their page.
+    # Models of other files that are open were not asked for until they are compared on their page, or by the link.
     compared = models_compared.latest_comparison(chosen, settings)
+    asked = several or compared or open_files.OTHER_FILES in st.query_params
     subject = Subject(
         settings.sample,
         title=f"{entry.title}, {settings.model}" if several else entry.title,
@@ -151,7 +161,7 @@ def results_of_pages(settings: Settings) -> PageResults:
     )
     return PageResults(
         subject,
-        chosen if (several or compared) and len(chosen.models) > 1 else None,
+        chosen if asked and len(chosen.models) > 1 else None,
         diagnose_groups.last_slices_asked(settings),
     )
 
@@ -195,7 +205,11 @@ def _preset(
         keys = preset_sections("full" if named == "all" else named, about)
         return [key for key in keys if key in offered]
 
-    presets: dict[str, Preset] = {"all" if key == "full" else key: key for key in PRESETS}
+    named = st.session_state.get("preset", st.query_params.get("preset"))
+    more = named in _MORE or st.session_state.get(_MORE_PRESETS, False)
+    presets: dict[str, Preset] = {
+        "all" if key == "full" else key: key for key in PRESETS if more or key not in _MORE
+    }
     preset = st.radio(
         "Preset",
         tuple(presets),
@@ -207,6 +221,8 @@ def _preset(
         on_change=choose,
         help="\n".join(f"- {name}: {PRESETS[key].source}" for name, key in presets.items()),
     )
+    if named not in _MORE:
+        st.toggle("More presets: a clinical study, a validation of ratings", key=_MORE_PRESETS)
     if "sections" not in st.session_state:
         now = {section.earlier: section.title for section in offered.values()}
         query = {name: st.query_params.get_all(name) for name in st.query_params}
@@ -228,7 +244,10 @@ def _preset(
 def _sections(
     offered: Mapping[str, Section], inputs: PageResults, usual: list[str]
 ) -> tuple[str, ...]:
-    """Draw the choice of sections, at first the `usual` ones."""
+    """Draw the choice of sections, the `usual` ones as long as nobody chose others."""
+    if st.session_state.get("sections") == st.session_state.get(_USUAL):
+        st.session_state.pop("sections", None)
+    st.session_state[_USUAL] = usual
     chosen = st.pills(
         "Sections",
         tuple(offered),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +12,14 @@ import streamlit as st
 
 from calviz.app import fitting_choices, navigation, reading_panel, screen, tables_and_cards, upload
 from calviz.app.jobs import Job, LongWork, Work, find
-from calviz.app.open_files import OpenFile, OpenModel, all_models, files, write_parameter
+from calviz.app.open_files import (
+    OpenFile,
+    OpenModel,
+    all_models,
+    files,
+    missing_files,
+    write_other_files,
+)
 from calviz.app.session import AT_ONCE, Settings, cells, choose_one, cut_as_chosen, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison import compare_models, comparison_results
@@ -37,8 +43,6 @@ TO_MAP = "Compare after recalibration too"
 PATIENCE = 1.0
 
 _OFFERED = "calviz.models.known"
-#: In a link: digest and rows of the other files whose models are compared.
-OTHER_FILES = "other-files"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +67,8 @@ class ChosenModels:
 def choose_models(entry: OpenFile) -> ChosenModels:
     """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in all_models(entry)}
-    others = [each for key, each in files().items() if key != entry.key]
-    of_link = re.findall(r"([0-9a-f]{8,32})-(\d{1,12})", st.query_params.get(OTHER_FILES, ""))
-    if of_link and not others:
-        named = " and ".join(f"{counted(int(n), 'row')} (digest {digest})" for digest, n in of_link)
-        place = "below" if len(offered) == 1 else "under *Add a model*"
-        st.info(
-            f"This link was made with another file for the same rows, which it does not hold: {named}. Open it {place}.",
-            icon=":material/link:",
-        )
+    if missing := missing_files(st.query_params):
+        st.info(md(missing, 1_000), icon=":material/link:")
     elif len(offered) == 1:
         st.info(
             "Choose two models or more. One is open: open the predictions of another for the same rows below, or put both into one file, "
@@ -100,11 +97,14 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     if len(offered) == 1:
         _another_file()
     picked = replace(_chosen_models(offered[name] for name in chosen), offered=len(offered))
-    if others:
-        used = [o for o in others if any(key.startswith(o.content_key) for key in picked.key)]
-        parts = [f"{o.short_digest}-{o.loaded.recognition.rows}" for o in used]
-        write_parameter(OTHER_FILES, ".".join(parts) or None)
+    write_other_files(other_files(picked, entry))
     return picked
+
+
+def other_files(chosen: ChosenModels, entry: OpenFile) -> list[OpenFile]:
+    """Return the files of the chosen models beside the current one."""
+    others = (each for key, each in files().items() if key != entry.key)
+    return [o for o in others if any(key.startswith(o.content_key) for key in chosen.key)]
 
 
 def _short(names: Iterable[str]) -> dict[str, str]:
@@ -291,7 +291,9 @@ LEFT_OUT = "left out"
 
 
 def draw_notes(comparison: ModelComparison) -> None:
-    """Say what did not match, and which models could not be evaluated."""
+    """Say which map the models are compared after, what did not match, and which models could not be evaluated."""
+    for text in comparison_results.map_words(comparison)[-1:]:
+        st.caption(md(text, 500))
     for note in comparison.alignment.notes:
         if LEFT_OUT in note:
             st.markdown(f":material/warning: {md(note, 500)}")
@@ -333,8 +335,6 @@ def draw_metrics(comparison: ModelComparison) -> None:
         marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
     )
     matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
-    if comparison.after is not None:
-        st.caption(md(comparison_results.map_words(comparison)[-1], 500))
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
         if remark.metric is not None:

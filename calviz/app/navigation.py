@@ -14,8 +14,8 @@ import threading
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -26,12 +26,14 @@ from streamlit.navigation.page import Page
 
 from calviz.app.jobs import release_ended_sessions
 from calviz.app.open_files import OpenFile
-from calviz.app.session import Settings, current, has_current, md
+from calviz.app.session import Settings, current, has_current, look_at_slice, md
 from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
-from calviz.core.words import full_sentence, keep_units_together
+from calviz.core.words import counted, full_sentence, keep_units_together
 from calviz.data.judge_columns import usual_columns_of_judges
 from calviz.data.reading import project_root
+from calviz.sample.cutoff_and_grades import has_grades
+from calviz.sample.sample import event_rate_if_rare, where_words
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ MOVED = {"explain": ("overview", {"plain": "true"})}
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
+#: Tabs about all rows, whatever the pages are limited to, and what they show of these.
+_OF_ALL = {"slices": "Groups", "judge": "These rates", "arena": "Experiments"}
 _OPENED, _HERE, _LINKS = "calviz.opened", "calviz.here", "calviz.links"
 _DECIDES = "calviz.tabs.decide"
 
@@ -227,7 +231,7 @@ def link(key: str) -> Page:
 
 
 def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
-    """Draw the answer as the title of the page, and below it the tabs of its room, each a link that keeps the settings.
+    """Draw the answer as the title of the page, above it the rows that all pages are limited to, and below it the tabs of its room, each a link that keeps the settings.
 
     Parameters
     ----------
@@ -241,6 +245,8 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
     callable
         Replaces the answer by a better one, once it is known.
     """
+    if has_current() and current().where:
+        _draw_limit(current())
     place = st.empty()
 
     def say(words: str) -> None:
@@ -250,14 +256,47 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
     room = room_of(here())
     if room is None or len(room.tabs) == 1:
         return say
-    without = without_use()
+    without, seldom = without_use(), _seldom_used()
     with st.container(horizontal=True, gap="medium", key="calviz.tabs"):
         for tab in room.tabs:
-            if tab.key in without and tab.key != here():
+            if tab.key in without | seldom and tab.key != here():
                 continue
             title = f"**{tab.title}**" if tab.key == here() else tab.title
             draw_link(tab.key, title, icon=None, width="content")
+        if more := [tab for tab in room.tabs if tab.key in seldom]:
+            with st.popover("More", type="tertiary", key=f"calviz.more.{here()}"):
+                for tab in more:
+                    draw_link(tab.key, tab.title, icon=None)
     return say
+
+
+def _seldom_used() -> set[str]:
+    """Return the keys of the tabs that stand behind *More*: what wins elsewhere, and grades where nothing in the file asks for them."""
+    graded = has_grades(current().whole)
+    with suppress(CalvizError):  # no rows, which the page says
+        graded = graded or event_rate_if_rare(current().sample) is not None
+    return {"arena", *(() if graded else ("grades",))} - {here()}
+
+
+def _draw_limit(chosen: Settings) -> None:
+    """Name the rows that the pages are limited to, with a button that ends it; how many they are, unless there are none."""
+    words = f"**{md(where_words(chosen.where))}**"
+    with suppress(CalvizError):
+        every = counted(replace(chosen, where=()).sample.data.rows, "row")
+        words += f", {chosen.sample.data.rows:,} of {every}"
+    if of_all := _OF_ALL.get(here()):
+        words = f"{of_all} are of all rows; other pages: {words}"
+    with st.container(horizontal=True, vertical_alignment="center", key="calviz.limit"):
+        st.markdown(f":material/filter_alt: {words}", width="content")
+        st.button(
+            "All rows",
+            type="tertiary",
+            key="calviz.limit.end",
+            icon=":material/close:",
+            icon_position="right",
+            on_click=look_at_slice,
+            args=(chosen.whole, ()),
+        )
 
 
 def without_use() -> set[str]:
@@ -292,8 +331,14 @@ def has_judge(entry: OpenFile) -> bool:
 
 
 def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:
-    """Draw the open tab of a room; errors end that tab only."""
+    """Draw the open tab of a room; errors end that tab only, and where no rows are left the title says so."""
     with boundary():
+        if here() not in _OF_ALL:
+            try:
+                current().sample  # noqa: B018
+            except CalvizError:
+                draw_head("No rows are left")
+                raise
         tabs[here()](current())
 
 

@@ -27,7 +27,7 @@ from calviz.core.errors import (
     Reading,
 )
 from calviz.core.predictions import Dataset
-from calviz.core.words import shorten
+from calviz.core.words import counted, shorten
 from calviz.data import FirstRows, Loaded, ReadingOptions, Together, first_rows, read
 from calviz.data.format import Source, format_of
 from calviz.data.joining import named_models
@@ -68,6 +68,11 @@ class OpenFile:
     def short_digest(self) -> str:
         """The first digits of the file's digest, by which links and captions name it."""
         return digest_in_links(self.loaded)
+
+    @property
+    def name_in_links(self) -> str:
+        """The last part of the file's name."""
+        return re.split(r"[/\\]", self.title)[-1]
 
     @property
     def content_key(self) -> str:
@@ -499,7 +504,7 @@ def stop_waiting() -> None:
 def _apply_waiting_link(key: str) -> None:
     """Apply the settings of a waiting link to the file that has just been opened."""
     link = waiting_link()
-    if link is None:
+    if link is None or (key != link.key and f"{key}-" in link.query.get(OTHER_FILES, "")):
         return
     del st.session_state[_WAITING_LINK]
     request_settings(link.query)
@@ -533,8 +538,36 @@ def write_parameter(name: str, value: str | None) -> None:
 def data_parameters() -> dict[str, str | None]:
     """Return the address's parameters about the data; None for one that is left out."""
     entry = current()
-    name = None if entry.sample else re.split(r"[/\\]", entry.title)[-1]
+    name = None if entry.sample else entry.name_in_links
     return {DATA: entry.key, READING: encode_options(entry.options) or None, FILE: name}
+
+
+#: In a link: digest, rows and name of the other files whose models are compared; older links have no names.
+OTHER_FILES = "other-files"
+_OTHER_FILE = re.compile(r"([0-9a-f]{8,32})-(\d{1,12})(?:~([^~]+))?")
+
+
+def write_other_files(compared: Sequence[OpenFile]) -> None:
+    """Write into the address which other files have models that are compared, if any other file is open."""
+    if any(key != current_key() for key in files()):
+        named = ((f"{o.key}-{o.loaded.recognition.rows}", o.name_in_links) for o in compared)
+        write_parameter(OTHER_FILES, join_parts([part for pair in named for part in pair]) or None)
+
+
+def missing_files(query: Mapping[str, str]) -> str:
+    """Say which other files a link compares that are not open, in plain text; "" if there are none."""
+    words = [
+        (
+            f"{split_parts(name)[0]} ({counted(int(rows), 'row')})"
+            if name
+            else f"a file of {counted(int(rows), 'row')} (digest {digest})"
+        )
+        for digest, rows, name in _OTHER_FILE.findall(query.get(OTHER_FILES, ""))
+        if not any(key.startswith(digest) for key in files())
+    ]
+    if not words:
+        return ""
+    return f"This link also compares {' and '.join(words)}: open {'that file' if len(words) == 1 else 'these files'} too."
 
 
 def is_history_step() -> bool:

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from calviz.app import navigation, reading_panel, screen, session, upload
+from calviz.app import reading_panel, screen, session, upload
 from calviz.app.jobs import Job, LongWork
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md, offer_file
-from calviz.comparison import arena_results, leaderboards
+from calviz.comparison import arena_results
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules, play_all
-from calviz.comparison.arena_results import SCORES, Arena, Leaderboard, ResultTable, few_words
+from calviz.comparison.arena_results import Arena, Leaderboard, ResultTable, few_words
 from calviz.comparison.arena_sources import Playable, results_in
-from calviz.comparison.leaderboards import CLASSES, ROWS, in_range, judge, leaderboard, range_words
-from calviz.core.blocks import BoolArray, watching
-from calviz.core.entry_specs import METRICS, RECALIBRATORS
+from calviz.comparison.leaderboards import judge
+from calviz.core.blocks import watching
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset
-from calviz.core.words import capitalised, counted, csv_bytes, distinct, listed, told_apart
+from calviz.core.words import counted, csv_bytes, distinct, listed
 from calviz.data.format import Source
-from calviz.figures.arena_ranks import CriticalRanks, Winrates
-from calviz.figures.figure import Figure
-from calviz.report.arena_report import arena_record, arena_report, ranges_table
+from calviz.report.arena_report import arena_record, arena_report
 from calviz.report.json_results import to_json
 
 PLACE = "arena"
@@ -279,45 +275,23 @@ def _read(files: list[tuple[str, bytes]]) -> SavedResults:
 
 # ---- Leaderboard
 
-#: Width of a figure in pixels; two fit beside each other on a large screen.
-WIDTH = 620
-_ALL = "all"
-#: Short names of scores for headings.
-SHORT = {"brier": "Brier"}
 
-
-def draw_arena(arena: Arena, problems: Sequence[str], say: Callable[[str], object]) -> None:
-    """Draw the chosen leaderboard and its downloads; `say` replaces the title."""
-    for problem in problems:
-        st.warning(md(problem, 600), icon=":material/warning:")
-    _board(arena, say)
-    _downloads(arena, tuple(problems))
-
-
-@navigation.fragment
-def _board(arena: Arena, say: Callable[[str], object]) -> None:
-    chosen = _chosen(arena)
-    if chosen is None:
-        st.info("No experiment is in both ranges.", icon=":material/info:")
-        return
-    board = _labelled(chosen)
-    say(arena_results.short_headline(board))
-    # The title says which is first.
-    st.markdown(md(arena_results.size_words(board), 1_000))
-    if caution := few_words(board):
+def draw_arena(arena: Arena, problems: tuple[str, ...], say: Callable[[str], object]) -> None:
+    """Draw the leaderboards as their report has them, and the downloads; `say` replaces the title."""
+    say(arena_results.short_headline(_labelled(arena.boards[0])))
+    if caution := few_words(arena.boards[0]):
         st.warning(caution, icon=":material/warning:")
-    _table(board)
-    st.caption(md(arena_results.rated_words(board), 2_000))
-    for note in arena.notes:
-        st.caption(md(note, 2_000))
-    _pictures(board)
-    if parts := arena.strata.get(board.key, ()):
-        st.markdown("**By calibration rows and by classes**")
-        st.dataframe(
-            ranges_table([*map(_labelled, parts)]).shown,
-            hide_index=True,
-            alt="First methods by rows and by classes",
-        )
+    html = _report(id(arena), problems, arena)
+    _downloads(arena, problems, html)
+    with st.container(border=True):
+        st.iframe(html, height=screen.PREVIEW[screen.page_width()], alt="Leaderboards")
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Drawing …")
+def _report(arena: int, problems: tuple[str, ...], _arena: Arena) -> str:
+    strata = {key: tuple(map(_labelled, parts)) for key, parts in _arena.strata.items()}
+    named = replace(_arena, boards=tuple(map(_labelled, _arena.boards)), strata=strata)
+    return arena_report(named, problems=problems).html()
 
 
 def _labelled(board: Leaderboard) -> Leaderboard:
@@ -335,126 +309,9 @@ def _labelled(board: Leaderboard) -> Leaderboard:
     )
 
 
-def _chosen(arena: Arena) -> Leaderboard | None:
-    """Draw the filters; return the board that they leave, or None if it is empty."""
-    boards = {board.key: board for board in arena.boards}
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        key = next(iter(boards))
-        if len(boards) > 1:
-            key = st.segmented_control(
-                "Leaderboard",
-                tuple(boards),
-                default=key,
-                required=True,
-                key="calviz.arena.board",
-                format_func=lambda name: boards[name].title if name in boards else str(name),
-            )
-        board = boards[str(key)]
-        experiments = board.table.experiments
-        rows = _range("Calibration rows", "rows", ROWS, [e.rows for e in experiments], board.key)
-        classes = _range("Classes", "classes", CLASSES, [e.classes for e in experiments], board.key)
-    if rows is None and classes is None:
-        return board
-    mask = in_range([e.rows for e in experiments], *(rows or (0, None)))
-    mask &= in_range([e.classes for e in experiments], *(classes or (0, None)))
-    if not mask.any():
-        return None
-    words = [
-        range_words(*bounds, noun)
-        for bounds, noun in ((rows, "calibration rows"), (classes, "classes"))
-        if bounds is not None
-    ]
-    return _part(id(board), str((rows, classes)), board.table, mask, ", ".join(words))
-
-
-@st.cache_resource(scope="session", max_entries=16, show_spinner="Judging …")
-def _part(
-    board: int, which: str, _table: ResultTable, _mask: BoolArray, _title: str
-) -> Leaderboard:
-    return leaderboard(_table.take(_mask), which, title=capitalised(_title), pooled=True)
-
-
-def _range(
-    label: str, noun: str, edges: Sequence[int], values: Sequence[int], board: str
-) -> tuple[int, int | None] | None:
-    """Draw a choice of the ranges that hold experiments; return None for all."""
-    occupied = [bounds for bounds in leaderboards.ranges(edges) if in_range(values, *bounds).any()]
-    if len(occupied) < 2:
-        return None
-    bounds_by_words = {range_words(*bounds, noun): bounds for bounds in occupied}
-    chosen = st.selectbox(
-        label,
-        (_ALL, *bounds_by_words),
-        format_func=lambda text: capitalised(str(text)),
-        key=f"calviz.arena.{noun}.{board}",
-        width=230,
-    )
-    return bounds_by_words.get(str(chosen))
-
-
-def _table(board: Leaderboard) -> None:
-    # On a phone the numbers need the room.
-    wide, most = (150, 20) if screen.page_width() else (230, 60)
-    columns: dict[str, object] = {"method": told_apart((s.method for s in board), most)}
-    config: dict[str, Any] = {"method": st.column_config.TextColumn(pinned=True, width=wide)}
-    labels = {score: SHORT.get(score, METRICS[score].label) for score in SCORES}
-
-    def add(name: str, values: object, form: str, help: str | None = None) -> None:
-        columns[name] = values
-        config[name] = st.column_config.NumberColumn(format=form, help=help)
-
-    for score, label in labels.items():
-        add(f"{label}: winrate", [s.winrate[score] for s in board], "%.3f")
-        ends = [s.interval.get(score) for s in board]
-        if any(ends):
-            columns[f"{label}: 95 %"] = [f"{i.low:.3f} to {i.high:.3f}" if i else "" for i in ends]
-    if board.baseline is not None:
-        # The method that does nothing has no numbers here.
-        others = [None if s.method == board.baseline else s for s in board]
-        help = "Share of the experiments with a strictly larger score than without calibration."
-        for score, label in labels.items():
-            worse = [s and 100 * s.worse_than_none[score] for s in others]
-            add(f"{label}: worse", worse, "%.0f %%", help)
-        help = "Brier score without calibration minus with it, in points."
-        add("gain, points", [s and 100 * s.gain[SCORES[0]] for s in others], "%.2f", help)
-        add("median gain", [s and 100 * s.median_gain[SCORES[0]] for s in others], "%.2f", help)
-    for score, label in labels.items():
-        add(f"{label}: Elo", [s.elo.get(score, math.nan) for s in board], "%.0f")
-    time = "Median of fit and application."
-    add("time, ms", [1_000 * s.seconds for s in board], "%.1f", time)
-    if any(s.failed for s in board):
-        columns["without a score"] = [s.failed for s in board]
-    screen.table(
-        pd.DataFrame(columns),
-        placeholder="–",
-        alt="Leaderboard: " + ", ".join(s.method for s in board),
-        column_config=config,
-    )
-
-
-def _pictures(board: Leaderboard) -> None:
-    figures: list[tuple[str, str, Figure]] = [("Winrates", "winrates", Winrates.compute(board))]
-    figures += [
-        (f"Mean ranks, {METRICS[s].label}", f"ranks-{s}", CriticalRanks.compute(board, score=s))
-        for s in board.critical
-    ]
-    width = screen.page_width() or WIDTH
-    with st.container(horizontal=True, gap="medium"):
-        for title, name, figure in figures:
-            with st.container(width=WIDTH):
-                st.markdown(f"**{title}**")
-                drawing, file = screen.plotted(figure, width=width), f"arena-{name}"
-                screen.chart(figure, drawing, key=f"arena.{name}", filename=file, own_caption=True)
-    if board.critical:
-        st.caption(
-            "A bar joins methods whose mean ranks differ by less than the critical difference (Nemenyi, 5 %): they are not told "
-            "apart; filled points are not told apart from the first. Models of one data set are ranked together."
-        )
-
-
-def _downloads(arena: Arena, problems: tuple[str, ...]) -> None:
+def _downloads(arena: Arena, problems: tuple[str, ...], html: str) -> None:
     files: tuple[tuple[str, Callable[[], bytes], str, str, str], ...] = (
-        ("HTML", lambda: arena_report(arena, problems=problems).html().encode(), "html", "text/html",
+        ("HTML", html.encode, "html", "text/html",
          "One file that opens anywhere."),
         ("JSON", lambda: to_json(arena_record(arena, problems=problems)).encode(), "json",
          "application/json", "All numbers; it can be opened here again."),

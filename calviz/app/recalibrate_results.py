@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import rows_shown, screen, selection, session, tables_and_cards
+from calviz.app import navigation, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.recalibrate_comparison import ComparisonOutcome, figure_after, metric_after
 from calviz.app.selection import rows_of
 from calviz.app.session import Settings, md, name_after
@@ -20,62 +20,111 @@ from calviz.comparison.comparison_results import Comparison, ComparisonColumn, M
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
-from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.losses import part_numbers
-from calviz.sample.sample import Sample, reduce
+from calviz.sample.sample import Sample, event_rate_if_rare, reduce
 
 NBSP = "\u00a0"
 #: The column that says whether a change is beyond noise.
 _AGAINST = "Against uncalibrated"
 #: The address's parameter for the metric that the table is sorted by.
 RANK_BY = "rank-by"
+#: Methods that stand beside the chosen one.
+_RIVALS = 2
 #: Cells up to this number of characters are not broken into lines.
 SHORT = 14
 
 
-def draw_table(outcome: ComparisonOutcome) -> None:
-    """Draw the table with its choices and its download."""
+def draw_methods(outcome: ComparisonOutcome, method: str) -> None:
+    """Draw the chosen method beside its best two rivals and no map, and all methods behind a click; a few methods at once."""
     comparison = outcome.comparison
+    lead = _leads(comparison)[0]
+    ranked = [m.key for m in methods_by_rank(outcome, lead)]
+    if len(ranked) <= 1 + 1 + _RIVALS:
+        draw_table(outcome)
+        return
+    rivals = [key for key in ranked if key not in (UNCALIBRATED, method)][:_RIVALS]
+    columns = measured(outcome, _usual_columns(outcome))
+    _draw_rows(outcome, columns, lead, (UNCALIBRATED, method, *rivals))
+    for remark in comparison.remarks(columns):
+        if remark.kind == "warning" and method in remark.of:
+            _draw_remark(comparison, remark)
+    navigation.draw_folded(
+        f"All {counted(len(ranked) - 1, 'method')}",
+        lambda: draw_table(outcome),
+        key="calviz.methods.all",
+        icon=":material/table:",
+        opened=bool({"columns", RANK_BY} & {*st.query_params}),
+    )
+
+
+def _leads(comparison: Comparison) -> list[str]:
+    """Metrics that can rank the methods, the usual one first."""
     usual = METRICS.in_table("fits")
-    ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
-    narrow = screen.page_width() is not None
-    first = (comparison.criterion, "ece") if narrow else usual
+    tested = [key for key in usual if comparison.tied.get(key)] or list(usual)
+    return sorted(tested, key=lambda key: key != comparison.criterion)
+
+
+def _usual_columns(outcome: ComparisonOutcome) -> list[str]:
+    """The metrics of the table until others are chosen: on a phone, two; of a rare event, not the accuracy."""
+    usual = METRICS.in_table("fits")
+    first = usual if screen.page_width() is None else (outcome.comparison.criterion, "ece")
+    without = "accuracy" if event_rate_if_rare(Sample(outcome.data)) else ""
+    return [key for key in usual if key in first and key != without and _has(outcome, key)]
+
+
+def draw_table(outcome: ComparisonOutcome) -> None:
+    """Draw the table of all methods with its choices and its download."""
+    comparison = outcome.comparison
     above = st.container(horizontal=True, gap="small", vertical_alignment="center")
     above.subheader("All methods", anchor=False, width="content")
     with above.popover("Columns and rank", icon=":material/view_column:", type="tertiary"):
         columns = st.multiselect(
             "Columns",
             [m.key for m in METRICS],
-            default=[m for m in usual if m in first and _has(outcome, m)],
+            default=_usual_columns(outcome),
             format_func=lambda key: METRICS[key].label,
             key="columns",
             bind="query-params",
         )
         lead = st.selectbox(
             "Difference and rank by",
-            ranked,
-            index=ranked.index(comparison.criterion) if comparison.criterion in ranked else 0,
+            _leads(comparison),
             format_func=lambda key: METRICS[key].label,
             key=RANK_BY,
             bind="query-params",
         )
     with st.spinner("Measuring …", show_time=True):
         shown = measured(outcome, columns)
-    frame = texts(outcome, shown, lead)
+    frame = _draw_rows(outcome, shown, lead)
     with above.popover("Export the table", icon=":material/download:", type="tertiary"):
         tables_and_cards.draw_export(
             lambda form: table_export(form, outcome, frame, shown), "recalibration"
         )
-    pictures = {} if narrow else _pictures(outcome, lead)
-    st.table(_styled(frame.copy(), comparison, shown, pictures), border="horizontal")
+    for remark in comparison.remarks(shown):
+        _draw_remark(comparison, remark)
+
+
+def _draw_rows(
+    outcome: ComparisonOutcome,
+    columns: Sequence[ComparisonColumn],
+    lead: str,
+    only: Collection[str] = (),
+) -> pd.DataFrame:
+    """Draw the table of all methods, or of `only` some; return that of all."""
+    comparison = outcome.comparison
+    frame = texts(outcome, columns, lead)
+    shown = frame.loc[
+        [m.label for m in methods_by_rank(outcome, lead) if not only or m.key in only]
+    ]
+    st.table(_styled(shown.copy(), comparison, columns), border="horizontal")
+    mixture = "" if only and "auto" not in only else mixture_words(comparison)[0]
     st.caption(
-        f"{comparison_results.marks_words()} {md(mixture_words(comparison)[0], 600)}",
+        f"{comparison_results.marks_words()} {md(mixture, 600)}",
         help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
         f"noise, so that it may not be the difference of the values; {comparison_results.AGAINST_WORDS}; {comparison_results.refit_words(comparison.refits)}. Best in: "
         f"{comparison_results.BEST_IN_WORDS}. Points are percentage points. Binned metrics: {comparison.bins_words}.",
     )
-    for remark in comparison.remarks(shown):
-        _draw_remark(comparison, remark)
+    return frame
 
 
 def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
@@ -185,22 +234,8 @@ def _change(scale: float, change: comparison_results.Difference) -> str:
     return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
 
 
-def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
-    """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
-    results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
-    available = {label: r for label, r in results.items() if r is not None and r.available}
-    pictures = screen.picture_column([Bullet.of(r) for r in available.values()])
-    return {
-        label: screen.picture_cell(address, words(result, ""))
-        for (label, result), address in zip(available.items(), pictures, strict=True)
-    }
-
-
 def _styled(
-    frame: pd.DataFrame,
-    comparison: Comparison,
-    columns: Sequence[ComparisonColumn],
-    pictures: Mapping[str, str],
+    frame: pd.DataFrame, comparison: Comparison, columns: Sequence[ComparisonColumn]
 ) -> Any:
     """Return the table with the best in bold and the second in italics; all texts are escaped."""
     row_of = {label: row for row, label in enumerate(frame.index)}
@@ -214,13 +249,7 @@ def _styled(
         change = list(frame)[list(frame).index(_AGAINST) - 1]
         cells = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
         frame[change] = [_with_verdict(text, judged) for text, judged in cells]
-    shown = frame.map(_unbroken)
-    if any(pictures.values()):
-        # Inserted after the metrics, whose cells are marked by position.
-        shown.insert(
-            len(columns), screen.PICTURE_COLUMN, [pictures.get(label, "") for label in frame.index]
-        )
-    return marked_table(shown, **marked_cells)
+    return marked_table(frame.map(_unbroken), **marked_cells)
 
 
 def _with_verdict(change: str, verdict: str) -> str:

@@ -30,13 +30,16 @@ from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes, predicted_classes_of, where_words
 from calviz.verdicts.watching import watched
 
+#: What may be concluded from selected rows, and why.
 NO_TEST_NOTE = (
-    "The rest of the page is not about these alone. They were chosen by looking at them, so no test is run on them; the interval "
-    "is that of these rows alone (Clopper-Pearson; the table of groups has the normal approximation)."
+    "No test is run on these rows.",
+    "They were chosen by looking at them, and the rest of the page is not about them alone. The interval is that of these rows alone "
+    "(Clopper-Pearson; the table of groups has the normal approximation).",
 )
 NO_INTERVAL_NOTE = (
-    "The rest of the page is not about these alone. They were chosen by their true class: even for a calibrated model their gap is not 0, "
-    "so it is no sign of miscalibration and has no interval."
+    "Their gap is no sign of miscalibration.",
+    "They were chosen by their true class: even for a calibrated model their gap is not 0, so it has no interval. The rest of the page "
+    "is not about them alone.",
 )
 
 
@@ -103,8 +106,8 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
     state = settings.sample.once(watched)
     if state is not None and state.found is not None:
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-            lead = f"{capitalised(when.strip())}: " if when else ""
-            words = f"{lead}{state.headline}. What these rows show may not hold on new ones."
+            lead = f"{capitalised(when.strip())}: c" if when else "C"
+            words = f"{lead}alibration has changed. What these rows show may not hold on new ones."
             help_text = md(state.sentence(), 1_000)
             st.markdown(f":material/warning: {md(words)}", help=help_text, width="content")
             navigation.draw_link("over_time", "Time", width="content")
@@ -166,7 +169,8 @@ def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: Selectio
         table = table.set_index("").T.reset_index(names="")
     right = dict.fromkeys(table.columns[1:], tables_and_cards.RIGHT)
     screen.table(table, alt="The selected rows beside others", column_config=right)
-    st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
+    note, why = NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE
+    st.caption(note, help=why)
 
 
 def parts_table(

@@ -68,8 +68,9 @@ def _remove_upload(file: str) -> None:
 
 
 def _read(files: Together, *, keep_current: bool) -> None:
-    """Read files with their progress on screen; the last one is current then, and several logs are read as one."""
-    before = open_files.current_key() if keep_current else None
+    """Read files with their progress on screen; the one that a link waits for or the last one is current then, and several logs are read as one."""
+    link = open_files.waiting_link()
+    stays = link.key if link else open_files.current_key() if keep_current else None
     together = len(files) > 1 and are_logs(files)
     failures: list[open_files.UnreadableFile] = []
     for name, source in [(None, files)] if together else files:
@@ -77,11 +78,11 @@ def _read(files: Together, *, keep_current: bool) -> None:
         size = sum(len(content) for _, content in (files if together else ((name, source),)))
         words = f"Reading {md(shown)} ({file_size(size)})"
         with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
-            opened = open_files.open_file(name, source, stays=before)
+            opened = open_files.open_file(name, source, stays=stays)
         if isinstance(opened, open_files.UnreadableFile):
             failures.append(opened)
     opened_files = len(files) - len(failures)
-    if opened_files > 1 and not together and not keep_current:
+    if opened_files > 1 and not together and stays is None:
         open_files.queue_note(
             f"{opened_files} files are open, and the last one is shown: the chip of the file goes to another, Compare models takes them together."
         )

@@ -244,13 +244,13 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     """Return the table with one line per level."""
     right = f"{percent(1 - risk, 0)} right from"
     titles = ["rows", "mean score", "hits", "gap (points)", "", right]
-    titles += ["keeps", "right there", "more rows needed"]
+    titles += ["keeps", "right there"]
     table = table_of(short_name(column), *titles, left=("",))
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
-        above_threshold = ["not shown", "", "", choice.more_words]
+        above_threshold = [choice.more_words, "", ""]
         if choice.kept:
             threshold, accuracy = decimal(choice.threshold, 3), percent(choice.accuracy)
-            above_threshold = [threshold, f"{choice.kept:,}", accuracy, ""]
+            above_threshold = [threshold, f"{choice.kept:,}", accuracy]
         gap = percent(s.score, 2), percent(s.hits, 2), points(s.gap, plus=True)
         texts = (s.where[0][1], f"{s.rows:,}", *gap, levels.word(s), *above_threshold)
         table.add_row(*(cell(short_name(text)) for text in texts))

@@ -741,10 +741,10 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     short = comparison.short_names()
     also, after = "", comparison.after
     if after is not None and metric in after.pairs and after.tied_with_best(metric)[0] == best:
-        also = f", also after {within_sentence(RECALIBRATORS[after.method].label)} of each"
+        also = f" Also after {within_sentence(RECALIBRATORS[after.method].label)} of each."
     if tied and not others:
-        return f"By {label}, the models are not told apart{also}: '{short[best]}' leads ({value}), perhaps by chance."
-    text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value}){also}"
+        return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance.{also}"
+    text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
         text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
@@ -752,7 +752,7 @@ def headline(comparison: ModelComparison, metric: str) -> str:
         text += (
             f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
         )
-    return f"{text}."
+    return f"{text}.{also}"
 
 
 @claim(
@@ -812,10 +812,16 @@ def caution(comparison: ModelComparison, metric: str) -> str:
 
 
 def answers(comparison: ModelComparison, metric: str) -> tuple[str, str]:
-    """Return headline and caution, which may be "": first the one of calibration, if the headline is not about maps too."""
-    both = headline(comparison, metric), caution(comparison, metric)
+    """Return headline and caution, which may be "": first the one of calibration, if the headline is not about maps too.
+
+    That the headline holds after a map, too, stands before the caution.
+    """
+    said, also, rest = headline(comparison, metric).partition(" Also after ")
+    warning = caution(comparison, metric)
     after = comparison.after is not None and metric in comparison.after.pairs
-    return both if METRICS[metric].of_calibration or after or not both[1] else both[::-1]
+    if METRICS[metric].of_calibration or after or not warning:
+        return said, f"{also}{rest} {warning}".strip()
+    return warning, said
 
 
 # ---- Differences

@@ -19,7 +19,14 @@ from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample import cutoff_and_grades
-from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
+from calviz.sample.risk_tests import (
+    CONFIDENCE,
+    Risk,
+    RiskName,
+    RiskTests,
+    lowest_scores,
+    more_rows_words,
+)
 from calviz.sample.sample import PREDICTED, Sample, dataset_of, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
 
@@ -142,7 +149,8 @@ class ThresholdChoice:
                 f"Chosen {chosen}{self._seen()}. {self.fit.remark}"
             ).rstrip()
         if self.threshold is None:
-            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {_needed(self.more_rows, self.of)}"
+            share = _tuple(self.target)[0] if self.of in ("error", "precision") else None
+            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {more_rows_words(self.more_rows, share)}."
         what = "confidence"
         if self.class_name:
             what = f"probability of '{shorten(self.class_name, 40)}'"
@@ -164,7 +172,7 @@ class ThresholdChoice:
     def line(self, name: str) -> str:
         """One line about a group: its threshold, and its risk, guaranteed and observed."""
         if self.threshold is None:
-            return f"  {shorten(name, 40)}: none; {_needed(self.more_rows)}"
+            return f"  {shorten(name, 40)}: none; {more_rows_words(self.more_rows)}."
         bounds, seen = (
             " and ".join(
                 "-" if value is None else _written(of, value)
@@ -185,14 +193,6 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 def _written(of: str, value: float) -> str:
     return decimal(value, 3) if of == "cost" else percent(value)
-
-
-def _needed(more: int | None, of: str | tuple[str, ...] = "") -> str:
-    if more is None:
-        why = f", as {RiskTests.OFTEN_WRONG}" if of in ("error", "precision") else ""
-        return f"how many more rows would be needed cannot be told{why}."
-    digits = 10 ** max(0, len(str(more)) - 2)
-    return f"about {math.ceil(more / digits) * digits:,} more rows would be needed."
 
 
 def threshold(

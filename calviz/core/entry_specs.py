@@ -963,11 +963,11 @@ AT_ONCE = 3
 
 
 def shown_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the first few findings of checks, worst first, without what needs no action, or is about values of the file, beside others."""
+    """Return the first few findings of checks, worst first, without what needs no action, beside others; about values of the file, only what asks for action, if nothing else does."""
     asking = [f for f in worst_first(findings) if f.severity != "info"]
     others = [f for f in asking if CHECKS[f.code].about != "values"]
     calm = [f for f in worst_first(findings) if CHECKS[f.code].about != "values"]
-    return tuple((others or asking)[:AT_ONCE] or calm[:1]) or worst_first(findings)[:1]
+    return tuple((others or asking)[:AT_ONCE] or calm[:1])
 
 
 # ---- Conventions of other libraries

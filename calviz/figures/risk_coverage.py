@@ -28,7 +28,7 @@ from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
 from calviz.sample import step_views
 from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled
-from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
+from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores, more_rows_words
 from calviz.sample.sample import (
     Sample,
     event_sums,
@@ -110,11 +110,8 @@ class ReferralChoice:
 
     @property
     def more_words(self) -> str:
-        """`more_rows` in words, rounded up to two digits, as it is rough."""
-        if self.more_rows is None:
-            return "unknown"
-        digits = 10 ** max(0, len(str(self.more_rows)) - 2)
-        return f"about {math.ceil(self.more_rows / digits) * digits:,}"
+        """What more rows would do, where no threshold can be shown."""
+        return more_rows_words(self.more_rows)
 
 
 @figure(
@@ -329,14 +326,12 @@ class RiskCoverage(SampleFigure):
         if not safe.size:
             more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
-            needed = f"How many more rows would be needed cannot be told, as {tests.OFTEN_WRONG}."
-            if not risk:
-                needed = "No number of rows can show that none is wrong."
-            elif more:
-                needed = f"{capitalised(none.more_words)} more rows like these would be needed."
+            needed = "No number of rows can show that none is wrong"
+            if risk:
+                needed = capitalised(more_rows_words(more, risk))
             words = (
                 f"No threshold can be shown to keep predictions{self._of} of which at most {percent(risk)} are wrong, {sure}: every row goes to an "
-                f"expert. {needed}{observed}"
+                f"expert. {needed}.{observed}"
             )
             return replace(none, sentence=words)
         # The rows of a profile's cell have scores below that of the step.

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,6 +16,7 @@ from scipy.special import betaincinv
 from calviz.core import errors, p_values
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.events import BinaryEvents, CellEvents
+from calviz.core.words import percent
 from calviz.sample import error_bars, step_views
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps
@@ -30,6 +31,9 @@ _BETS = (0.1, 0.3, 0.9)
 #: falls at first, and rises again, as more rows are kept; of other risks only the rows at the very top may be an exception.
 _COST_STARTS = (0.0, 0.25, 0.5, 0.75), (0.25, 0.25, 0.25, 0.25)
 _STARTS = (0.0, 0.1, 0.25, 0.5), (0.85, 0.05, 0.05, 0.05)
+
+#: Where it takes more than this many times the rows, the risk is too close to what was asked for to be shown by more of them.
+_MOST_MORE = 10
 
 RiskName = Literal["error", "precision", "recall", "fpr", "cost"]
 #: Whether a row counts, by cell: kept hits, kept misses, hits and misses that are not kept; and what is then lost by it.
@@ -111,8 +115,6 @@ class RiskTests:
         The rows, if they have weights or clusters.
     """
 
-    #: Why no number of rows may show that the error rate is low.
-    OFTEN_WRONG: ClassVar = "those ranked highest are wrong too often"
     risk: Risk
     kept: FloatArray
     misses: FloatArray
@@ -257,7 +259,7 @@ class RiskTests:
         return self.risk.least + self.risk.unit * float(bound)
 
     def rows_missing(self, target: float, confidence: float) -> int | None:
-        """About how many more rows like these would show a threshold with this risk; None if none would, as far as these rows tell.
+        """About how many more rows like these would show a threshold with this risk; None if ten times as many would not, as far as these rows tell.
 
         At each step the risk is taken to be ``(lost + 1) / (rows + 2)``; m rows with a risk of q show one of at most r if
         ``m KL(q, r) >= ln(1 / (1 - confidence))`` (the Chernoff bound of the binomial tail). With weights or clusters, rows count as
@@ -276,10 +278,23 @@ class RiskTests:
             q, counted = share[fine], rows[fine]
             divergence = q * np.log(q / target) + (1 - q) * np.log((1 - q) / (1 - target))
             more = n * float(np.min(-math.log1p(-confidence) / divergence / counted)) - n
-            return math.ceil(max(more, n / 10))
+            if more <= _MOST_MORE * n:
+                return math.ceil(max(more, n / 10))
         # Too few rows to tell: three times as many as without any loss show a quarter of the risk nine times in ten.
         short = (3 * fewest - population) * n / population
         return math.ceil(short) if population < fewest else None
+
+
+def more_rows_words(more: int | None, wrong: float | None = None) -> str:
+    """Say what more rows would do where no threshold can be shown, and why none, if a share `wrong` of the kept was asked for.
+
+    The number of `RiskTests.rows_missing` is rounded up to two digits, as it is rough.
+    """
+    if more is None:
+        why = f": at no threshold are clearly fewer than {percent(wrong)} wrong" if wrong else ""
+        return f"more rows would hardly help{why}"
+    digits = 10 ** max(0, len(str(more)) - 2)
+    return f"about {math.ceil(more / digits) * digits:,} more rows are needed"
 
 
 def _by_betting(gain: FloatArray, count: FloatArray | float, most: float) -> float:

@@ -120,7 +120,7 @@ def test_the_best_calibrated_model_may_be_a_weak_one():
     assert "Calibrated is not accurate" not in text_of(app)
     title = plain(app.title[0].value).replace("\u00a0", " ")
     assert "'strong' is best" in title
-    assert "also after Platt scaling of each" in title
+    assert "Also after Platt scaling of each" in text_of(app)
     answer = "'weak' is better calibrated (ECE 0.00 points) than 'strong' (20.0 points), which is best by NLL"
     assert answer in text_of(app).replace("\u00a0", " ")
     app.button_group(key="models-by").set_value("ece").run()
@@ -316,21 +316,53 @@ def test_a_link_says_that_another_file_was_compared():
     assert "other-files" not in app.query_params
     app.file_uploader[0].set_value(files[1]).run()
     named = _finished(app).query_params["other-files"]
-    assert re.fullmatch(r"[0-9a-f]{16}-240", named)
+    assert re.fullmatch(r"[0-9a-f]{16}-240~0\.1\.csv", named)
     app = open_page(page="data")
     app.file_uploader[0].set_value(files[0]).run()
     app.query_params["other-files"] = named
     app = _finished(app.open("compare_models"))
-    digest = named.partition("-")[0]
-    assert f"does not hold: 240 rows (digest {digest}). Open it below." in text_of(app)
+    asked = "This link also compares 0.1.csv (240 rows): open that file too."
+    assert asked in text_of(app)
     assert named in app.query_params["other-files"]
     app.file_uploader[0].set_value(files[1]).run()
-    assert "does not hold" not in text_of(_finished(app))
+    assert "also compares" not in text_of(_finished(app))
     # Only the digests and numbers of a link are shown.
     app = open_page("data=breast_cancer&other-files=call+me", "compare_models")
     assert "call me" not in text_of(app)
     app = open_page("data=breast_cancer&other-files=0123456789abcdef-7", "compare_models")
-    assert "7 rows (digest 0123456789abcdef). Open it under *Add a model*." in text_of(app)
+    asked = (
+        "This link also compares a file of 7 rows (digest 0123456789abcdef): open that file too."
+    )
+    assert asked in text_of(app)
+
+
+@pytest.mark.slow
+def test_a_link_of_a_report_brings_back_the_model_of_another_file():
+    def sections(app):
+        return re.search(r"The report of (\d+) sections on", _finished(app).title[0].value)[1]
+
+    files = [(f"{w}.csv", _with_zeros(w), "text/csv") for w in (0.05, 0.1)]
+    app = open_page(page="data")
+    app.file_uploader[0].set_value(files[0]).run()
+    alone = sections(app.open("report"))
+    app = _finished(app.open("compare_models"))
+    app.file_uploader[0].set_value(files[1]).run()
+    both = sections(_finished(app).open("report"))
+    assert int(both) == int(alone) + 1
+    link = {name: app.query_params[name] for name in ("data", "file", "other-files")}
+    # Where it is opened, it names both files; dropped together, in whichever order, they bring the report back.
+    app = open_page("&".join(f"{name}={value}" for name, value in link.items()), "report")
+    assert "Open 0.05.csv: this link is about it." in text_of(app).replace("**", "")
+    assert "This link also compares 0.1.csv" in text_of(app)
+    app.file_uploader[0].set_value(files[1]).run()
+    assert "This link needs its file" in app.title[0].value
+    app.file_uploader[0].set_value(files[0]).run()
+    assert sections(app) == both
+    # Opened alone, the first file leaves the report without its models, which it says.
+    app = open_page("&".join(f"{name}={value}" for name, value in link.items()), "report")
+    app.file_uploader[0].set_value(files[0]).run()
+    assert sections(app) == alone
+    assert "This link also compares 0.1.csv" in text_of(app)
 
 
 def test_a_learning_curve_that_was_stopped_says_how_far_it_came():

@@ -57,7 +57,7 @@ def test_costs_say_where_scores_are_not_calibrated_or_have_changed():
         hit = rng.random(2_000) < score**power
         rows = "\n".join(f"{y:d},{p:.6f}" for y, p in zip(hit, score, strict=True))
         app = upload(open_page(), "mine.csv", f"label,score\n{rows}".encode()).open("decisions")
-        words = "A cutoff by costs is right for calibrated scores only."
+        words = "The scores are off, and a cutoff by costs is right for calibrated scores only."
         assert (words in text_of(quiet(app))) == said
         assert "If the scores are calibrated, a cutoff of 0.5 is right where" in text_of(app)
     app = quiet(upload(open_page(), "days.csv", _changed_file()).open("decisions"))
@@ -467,7 +467,7 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"needs about [\d,]+ more rows", table.loc["chess", "from"])
+    assert re.fullmatch(r"about [\d,]+ more rows are needed", table.loc["chess", "from"])
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
 

@@ -230,7 +230,8 @@ def test_one_slice_that_alone_is_off_is_the_title_and_a_button_leads_to_its_rows
     # Looked at alone, they are all rows, and nothing is selected among them.
     app = quiet(app.open("slices"))
     app = quiet(press(app, app.button[-1].label))
-    assert "Where region = r0, forecasts " in text_of(app)
+    assert f"**region = r0**, {rows:,} of 8,000 rows" in text_of(app)
+    assert "Forecasts " in app.title[0].value
     assert "selected" not in " ".join(b.label for b in app.button)
 
 

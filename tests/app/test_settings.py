@@ -13,6 +13,7 @@ from streamlit.elements.lib import policies
 
 import calviz
 from calviz.app import bar
+from calviz.app.navigation import PAGES_BY_KEY
 from calviz.app.open_files import is_view, read_view, view_header
 from calviz.app.pinning import Pin, decode_pin
 from calviz.app.selection import (
@@ -149,7 +150,7 @@ def test_a_slice_looks_at_some_rows():
 
 
 def slice_of(app, *values):
-    for key, value in zip(("slice", "level", "slice-2", "level-2"), values, strict=True):
+    for key, value in zip(("slice", "level", "slice-2", "level-2"), values, strict=False):
         app.selectbox(key=key).set_value(value).run()
 
 
@@ -160,7 +161,7 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     app = upload(open_page(page="data"), "groups.csv", content)
     app.open("slices")
     slice_of(app, "site", "y", "shift", "v")
-    assert "80 rows" in text_of(quiet(app))
+    assert "80 of 210 rows" in text_of(quiet(app))
     for page in ("overview", "recalibrate", "report"):
         app.open(page)
         assert "Rows site = y, shift = v" in text_of(quiet(app))
@@ -174,9 +175,40 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     app.selectbox(key="slice").set_value("shift").run()
     assert "Rows shift = " in text_of(quiet(app))
     slice_of(app, "site", "y", "shift", "v")
-    press(app, "Show all rows")
+    assert (
+        "Groups are of all rows; other pages: **site = y, shift = v**, 80 of 210 rows"
+        in text_of(app)
+    )
+    press(app, "All rows")
     assert app.selectbox(key="slice").value == "no slice"
-    assert "The other pages look at" not in text_of(quiet(app))
+    assert "other pages" not in text_of(quiet(app))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES_BY_KEY if page not in ("data", "learn")])
+def test_every_page_names_the_rows_it_is_limited_to_and_ends_that_by_a_click(page):
+    app = quiet(open_page("data=digits&slice=condition&level=rotated", page))
+    assert re.search(r"\*\*condition = rotated\*\*, [\d,]+ of [\d,]+ rows", text_of(app))
+    app.button(key="calviz.limit.end").click().run()
+    assert app.selectbox(key="slice").value == "no slice"
+    assert "condition = rotated**" not in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_where_no_rows_are_left_a_title_says_so_and_a_click_takes_all():
+    lines = [
+        f"{i % 2},0.{3 + i % 5},{'xy'[i % 2 * (i > 99)]},{'test' if i > 99 else 'calibration'}"
+        for i in range(300)
+    ]
+    content = "\n".join(["label,p,site,split", *lines]).encode()
+    app = upload(open_page(page="data"), "empty.csv", content).open("slices")
+    slice_of(app, "site", "y")
+    app.selectbox(key="split").set_value("calibration").run()
+    for page in ("overview", "risk_coverage", "decisions"):
+        app.open(page)
+        assert app.title[0].value == "No rows are left"
+    app = quiet(press(app, "All rows"))
+    assert "site = y" not in text_of(app)
 
 
 @pytest.mark.parametrize(("asked", "said"), [("extra trees", False), ("LP", True)])

@@ -308,16 +308,16 @@ def test_without_a_threshold_the_missing_rows_are_told_and_the_record_has_null(f
     result = run("threshold", file, "--risk", ".001", "--json", "-")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["threshold"] is None
-    assert "more rows would be needed" in result.stderr
+    assert "more rows are needed" in result.stderr
 
 
 def test_without_a_threshold_the_reason_is_that_of_the_app(tmp_path):
-    """Every row is wrong: no number of more rows like these would show a threshold."""
+    """Every row is wrong."""
     path = tmp_path / "wrong.csv"
     p = np.linspace(0.6, 0.99, 200)
     path.write_text("label,probability\n" + "".join(f"0,{x:.4f}\n" for x in p[:-1]) + "1,0.01\n")
     text = " ".join(run_successfully("threshold", path, "--risk", ".1").split())
-    why = "ow many more rows would be needed cannot be told, as those ranked highest are wrong too often."
+    why = "ore rows would hardly help: at no threshold are clearly fewer than 10.0 % wrong."
     assert why in text
     assert why in RiskCoverage.compute(calviz.load(path)).at_risk(0.1).sentence
 

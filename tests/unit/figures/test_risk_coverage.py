@@ -200,11 +200,18 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     assert at_risk(29, 0).kept == 29
     # Taken as (0 + 1) / (28 + 2) wrong: ln 20 / KL(1/30, .1) = 92.4 rows.
     assert none.more_rows == 65
-    assert "About 65 more rows like these would be needed." in none.sentence
+    assert "About 65 more rows are needed." in none.sentence
     # Five right of five tell nothing: 3 ln 20 / -ln .9 = 85.3 rows.
     assert at_risk(5, 0).more_rows == 81
     assert at_risk(40, 40).more_rows is None
-    assert "cannot be told" in at_risk(40, 40).sentence
+    assert at_risk(40, 40).more_words == "more rows would hardly help"
+    why = "More rows would hardly help: at no threshold are clearly fewer than 10.0 % wrong."
+    assert why in at_risk(40, 40).sentence.replace("\xa0", " ")
+    # 9.97 % wrong, the same at every threshold: millions of rows would show that these are fewer than 10 %.
+    wrong = np.tile(np.arange(1_003) % 10 == 5, 3)
+    figure = RiskCoverage.compute(confidence(np.full(wrong.size, 0.9), ~wrong))
+    assert figure.at_risk(0.1).more_rows is None
+    assert why in figure.at_risk(0.1).sentence.replace("\xa0", " ")
     assert at_risk(300, 0, risk=0.0).more_rows is None
     assert "No number of rows can show that none is wrong." in at_risk(300, 0, risk=0.0).sentence
     assert at_risk(1, 0).kept == 0
