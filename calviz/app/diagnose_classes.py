@@ -21,6 +21,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.confusion import SHOWN, By, Confusion
+from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.sample.class_gaps import class_ranges, predicted_class_sums
 from calviz.sample.sample import Sample, event_rate_if_rare, predicted_classes_of
@@ -207,9 +208,8 @@ def draw_table(
     _selected(shown, settings, mode)
     if pinned is not None:
         shown["pinned"] = 100 * pinned.content
-    if {"selected", "pinned"} <= {*shown.columns}:
-        # So that the table fits a window of 1,280 pixels; the CSV holds it.
-        shown = shown.drop(columns="ks", errors="ignore")
+    added = sum(name in shown.columns for name in ("selected", "pinned"))
+    shown = shown.drop(columns=list(_GIVING_WAY[:added]), errors="ignore")
     columns = [name for name in _COLUMNS if name in shown.columns]
     decimals: dict[str, int] = {
         name: _decimals(shown[name], _LEAST[mode])
@@ -236,7 +236,7 @@ def draw_table(
 
 
 def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
-    """Return the columns of a view: the error that is drawn, with its ranges, then the columns of all views."""
+    """Return the columns of a view: the error that is drawn, with its picture and ranges, then the columns of all views."""
     prefix = _PREFIXES[mode]
     value, *ends = (frame[prefix + name] for name in _DRAWN_COLUMNS[mode])
     columns: dict[str, Any] = {"class": told_apart(frame["class"], 34)}
@@ -245,6 +245,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown = pd.DataFrame(columns, index=frame.index)
     shown["value"] = 100 * value
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
+    shown[screen.PICTURE_COLUMN] = _pictures(shown)
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
     # With a single row, or with few clusters, no class has an interval.
     if not shown["low"].isna().all():
@@ -257,6 +258,18 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
         if prefix + name in frame:
             shown[name] = scale * frame[prefix + name]
     return shown
+
+
+def _pictures(shown: pd.DataFrame) -> list[str | None]:
+    """Return pictures of each class's error, interval and range, all on one scale."""
+    names = ["value", "low", "high", "from", "to"]
+
+    def pair(low: float, high: float) -> tuple[float, float] | None:
+        return None if np.isnan(low) else (low, high)
+
+    rows = shown[names].to_numpy(float).tolist()
+    bullets = [None if np.isnan(v[0]) else Bullet(v[0], pair(*v[1:3]), pair(*v[3:])) for v in rows]
+    return screen.picture_column(bullets, width=_PICTURE)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
@@ -306,6 +319,11 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
     "one-vs-rest": ("value", *_ENDS),
     "true-class": ("mcs", *_ENDS),
 }
+#: Width of the column of pictures in pixels.
+_PICTURE = 92
+#: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
+#: the figure above draws the first, the CSV holds the second.
+_GIVING_WAY = (screen.PICTURE_COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": NumberColumn(
@@ -335,6 +353,10 @@ _COLUMNS = {
         "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
+    screen.PICTURE_COLUMN: screen.picture_column_config(
+        "The error, its interval and its range if calibrated; the thin line is at 0.",
+        width=_PICTURE,
+    ),
     "interval": TextColumn("95 % interval", width=88),
     "calibrated": TextColumn(
         "if calibrated",

@@ -24,6 +24,7 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
 from calviz.core.predictions import Dataset, columns_with_slices, edges_of, usual_columns
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
+from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
+#: Width of the column of pictures in pixels.
+_PICTURE = 108
 _QUESTION, _MARKS, _SITES = "calviz.slices.asked", "slices.marks", "sites"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
@@ -321,6 +324,8 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         }
         for s, name in zip(shown, names, strict=True)
     )
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
+    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
@@ -348,6 +353,9 @@ _COLUMNS = {
     "hits": _column(70, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
+    screen.PICTURE_COLUMN: screen.picture_column_config(
+        "The gap and its interval; the thin line is at 0.", width=_PICTURE
+    ),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
     ),

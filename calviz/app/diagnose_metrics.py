@@ -17,11 +17,14 @@ from calviz.app.tables_and_cards import sortable
 from calviz.core import entry_specs
 from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, MetricResult
 from calviz.core.words import capitalised, csv_bytes, number, range_end, shorten
+from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 
 ALL_FAMILIES = "All families"
+#: Width of a picture in the table, in pixels.
+_PICTURE = 66
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
 TABLE_HEIGHT, TABLE_HEIGHT_BESIDE = 620, 320
 
@@ -136,6 +139,13 @@ def _draw_table(
     texts = metric_texts(results, session.evaluation(settings).verdict)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
+    if any(r.interval is not None for r in results.values()):
+        bullets = Bullet.column(results.values())
+        texts.insert(
+            2 + len(others),
+            screen.PICTURE_COLUMN,
+            screen.picture_column(bullets, shared=False, width=_PICTURE),
+        )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
     # So that the table fits a window of 1,280 pixels: families, which can be chosen above, give way to
@@ -173,6 +183,7 @@ def _columns() -> dict[str, Any]:
             help="The value of the selected rows alone; no test is run on them.",
         ),
         "pinned": Column(width=80, alignment="right", help="The value in the pinned state."),
+        screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
         "95 % interval": TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": Column(
             width=81,

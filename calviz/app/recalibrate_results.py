@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from calviz.comparison.comparison_results import Comparison, ComparisonColumn, M
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
+from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample, event_rate_if_rare, reduce
 
@@ -116,7 +117,8 @@ def _draw_rows(
     shown = frame.loc[
         [m.label for m in methods_by_rank(outcome, lead) if not only or m.key in only]
     ]
-    st.table(_styled(shown.copy(), comparison, columns), border="horizontal")
+    pictures = {} if screen.page_width() is not None else _pictures(outcome, lead)
+    st.table(_styled(shown.copy(), comparison, columns, pictures), border="horizontal")
     mixture = "" if only and "auto" not in only else mixture_words(comparison)[0]
     st.caption(
         f"{comparison_results.marks_words()} {md(mixture, 600)}",
@@ -234,8 +236,22 @@ def _change(scale: float, change: comparison_results.Difference) -> str:
     return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
 
 
+def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
+    """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
+    results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
+    available = {label: r for label, r in results.items() if r is not None and r.available}
+    pictures = screen.picture_column([Bullet.of(r) for r in available.values()])
+    return {
+        label: screen.picture_cell(address, words(result, ""))
+        for (label, result), address in zip(available.items(), pictures, strict=True)
+    }
+
+
 def _styled(
-    frame: pd.DataFrame, comparison: Comparison, columns: Sequence[ComparisonColumn]
+    frame: pd.DataFrame,
+    comparison: Comparison,
+    columns: Sequence[ComparisonColumn],
+    pictures: Mapping[str, str],
 ) -> Any:
     """Return the table with the best in bold and the second in italics; all texts are escaped."""
     row_of = {label: row for row, label in enumerate(frame.index)}
@@ -249,7 +265,13 @@ def _styled(
         change = list(frame)[list(frame).index(_AGAINST) - 1]
         cells = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
         frame[change] = [_with_verdict(text, judged) for text, judged in cells]
-    return marked_table(frame.map(_unbroken), **marked_cells)
+    shown = frame.map(_unbroken)
+    if any(pictures.values()):
+        # Inserted after the metrics, whose cells are marked by position.
+        shown.insert(
+            len(columns), screen.PICTURE_COLUMN, [pictures.get(label, "") for label in frame.index]
+        )
+    return marked_table(shown, **marked_cells)
 
 
 def _with_verdict(change: str, verdict: str) -> str:

@@ -16,10 +16,12 @@ from calviz.app import open_files, session
 from calviz.app.session import md
 from calviz.core.entry_specs import Interval, Theme
 from calviz.core.words import shorten
+from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
+from calviz.figures.hundred_squares import CELL, MARKS_WORDS, Bullet
 from calviz.figures.marks import captioned, with_legend_for
 from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
-from calviz.figures.style import FONT, plot_config, printed
+from calviz.figures.style import FONT, PALETTES, plot_config, printed
 
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
 #: lines; up to the third, figures are drawn as for a phone.
@@ -259,6 +261,32 @@ def draw_picture_choices() -> None:
         key=_FORMAT,
         help="With the camera that appears above a figure. PNG at three times the size on screen.",
     )
+
+
+# ---- Pictures of metrics
+
+#: The heading of the column, and its width in pixels.
+PICTURE_COLUMN, BULLET_WIDE = "picture", 124
+#: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
+_DRAWN = 29
+
+
+def picture_column(
+    bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
+) -> list[str | None]:
+    """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
+    wide = width * CELL[1] // _DRAWN
+    return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
+
+
+def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
+    """Return the column's configuration; the numbers are in the other columns of the row."""
+    return st.column_config.ImageColumn(PICTURE_COLUMN, width=width, help=help or MARKS_WORDS)
+
+
+def picture_cell(address: str | None, description: str) -> str:
+    """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
+    return "" if address is None else f"![{md(description)}]({address})"
 
 
 # ---- Buttons of the browser

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import quote
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.evaluation import Verdict
+from calviz.verdicts.evaluation import Verdict, Written
 
 #: Squares per panel.
 HUNDRED = 100
@@ -212,13 +213,17 @@ WIDTH, HEIGHT = 200.0, 22.0
 MARKS_WORDS = (
     "Vertical mark: the value. Line: its 95 % interval. Grey: what a calibrated model would show."
 )
+#: Size of a drawing in a table cell, in pixels.
+CELL = (96, 22)
 #: Share of the width left free at each end.
 _PAD = 0.04
 
 Scale = tuple[float, float]
+#: Characters that must be escaped in a data URL, and quotes, so that it can stand between quotes itself.
+_SIGNS = str.maketrans({"#": "%23", "<": "%3C", ">": "%3E", " ": "%20", '"': "'"})
 _XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
-#: Widths, in pixels, of the grey mark, of the interval and of the mark of the value.
-_THICK = (5, 3, 4)
+#: Widths, in pixels, of the grey mark, of the interval and of the mark of the value: on a card, and in a table cell.
+_THICK, _THIN = (5, 3, 4), (4, 2.5, 3)
 
 
 @dataclass(frozen=True)
@@ -265,6 +270,13 @@ class Bullet:
         return [self.value, *(self.interval or ()), *(self.usual or ())]
 
 
+def words(result: MetricResult, noise: str) -> str:
+    """Describe the drawing in a sentence (alternative text)."""
+    written = Written(result)
+    parts = [f"{METRICS[result.key].label} {written.value}", written.interval(result.interval)]
+    return "; ".join(part for part in (*parts, noise) if part) + "."
+
+
 def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
     """Return a common scale of all bullets that contains 0."""
     values = [0.0, *(place for one in bullets if one is not None for place in one.extent)]
@@ -283,7 +295,7 @@ def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None) -> str:
     scale : tuple of float, optional
         Ends of a scale shared with other bullets, on which 0 is marked; by default a scale of its own.
     """
-    paths = _paths(bullet, palette, scale)
+    paths = _paths(bullet, palette, scale, (WIDTH, HEIGHT), _THICK)
     marks = "".join(f'<path {path} vector-effect="non-scaling-stroke"/>' for path in paths)
     return (
         f'<svg {_XMLNS} viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none">{marks}</svg>'
@@ -296,12 +308,27 @@ def _own_scale(bullet: Bullet) -> Scale:
     return low - (0.0 if bullet.from_zero and low == 0 else _PAD * span), high + _PAD * span
 
 
-def _paths(bullet: Bullet, palette: Palette, scale: Scale | None) -> Iterator[str]:
-    """Yield the attributes of each path, from back to front."""
+def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int) -> str:
+    """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
+    tall = CELL[1]
+    paths = _paths(bullet, palette, scale, (wide, tall), _THIN)
+    marks = "".join(f"<path {path}/>" for path in paths)
+    size = f'width="{wide}" height="{tall}" viewBox="0 0 {wide} {tall}"'
+    return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
+
+
+def _paths(
+    bullet: Bullet,
+    palette: Palette,
+    scale: Scale | None,
+    size: tuple[float, float],
+    widths: tuple[float, float, float],
+) -> Iterator[str]:
+    """Yield the attributes of each path, from back to front; `widths` are those of a grey mark, of the interval and of the value."""
     start, end = scale or _own_scale(bullet)
-    wide, tall = WIDTH, HEIGHT
+    wide, tall = size
     grey, blue = palette.neutral, palette.blue
-    grey_width, interval_width, value_width = _THICK
+    grey_width, interval_width, value_width = widths
 
     def x(value: float) -> str:
         return f"{(value - start) * wide / (end - start):.2f}"
@@ -325,3 +352,26 @@ def _paths(bullet: Bullet, palette: Palette, scale: Scale | None) -> Iterator[st
         line = f"M{x(low)} {tall / 2:g}H{x(high)}"
         yield f'd="{line}" stroke="{blue}" stroke-width="{interval_width}"'
     yield f'd="{upright(bullet.value, 1)}" stroke="{blue}" stroke-width="{value_width}"'
+
+
+def address(drawing: str) -> str:
+    """Return a drawing as a data URL."""
+    return f"data:image/svg+xml,{quote(drawing)}"
+
+
+def column(
+    bullets: Sequence[Bullet | None], palette: Palette, *, shared: bool = True, wide: int = CELL[0]
+) -> list[str | None]:
+    """Return the drawings of a column as data URLs, on one scale or each on its own.
+
+    Parameters
+    ----------
+    bullets : sequence of Bullet or None
+    palette : Palette
+    shared : bool
+        Whether all share one scale.
+    wide : int
+        Width of a drawing in pixels.
+    """
+    scale = shared_scale(bullets) if shared else None
+    return [None if one is None else _cell(one, palette, scale, wide) for one in bullets]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -208,20 +209,41 @@ def test_a_bullet_stands_where_its_numbers_are(scale):
     assert (value - zero) / (high - low) == pytest.approx(0.6 / 0.3, rel=0.01)
 
 
-def test_bullets_on_one_scale_have_zero_on_it():
-    given = [drawing.Bullet(2.0, (1.0, 3.0), (-1.0, 1.0)), drawing.Bullet(-4.0)]
-    palette, scale = PALETTES["light"], drawing.shared_scale(given)
+def test_a_column_of_bullets_has_one_scale_with_zero_on_it():
+    given = [drawing.Bullet(2.0, (1.0, 3.0), (-1.0, 1.0)), None, drawing.Bullet(-4.0)]
+    palette = PALETTES["light"]
+    first, none, second = drawing.column(given, palette)
+    assert none is None
+    assert not set("#<> ") & set(first)
     at = []
-    for bullet in given:
-        upright = re.findall(
-            r'd="M([\d.]+) \dV\d+" stroke="(#\w+)"', drawing.svg(bullet, palette, scale)
+    for address in (first, second):
+        cell = unquote(address)
+        upright = [
+            (float(x), colour)
+            for x, colour in re.findall(r"d='M([\d.]+) \dV\d+' stroke='(#\w+)'", cell)
+        ]
+        zero, value = (
+            next(x for x, colour in upright if colour == c) for c in (palette.muted, palette.blue)
         )
-        at.append(
-            [next(float(x) for x, c in upright if c == k) for k in (palette.muted, palette.blue)]
-        )
+        at.append((zero, value))
     assert at[0][0] == at[1][0]
     # Two to the right of 0, and four to its left.
     assert at[0][1] - at[0][0] == pytest.approx((at[1][0] - at[1][1]) / 2, abs=0.11)
+
+
+@pytest.mark.parametrize("width", [88, 124])
+def test_a_picture_is_not_wider_than_its_column(width):
+    (cell,) = screen.picture_column([drawing.Bullet(2.0, (1.0, 3.0))], width=width)
+    wide, tall = map(int, re.findall(r"(?:width|height)='(\d+)'", unquote(cell))[:2])
+    # Streamlit draws it 29 pixels high: 35 less 3 above and 3 below.
+    assert width - 2 <= wide * 29 / tall <= width
+
+
+def test_a_bullet_says_in_words_what_it_shows():
+    error = MetricResult("ece", 0.06, Interval(0.05, 0.08), NoiseFloor(0.01, 0.02, 0.001))
+    said = drawing.words(error, "above noise: <b>")
+    assert said == "ECE 6.00; 95\u00a0% interval 5.00\u00a0to\u00a08.00; above noise: <b>."
+    assert PALETTES["dark"].blue in drawing.svg(drawing.Bullet.of(error), PALETTES["dark"])
 
 
 def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch):
