@@ -10,6 +10,7 @@ import streamlit as st
 from calviz.app import navigation, pinning, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.selection import Bins, bounds
 from calviz.app.session import Settings, md
+from calviz.core.words import decimals_for, percent_numbers
 from calviz.figures.reliability import CurveKind, Reliability, ReliabilityOverlay
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
@@ -135,9 +136,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
         bins = [int(frame["bin"].iloc[i]) for i in at]
         selection.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
-    listed = _listed(frame, settings)
+    listed = _listed(frame, figure, settings)
     screen.table(
-        tables_and_cards.with_signs(listed, {"gap": 1, "expected": 1}),
+        tables_and_cards.with_signs(listed, dict.fromkeys(("gap", "expected"), _decimals(figure))),
         placeholder="–",
         most=560,
         key=key,
@@ -152,8 +153,14 @@ def _table(figure: Reliability, settings: Settings) -> None:
     )
 
 
-def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def _decimals(figure: Reliability) -> int:
+    """Decimals of shares and gaps in percent: one more for a rare event."""
+    return decimals_for(*(100 * figure.observed), figures=1, most=2)
+
+
+def _listed(frame: pd.DataFrame, figure: Reliability, settings: Settings) -> pd.DataFrame:
     """Return the columns that are shown of the bins; the gap in points, shares in percent."""
+    decimals = _decimals(figure)
     return pd.DataFrame(
         {
             "bin": frame["bin"] + 1,
@@ -161,9 +168,9 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
             "rows": frame["rows"],
             "gap": 100 * frame["gap"],
             "expected": 100 * frame["expected_gap"],
-            "observed": 100 * frame["observed"],
+            "observed": percent_numbers(frame["observed"], decimals),
             "interval": [
-                f"{100 * low:.1f} to {100 * high:.1f} %"
+                f"{100 * low:.{decimals}f} to {100 * high:.{decimals}f} %"
                 for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
             ],
         }
@@ -176,9 +183,11 @@ def _columns(figure: Reliability) -> dict[str, Any]:
     phone = screen.page_width() is not None
     columns = {
         "bin": number(width=38),
-        "scores": text(width=98 if phone else 120),
+        "scores": text(width=98 if phone else 132),
         "rows": number(width=54, format="localized"),
-        "observed": number(width=66, format="%.1f %%", help=md(figure.reduction.hit_label)),
+        "observed": number(
+            width=66, format=f"%.{_decimals(figure)}f %%", help=md(figure.reduction.hit_label)
+        ),
         "gap": number("gap, points", width=86 if phone else 78, help="Mean score minus observed."),
         "expected": number(
             "new rows", width=72, help="Gap to expect on new rows, where it is beyond noise."

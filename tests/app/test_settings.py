@@ -533,6 +533,12 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     # Always saying no is right in over 99 %.
     assert "AUROC" in labels
     assert "Accuracy" not in labels
+    # A ratio, as a gap of a hundredth of a point says nothing.
+    assert "O/E ratio" in labels
+    table = first_table(quiet(app.open("reliability")))
+    assert table["scores"].is_unique
+    assert not any(ends.count("0.0000") == 2 for ends in table["scores"])
+    app = quiet(app.open("overview"))
     # The command line names the same place.
     judged = calviz.verdict(rare(3_000)).beyond_headline
     assert judged in text_of(app).replace("\u00a0", " ")
