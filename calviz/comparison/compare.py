@@ -115,7 +115,7 @@ def compare(
         Which (score, hit) pair the calibration metrics use; if left out, the positive class of
         two classes, otherwise the top label.
     bins, scheme
-        Of the binned metrics, as in `calviz.evaluate`.
+        Of the binned metrics; if left out, the scheme is that of verdict and diagrams before recalibration (`calviz.Sample`).
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
@@ -175,7 +175,9 @@ def carry_out(
         fit = replace(rows.fit, how=sample.how(0))
         rows = replace(rows, fit=fit, evaluation=replace(rows.evaluation, how=sample.how(1)))
     reduction.check(data)
-    judging = _Judging(data, rows, reduction, plan)
+    # One way to place the bins, whatever a map does to the scores.
+    before = Sample(rows.judged_of(data), reduction, bins=plan.bins, scheme=plan.scheme)
+    judging = _Judging(data, rows, reduction, replace(plan, scheme=before.placed))
     results = _results(judging, jobs or available_cores(), progress, activity, stop)
     paired: Paired | None = None
     tied: dict[str, tuple[str, ...]] = {}
@@ -349,7 +351,7 @@ class _Judging:
             seed=plan.division.seed,
             reduction=self.reduction.key,
             bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),
-            scheme=plan.scheme or "equal-width",
+            scheme=self.settings["scheme"],
             methods=results,
             directions={key: METRICS[key].direction for key in measured},
             tied=tied,
