@@ -10,7 +10,6 @@ import streamlit as st
 from calviz.app import navigation, pinning, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.selection import Bins, bounds
 from calviz.app.session import Settings, md
-from calviz.core.words import decimals_for, percent_numbers
 from calviz.figures.reliability import CurveKind, Reliability, ReliabilityOverlay
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
@@ -138,7 +137,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
 
     listed = _listed(frame, figure, settings)
     screen.table(
-        tables_and_cards.with_signs(listed, dict.fromkeys(("gap", "expected"), _decimals(figure))),
+        tables_and_cards.with_signs(listed, dict.fromkeys(("gap", "expected"), figure.decimals)),
         placeholder="–",
         most=560,
         key=key,
@@ -153,14 +152,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
     )
 
 
-def _decimals(figure: Reliability) -> int:
-    """Decimals of shares and gaps in percent: one more for a rare event."""
-    return decimals_for(*(100 * figure.observed), figures=1, most=2)
-
-
 def _listed(frame: pd.DataFrame, figure: Reliability, settings: Settings) -> pd.DataFrame:
     """Return the columns that are shown of the bins; the gap in points, shares in percent."""
-    decimals = _decimals(figure)
+    decimals = figure.decimals
     return pd.DataFrame(
         {
             "bin": frame["bin"] + 1,
@@ -168,7 +162,7 @@ def _listed(frame: pd.DataFrame, figure: Reliability, settings: Settings) -> pd.
             "rows": frame["rows"],
             "gap": 100 * frame["gap"],
             "expected": 100 * frame["expected_gap"],
-            "observed": percent_numbers(frame["observed"], decimals),
+            "observed": 100 * frame["observed"],
             "interval": [
                 f"{100 * low:.{decimals}f} to {100 * high:.{decimals}f} %"
                 for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
@@ -186,7 +180,7 @@ def _columns(figure: Reliability) -> dict[str, Any]:
         "scores": text(width=98 if phone else 132),
         "rows": number(width=54, format="localized"),
         "observed": number(
-            width=66, format=f"%.{_decimals(figure)}f %%", help=md(figure.reduction.hit_label)
+            width=66, format=f"%.{figure.decimals}f %%", help=md(figure.reduction.hit_label)
         ),
         "gap": number("gap, points", width=86 if phone else 78, help="Mean score minus observed."),
         "expected": number(

@@ -254,6 +254,11 @@ class Reliability(ScoreFigure):
         return 10.0 ** math.floor(max(lowest, math.log10(end) - _DECADES))
 
     @property
+    def decimals(self) -> int:
+        """Decimals of shares and gaps of bins in percent: one more for a rare event."""
+        return words.decimals_for(*(100 * self.observed), figures=1, most=2)
+
+    @property
     def gap(self) -> FloatArray:
         """Mean score minus share of hits, shape (M,); positive where the scores are too high."""
         return self.sums.gap[self.bin]

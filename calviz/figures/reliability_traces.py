@@ -14,18 +14,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.words import counted, decimal, expected_gap, plotly_text, points, score_and_hit
 from calviz.figures import marks
-from calviz.figures.marks import (
-    LINE,
-    UNFADED,
-    Picture,
-    ScoreAxes,
-    Sheet,
-    Trace,
-    frame,
-    label,
-    line,
-    markers,
-)
+from calviz.figures.marks import LINE, UNFADED, Picture, ScoreAxes, Sheet, Trace, markers
 from calviz.figures.style import layout
 from calviz.sample.binning import FEW_ROWS
 
@@ -207,7 +196,7 @@ class Diagram:
         y = np.stack([observed, score, no_line], axis=1)
         for side, name, colour, dash, rank in kinds:
             for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
-                yield line(
+                yield marks.line(
                     x[which].ravel(),
                     y[which].ravel(),
                     p.tint(colour, solidity),
@@ -362,14 +351,14 @@ class Diagram:
             if float(np.ptp(curve.score)) == 0:
                 # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
                 mark: Trace = {"mode": "markers", "marker": {"size": 9, "symbol": "x"}}
-                yield line(x, y, colour, width=3, **look, **mark)
+                yield marks.line(x, y, colour, width=3, **look, **mark)
                 continue
             if few.any() and not few.all():
                 # Stretches with few rows fluctuate strongly, so they are drawn faint.
                 faint = palette.tint(colour, 0.45)
-                yield line(x, y, faint, width=1.5, **look, showlegend=False)
+                yield marks.line(x, y, faint, width=1.5, **look, showlegend=False)
                 y = np.where(few, np.nan, y)
-            yield line(x, y, colour, width=3, **look)
+            yield marks.line(x, y, colour, width=3, **look)
 
     @property
     def _level(self) -> str:
@@ -468,7 +457,7 @@ class Diagram:
             characters = sum(len(text) + 4 for _, text, *_ in means)
             size = max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
         place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
-        return label(
+        return marks.label(
             "&nbsp;&nbsp;&nbsp;".join(parts),
             self.sheet.palette,
             **place,
@@ -487,7 +476,7 @@ class Diagram:
         share = (middle - self.axes.along(0)) / (self.axes.along(1) - self.axes.along(0))
         if not 0.15 <= share <= 0.85:
             x, anchor = (right, "right") if share > 0.5 else (left, "left")
-        return label(
+        return marks.label(
             counted(int(f.count[most]), "row"),
             self.sheet.palette,
             xref="x",
@@ -511,7 +500,7 @@ class Diagram:
         text = f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(text)))
-        yield label(
+        yield marks.label(
             f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>{text}",
             p,
             xref="x",
@@ -543,7 +532,9 @@ class Diagram:
     def _frame(self) -> dict[str, Any]:
         """Draw a frame around the square, whose x axis is drawn below the histogram."""
         attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return frame(self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
+        return marks.frame(
+            self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes
+        )
 
     def _highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
         """Draw frames around the selected bins, over the full height of both panels."""
@@ -555,7 +546,7 @@ class Diagram:
             return
         p = self.sheet.palette
         for domain in ("y domain", "y2 domain"):
-            yield frame(
+            yield marks.frame(
                 p.ink,
                 layer="above",
                 xref="x",
