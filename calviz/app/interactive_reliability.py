@@ -177,12 +177,12 @@ def _columns(figure: Reliability) -> dict[str, Any]:
     phone = screen.page_width() is not None
     columns = {
         "bin": number(width=38),
-        "scores": text(width=98 if phone else 132),
+        "scores": text(width=112 if phone else 120),
         "rows": number(width=54, format="localized"),
         "observed": number(
             width=66, format=f"%.{figure.decimals}f %%", help=md(figure.reduction.hit_label)
         ),
-        "gap": number("gap, points", width=86 if phone else 78, help="Mean score minus observed."),
+        "gap": number("gap, points", width=80 if phone else 78, help="Mean score minus observed."),
         "expected": number(
             "new rows", width=72, help="Gap to expect on new rows, where it is beyond noise."
         ),
