@@ -79,7 +79,8 @@ def overview(chosen: Settings) -> None:
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
         pinned = pinning.values(chosen, keys)
-        tiles = ("mcs", chosen.sample.ece_key, keys[0])
+        off = "oe_ratio" if "oe_ratio" in keys else "mcs"
+        tiles = (off, chosen.sample.ece_key, keys[0])
         tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
         findings = where_to_look(evaluation)
         with st.expander("More numbers"):

@@ -245,7 +245,7 @@ class _Requests(dict[str, str]):
     """
 
     def __init__(self) -> None:
-        super().__init__(open_files.take_requests())
+        super().__init__(open_files.requested_settings())
         file, kept = st.session_state.get(_LAST, ("", {}))
         if file != open_files.current_key():  # bins are the same for every file
             kept = {key: value for key, value in kept.items() if key in ("scheme", "bins")}
@@ -265,7 +265,8 @@ class _Requests(dict[str, str]):
             )
 
     def write(self) -> None:
-        """Write the address."""
+        """Write the address; only now is nothing asked for any more, as another click may break the run off before."""
+        open_files.forget_requests()
         st.session_state[_LAST] = open_files.current_key(), dict(self.shown)
         for key in SETTINGS:
             open_files.write_parameter(key, self.shown.get(key))
@@ -428,9 +429,10 @@ def _rate(text: str) -> float | None:
 def _follow_default(key: str, default: str, requests: _Requests) -> None:
     """Switch a setting to its default for these rows if that of the previous ones was not changed."""
     before = st.session_state.get(f"{_DEFAULT}.{key}", default)
+    if before != default and st.session_state.get(key) == before and key not in requests:
+        requests[key] = default
+        open_files.request_settings({key: default})
     st.session_state[f"{_DEFAULT}.{key}"] = default
-    if before != default and st.session_state.get(key) == before:
-        requests.setdefault(key, default)
 
 
 #: Choices of as many bins as the cube root of the number of rows.

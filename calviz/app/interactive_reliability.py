@@ -135,9 +135,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
         bins = [int(frame["bin"].iloc[i]) for i in at]
         selection.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
-    listed = _listed(frame, settings)
+    listed = _listed(frame, figure, settings)
     screen.table(
-        tables_and_cards.with_signs(listed, {"gap": 1, "expected": 1}),
+        tables_and_cards.with_signs(listed, dict.fromkeys(("gap", "expected"), figure.decimals)),
         placeholder="–",
         most=560,
         key=key,
@@ -152,8 +152,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
     )
 
 
-def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def _listed(frame: pd.DataFrame, figure: Reliability, settings: Settings) -> pd.DataFrame:
     """Return the columns that are shown of the bins; the gap in points, shares in percent."""
+    decimals = figure.decimals
     return pd.DataFrame(
         {
             "bin": frame["bin"] + 1,
@@ -163,7 +164,7 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
             "expected": 100 * frame["expected_gap"],
             "observed": 100 * frame["observed"],
             "interval": [
-                f"{100 * low:.1f} to {100 * high:.1f} %"
+                f"{100 * low:.{decimals}f} to {100 * high:.{decimals}f} %"
                 for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
             ],
         }
@@ -176,10 +177,12 @@ def _columns(figure: Reliability) -> dict[str, Any]:
     phone = screen.page_width() is not None
     columns = {
         "bin": number(width=38),
-        "scores": text(width=98 if phone else 120),
+        "scores": text(width=112 if phone else 120),
         "rows": number(width=54, format="localized"),
-        "observed": number(width=66, format="%.1f %%", help=md(figure.reduction.hit_label)),
-        "gap": number("gap, points", width=86 if phone else 78, help="Mean score minus observed."),
+        "observed": number(
+            width=66, format=f"%.{figure.decimals}f %%", help=md(figure.reduction.hit_label)
+        ),
+        "gap": number("gap, points", width=80 if phone else 78, help="Mean score minus observed."),
         "expected": number(
             "new rows", width=72, help="Gap to expect on new rows, where it is beyond noise."
         ),

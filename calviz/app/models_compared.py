@@ -439,6 +439,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     names = [m.name for m in comparison if m.ok]
     figures = [_reliability((*key, *settings.key), n, comparison, settings) for n in names]
     end = max((figure.end() for figure in figures), default=1.0)
+    floor = min((figure.floor() for figure in figures), default=0.0)
     shown = _short(names)
     # Two or three models share a wide page.
     width = max(SMALL, screen.WIDE // len(names) - 12) if screen.width_class() == "wide" else SMALL
@@ -447,9 +448,8 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
             with st.container(width=width):
                 st.markdown(f"**{md(shown[name])}**")
                 file = f"reliability-{at + 1}"
-                screen.chart(
-                    figure, key=f"models.reliability.{at}", filename=file, width=width, end=end
-                )
+                name = f"models.reliability.{at}"
+                screen.chart(figure, key=name, filename=file, width=width, end=end, floor=floor)
     st.caption(
         "All diagrams share their axes; the shares of rows below them have scales of their own."
     )

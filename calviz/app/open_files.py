@@ -580,14 +580,19 @@ _REQUESTS = "calviz.settings"
 
 
 def request_settings(requests: Mapping[str, str]) -> None:
-    """Ask for these settings in place of what was asked for before."""
-    st.session_state[_REQUESTS] = dict(requests)
+    """Ask for these settings, besides those that a run that was broken off has not drawn."""
+    st.session_state[_REQUESTS] = requested_settings() | dict(requests)
 
 
-def take_requests() -> dict[str, str]:
-    """Return what is asked for, and forget it."""
-    requests: dict[str, str] = st.session_state.pop(_REQUESTS, {})
+def requested_settings() -> dict[str, str]:
+    """Return what is asked for, until it is drawn."""
+    requests: dict[str, str] = st.session_state.get(_REQUESTS, {})
     return requests
+
+
+def forget_requests() -> None:
+    """Forget what was asked for, as it is drawn."""
+    st.session_state.pop(_REQUESTS, None)
 
 
 def changed_options(options: ReadingOptions) -> dict[str, Any]:

@@ -245,7 +245,9 @@ def draw_picture_choices() -> None:
         help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
     )
     st.toggle(
-        "Reliability diagrams from 0 to 1, also of rare events", key=_WHOLE, bind="query-params"
+        "Reliability diagrams on linear axes from 0 to 1, also of rare events",
+        key=_WHOLE,
+        bind="query-params",
     )
     st.toggle(
         "As a paper prints them",

@@ -127,9 +127,11 @@ def bounds(sample: Sample, first: int, last: int | None = None) -> str:
     """Return the scores of one or several bins as an interval; right-closed, the first one also holds its lower edge."""
     edges = chosen_bins(sample).edges
     low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
-    # The digits of the verdict, which names the worst of these bins.
-    ends = (range_ends(*pair, tolerance=0.06)[0] for pair in pairwise(edges.tolist()))
-    digits = 4 if sample.placed == "equal-mass" else max(2, *(len(end) - 2 for end in ends))
+    # The digits of the verdict, which names the worst of these bins; those of equal mass differ in width.
+    mass = sample.placed == "equal-mass"
+    pairs = [(low, high)] if mass else pairwise(edges.tolist())
+    ends = (range_ends(*pair, tolerance=0.06)[0] for pair in pairs)
+    digits = max(4 if mass else 2, *(len(end) - 2 for end in ends))
     return f"{'[' if first == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
 
 

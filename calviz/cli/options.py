@@ -11,7 +11,7 @@ bins
     Number of bins of binned metrics, or cube_root: as many as the cube root of the number of rows.
 scheme
     How bins are placed; sturges: equal width, with a number that follows from the number of rows. If left out: equal width, and for
-    verdict, findings and diagrams equal mass where the first bin of equal width would hold most rows of a rare event.
+    verdict, findings, diagrams and comparisons equal mass where the first bin of equal width would hold most rows of a rare event.
 prevalence : SHARE[,SHARE]
     Weight the rows so that class 1 of two has this share, or each class its own.
 seed

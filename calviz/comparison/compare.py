@@ -125,7 +125,7 @@ def compare(
         Which (score, hit) pair the calibration metrics use; if left out, the positive class of
         two classes, otherwise the top label.
     bins, scheme
-        Of the binned metrics, as in `calviz.evaluate`.
+        Of the binned metrics; if left out, the scheme is that of verdict and diagrams before recalibration (`calviz.Sample`).
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
@@ -185,7 +185,9 @@ def carry_out(
         fit = replace(rows.fit, how=sample.how(0))
         rows = replace(rows, fit=fit, evaluation=replace(rows.evaluation, how=sample.how(1)))
     reduction.check(data)
-    judging = _Judging(data, rows, reduction, plan)
+    # One way to place the bins, whatever a map does to the scores.
+    before = Sample(rows.judged_of(data), reduction, bins=plan.bins, scheme=plan.scheme)
+    judging = _Judging(data, rows, reduction, replace(plan, scheme=before.placed))
     found, of_slice = ({}, ()) if rows.in_sample or not plan.ci else judging.verdict()
     specs = {spec.key: spec for spec in (*plan.specs, *of_slice)}
     results = _results(
@@ -363,7 +365,7 @@ class _Judging:
             seed=plan.division.seed,
             reduction=self.reduction.key,
             bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),
-            scheme=plan.scheme or "equal-width",
+            scheme=self.settings["scheme"],
             methods=results,
             directions={key: METRICS[key].direction for key in measured},
             tied=tied,
@@ -501,7 +503,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 5
+_FORMAT = 6
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

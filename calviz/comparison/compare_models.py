@@ -32,7 +32,7 @@ from calviz.core.errors import (
     OptionError,
     data_frame,
 )
-from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
+from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile
 from calviz.core.words import counted, listed, shorten
@@ -105,10 +105,12 @@ def compare_models(
     keys = METRICS.selection(metrics, "rivals")
     if metrics is None and keys is not None:
         keys += aligned.more_metrics(reduction.key)
+    # One way to place the bins of all: that of the first model.
+    first = Sample(next(iter(aligned.models.values())), reduction, bins=bins, scheme=scheme)
     settings: dict[str, Any] = {
         "reduction": reduction,
         "bins": bins,
-        "scheme": scheme,
+        "scheme": first.placed,
         "resamples": resamples,
     }
     results: dict[str, ModelResult] = {}
@@ -125,8 +127,8 @@ def compare_models(
         alignment=aligned,
         split=split,
         reduction=reduction.key,
-        bins=bins_used(aligned.rows, bins, scheme),
-        scheme=scheme or "equal-width",
+        bins=first.bins_used,
+        scheme=first.placed,
         seed=seed,
         models=results,
         directions={key: METRICS[key].direction for key in measured},

@@ -71,11 +71,9 @@ def learning_curve(
         sizes = _usual_sizes(pool.size)
     _check_sizes(sizes, pool.size)
     judged_before = data.take(judged)
-    settings: dict[str, Any] = {
-        "reduction": Reduction.of(reduction, data),
-        "bins": bins,
-        "scheme": scheme,
-    }
+    reduction = Reduction.of(reduction, data)
+    placed = sample.Sample(judged_before, reduction, bins=bins, scheme=scheme).placed
+    settings: dict[str, Any] = {"reduction": reduction, "bins": bins, "scheme": placed}
     before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **settings)
     measured = _Measured(data, specs, rows, metrics, settings, seed, judged_before, before.metrics)
     draws = [(size, r) for size in sizes for r in range(repeats if size < pool.size else 1)]
@@ -180,7 +178,7 @@ class _Measured:
             evaluation=self.rows.evaluation,
             reduction=self.settings["reduction"].key,
             bins=bins_used(self.judged_before.n, bins, scheme),
-            scheme=scheme or "equal-width",
+            scheme=scheme,
             seed=self.seed,
             uncalibrated=self.before,
             directions={key: METRICS[key].direction for key in self.metrics},

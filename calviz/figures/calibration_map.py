@@ -197,8 +197,8 @@ class CalibrationMap(Figure):
         hover = "score %{x:.3f} becomes %{y:.3f}"
         traces.append(line(self.before, self.after, p.blue, width=2.5, hover=hover))
         traces.append(circles(*self.observed, p))
-        end = marks.end_of(self.before, self.low, self.high, *self.observed[:2])
-        return marks.drawn(marks.square(traces, sheet, height, end, "Score before", "Score after"))
+        axes = marks.ScoreAxes(marks.end_of(self.before, self.low, self.high, *self.observed[:2]))
+        return marks.drawn(marks.square(traces, sheet, height, axes, "Score before", "Score after"))
 
 
 def _is_function(x: FloatArray, y: FloatArray) -> bool:
@@ -362,12 +362,12 @@ class CalibrationCurve(ScoreFigure):
         # On a narrow page the height shrinks with the width, so that the panel stays square.
         room = _TALL if sheet.width is None else max(sheet.width - _MARGINS[0] - _MARGINS[1], 100)
         titles = (words.plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
-        end = marks.end_of(self.band.score, self.band.probability)
+        axes = marks.ScoreAxes(marks.end_of(self.band.score, self.band.probability))
         return sheet.picture(
             self._traces(sheet),
             inner=min(_TALL, room),
             margins=_MARGINS,
-            **marks.square_axes(sheet, *titles, **marks.unit_axis(end)),
+            **marks.square_axes(sheet, *titles, **axes.unit()),
         )
 
     def _traces(self, sheet: Sheet) -> Iterator[Trace]:

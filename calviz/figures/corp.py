@@ -144,7 +144,7 @@ class CorpDiagram(ResampledFigure):
             {**diagonal(p), "showlegend": False},
             line(x, probability, p.vermillion, width=2.5, name=name, hover=hover),
         ]
-        unit = marks.unit_axis(marks.end_of(x, probability)) | {"size": 13}
+        unit = marks.ScoreAxes(marks.end_of(x, probability)).unit() | {"size": 13}
         score = plotly_text(words.with_short_class(self.reduction, 18).score_label)
         return sheet.picture(
             traces,

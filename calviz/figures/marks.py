@@ -517,27 +517,74 @@ def end_of(*values: FloatArray) -> float:
     return next(size * end for end in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if most <= size * end)
 
 
-def unit_axis(end: float) -> Trace:
-    """Range and ticks of an axis from 0 to `end`, with room for the points on the edges."""
-    form = ".1f" if end == 1 else ".3~g"
-    ends = [-EDGE * end, (1 + EDGE) * end]
-    return {"range": ends, "tick0": 0, "dtick": end / 5, "tickformat": form}
+def number_of(tick: float) -> str:
+    """Write a tick of a logarithmic axis, whose only digit is 1, 2 or 5, without an exponent."""
+    return f"{tick:.{max(-math.floor(math.log10(tick) + 1e-9), 0)}f}"
+
+
+@dataclass(frozen=True)
+class ScoreAxes:
+    """Both axes of score and frequency: from 0 to `end`, or with a `floor` logarithmic from there on.
+
+    On logarithmic axes, a line parallel to the diagonal is a constant ratio of observed to expected events.
+    """
+
+    end: float
+    floor: float = 0.0
+
+    def at(self, values: Any) -> Any:
+        """Return the coordinates of values: their logarithms, those below the floor at the floor, or the values themselves."""
+        return np.log10(np.maximum(values, self.floor)) if self.floor else values
+
+    def along(self, share: float) -> float:
+        """Return the coordinate that is this share of the axis from its start."""
+        low, high = self.at(0.0), self.at(self.end)
+        return float(low + share * (high - low))
+
+    def share(self, values: Any) -> Any:
+        """Return how far along the axis values lie, as shares of its length."""
+        low = self.at(0.0)
+        return (self.at(values) - low) / (self.at(self.end) - low)
+
+    @property
+    def words(self) -> str:
+        """Say what is unusual about these axes; empty if they are linear and end at 1."""
+        how = f"logarithmic, from {number_of(self.floor)}" if self.floor else "from 0"
+        return f"Both axes {how} to {self.end:.3g}" if self.floor or self.end < 1 else ""
+
+    def unit(self, *, few: bool = False) -> Trace:
+        """Range and ticks, with room for the points on the edges; every second power of ten if there is room for `few`."""
+        ends: Trace = {"range": [self.along(-EDGE), self.along(1 + EDGE)]}
+        if not self.floor:
+            form = ".1f" if self.end == 1 else ".3~g"
+            return ends | {"tick0": 0, "dtick": self.end / 5, "tickformat": form}
+        powers = range(round(math.log10(self.floor)), math.floor(math.log10(self.end)) + 1)
+        steps = (1, 2, 5) if len(powers) < 3 else (1,)
+        ticks = [(step, power) for power in powers[:: 1 + few] for step in steps]
+        names = [number_of(step * 10.0**power) for step, power in ticks]
+        places = [math.log10(step) + power for step, power in ticks]
+        return ends | {"tickmode": "array", "tickvals": places, "ticktext": names}
 
 
 def square_axes(sheet: Sheet, x: str, y: str, **unit: Any) -> dict[str, Any]:
     """Describe the axes of a panel that is square at any width; `unit` holds the ticks and the range of both."""
-    unit |= {"tickmode": "linear", "constrain": "domain"}
+    unit = {"tickmode": "linear", "constrain": "domain"} | unit
     return {
         "xaxis": sheet.axis(x, **unit),
         "yaxis": sheet.axis(y, **unit, scaleanchor="x", scaleratio=1),
     }
 
 
-def square(traces: Iterable[Trace], sheet: Sheet, height: int, end: float, *titles: str) -> Picture:
+def square(
+    traces: Iterable[Trace], sheet: Sheet, height: int, axes: ScoreAxes, *titles: str
+) -> Picture:
     """Lay out a square panel; `height` is in pixels and includes the axes."""
     # Few ticks on a small square, so that tick labels do not touch the titles.
-    step = (0.25 if end == 1 else end / 5) * (1 if height >= _MANY_TICKS else 2)
-    unit = unit_axis(end) | {"dtick": step, "tickformat": ".3~f"}
+    low, end = height < _MANY_TICKS, axes.end
+    unit = axes.unit(few=low)
+    if not axes.floor:
+        step = (0.25 if end == 1 else end / 5) * (1 + low)
+        unit |= {"dtick": step, "tickformat": ".3~f"}
     return sheet.picture(
         traces,
         inner=height - _MARGINS[2] - _MARGINS[3],

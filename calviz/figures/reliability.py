@@ -39,6 +39,8 @@ from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import collect_evidence
 
+#: Powers of ten on logarithmic axes, at most.
+_DECADES = 6
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
 
@@ -239,6 +241,23 @@ class Reliability(ScoreFigure):
         sure = self.interval[1][self.count >= FEW_ROWS]
         return end_of(self.mean_score, self.observed, sure, *beside)
 
+    def floor(self, *beside: FloatArray) -> float:
+        """Where logarithmic axes start: the power of ten below all points, at most six below the end; 0 for linear axes.
+
+        They are logarithmic for a rare event (`calviz.core.words.RARE`) if linear ones had most bins in their lowest tenth.
+        """
+        end = self.end(*beside)
+        if not 0 < self.overall_observed < words.RARE or np.median(self.mean_score) > end / 10:
+            return 0.0
+        values = np.concatenate([self.mean_score, self.observed, *beside])
+        lowest = math.log10(np.min(values, where=values > 0, initial=end / 10))
+        return 10.0 ** math.floor(max(lowest, math.log10(end) - _DECADES))
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of shares and gaps of bins in percent: one more for a rare event."""
+        return words.decimals_for(*(100 * self.observed), figures=1, most=2)
+
     @property
     def gap(self) -> FloatArray:
         """Mean score minus share of hits, shape (M,); positive where the scores are too high."""
@@ -316,11 +335,13 @@ class Reliability(ScoreFigure):
         beside: Sequence[ReliabilityOverlay] = (),
         whole: bool = False,
         end: float = 0.0,
+        floor: float | None = None,
         **page: Unpack[Page],
     ) -> Drawing:
         """Draw the figure.
 
-        The axes end a little beyond the last bin if that is below 0.4, as for rare events; a line above the square says so.
+        The axes end a little beyond the last bin if that is below 0.4, and are logarithmic for rare events (`floor`); a line above
+        the square says so. Bins without hits then lie on the lower edge, as triangles.
 
         If the width of the page is known, the height is chosen so that the square fills it. Without it the drawing adapts to any
         width, with more space around the square.
@@ -335,9 +356,11 @@ class Reliability(ScoreFigure):
         beside : sequence of ReliabilityOverlay
             Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
         whole : bool
-            Axes from 0 to 1, wherever the bins are.
+            Linear axes from 0 to 1, wherever the bins are.
         end : float
             Where the axes end at least: the largest `end` of diagrams that are shown beside each other.
+        floor : float, optional
+            Where logarithmic axes start, 0 for linear ones: the smallest `floor` of such diagrams; if left out, its own.
         **page
             See `Figure.plot`.
 
@@ -352,8 +375,9 @@ class Reliability(ScoreFigure):
             If `marks` is unknown.
         """
         check_choice("marks", marks, get_args(Marks))
-        least = 1.0 if whole else end
-        return drawn(Diagram(self, self.sheet(**page), marks, beside, least).picture(selected))
+        least, floor = (1.0, 0.0) if whole else (end, floor)
+        diagram = Diagram(self, self.sheet(**page), marks, beside, least, floor)
+        return drawn(diagram.picture(selected))
 
     def plot_small(
         self,

@@ -14,7 +14,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.words import counted, decimal, expected_gap, plotly_text, points, score_and_hit
 from calviz.figures import marks
-from calviz.figures.marks import LINE, UNFADED, Picture, Sheet, Trace, frame, label, line, markers
+from calviz.figures.marks import LINE, UNFADED, Picture, ScoreAxes, Sheet, Trace, markers
 from calviz.figures.style import layout
 from calviz.sample.binning import FEW_ROWS
 
@@ -41,6 +41,8 @@ _HISTOGRAM, _STRIP = 0.18, 0.065
 _LABEL = 5.8, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
+#: Side of the square in pixels from which each power of ten is named on logarithmic axes.
+_MANY_POWERS = 300
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
 
@@ -53,22 +55,24 @@ class Diagram:
     marks: Marks = "points"
     beside: Sequence[ReliabilityOverlay] = ()
     least_end: float = 0.0
+    floor: float | None = None
 
     @cached_property
-    def end(self) -> float:
-        """Where the axes end: see `Reliability.end`; `least_end` at least."""
+    def axes(self) -> ScoreAxes:
+        """Where the axes end, at `least_end` at least, and where logarithmic ones start: see `Reliability.end` and `Reliability.floor`."""
         beside = [v for other in self.beside for v in (other.mean_score, other.observed)]
-        return max(self.least_end, self.figure.end(*beside))
+        floor = self.figure.floor(*beside) if self.floor is None else self.floor
+        return ScoreAxes(max(self.least_end, self.figure.end(*beside)), floor)
 
     def picture(self, selected: int | tuple[int, int] | None) -> Picture:
         """Lay out the square over the histogram."""
         p, lines = self.sheet.palette, marks.wrapped(self.sheet.caption)
-        room = LINE * len(lines)
-        over = "x domain", "y domain"
-        above = list(marks.caption_label(lines, p, above=6, over=over))
-        if self.end < 1:
-            axes = f"Both axes from 0 to {self.end:.3g}"
-            above.append(marks.heading(axes, p, over, 2, font={"size": 11, "color": p.muted}))
+        over, said = ("x domain", "y domain"), self.axes.words
+        room = LINE * (len(lines) + bool(lines and said))
+        # The caption stands above the line about the axes.
+        above = list(marks.caption_label(lines, p, above=6 + LINE * bool(said), over=over))
+        if said:
+            above.append(marks.heading(said, p, over, 2, font={"size": 11, "color": p.muted}))
         return {
             "data": self._traces(),
             "layout": layout(
@@ -87,19 +91,22 @@ class Diagram:
     def small(self, height: int) -> Picture:
         """Lay out only the square, for panels side by side."""
         score = plotly_text(score_and_hit(self.figure.reduction)[0].capitalize(), 34)
-        p = self.sheet.palette
-        traces = [*self._band(), marks.diagonal(p), *self._stems(), *self._points()]
-        return marks.square(traces, self.sheet, height, self.end, score, "Observed")
+        traces = [*self._band(), self._diagonal(), *self._stems(), *self._points()]
+        return marks.square(traces, self.sheet, height, self.axes, score, "Observed")
 
     @cached_property
     def _left(self) -> FloatArray:
-        """Left ends of the bins, clipped to the axis, shape (M,)."""
-        return np.clip(self.figure.low, 0, self.end)
+        """Left ends of the bins on the axis, clipped to it, shape (M,)."""
+        return self._at(np.clip(self.figure.low, 0, self.axes.end))
 
     @cached_property
     def _right(self) -> FloatArray:
-        """Right ends of the bins, clipped to the axis, shape (M,)."""
-        return np.clip(self.figure.high, 0, self.end)
+        """Right ends of the bins on the axis, clipped to it, shape (M,)."""
+        return self._at(np.clip(self.figure.high, 0, self.axes.end))
+
+    def _at(self, values: Any) -> FloatArray:
+        """Coordinates of scores and frequencies."""
+        return np.asarray(self.axes.at(values), float)
 
     @property
     def _dense(self) -> bool:
@@ -111,7 +118,7 @@ class Diagram:
             back = [*self._gap_bars(), *self._band(), self._diagonal()]
         else:
             # Invisible bars over the full height, so that bins can be clicked anywhere.
-            unseen = self._bars(0, np.ones(self.figure.bin.shape))
+            unseen = self._bars(self._at(0), self._at(1))
             back = [unseen, *self._band(), self._diagonal(), *self._stems()]
         return [
             *back,
@@ -121,14 +128,15 @@ class Diagram:
             *self._histogram(),
         ]
 
-    def _bars(self, base: FloatArray | float, height: FloatArray, **attributes: Any) -> Trace:
-        """Draw a bar over each bin, which carries the index of its bin as ``customdata``; invisible without a `marker`."""
+    def _bars(self, base: Any, top: Any, **attributes: Any) -> Trace:
+        """Draw a bar over each bin between two coordinates, which carries the index of its bin as ``customdata``; invisible without a `marker`."""
+        base = np.broadcast_to(base, self.figure.bin.shape).astype(float)
         return {
             "type": "bar",
             "x": (self._left + self._right) / 2,
             "width": self._right - self._left,
-            "base": np.zeros(height.shape) + base,
-            "y": height,
+            "base": base,
+            "y": top - base,
             "customdata": self.figure.bin,
             "marker": _UNSEEN,
             "hoverinfo": "text",
@@ -143,16 +151,17 @@ class Diagram:
         f, p = self.figure, self.sheet.palette
         name = f"{score_and_hit(f.reduction)[1].capitalize()} per bin"
         look: Trace = {"name": name, "legendrank": 1, "showlegend": None}
-        yield self._bars(0, f.observed, marker=self._fill(p.blue, 0.28), **look)
+        score, observed = self._at(f.mean_score), self._at(f.observed)
+        yield self._bars(self._at(0), observed, marker=self._fill(p.blue, 0.28), **look)
         # The space above makes short bars as easy to hit as tall ones; its label appears at the observed frequency.
-        yield self._bars(1, f.observed - 1)
+        yield self._bars(self._at(1), observed)
         high, low = words.too_high(f.reduction)
         for which, base, name, colour, shape, rank in (
-            (f.gap > 0, f.observed, high, p.vermillion, "/", 3),
-            (f.gap < 0, f.mean_score, low, p.purple, "\\", 4),
+            (f.gap > 0, observed, high, p.vermillion, "/", 3),
+            (f.gap < 0, score, low, p.purple, "\\", 4),
         ):
             pattern = marks.hatched(colour, p, shape=shape, tint=0.16, solidity=0.28)
-            bars = self._bars(base, np.abs(f.gap))
+            bars = self._bars(base, np.maximum(score, observed))
             yield {k: v[which] if isinstance(v, np.ndarray) else v for k, v in bars.items()} | {
                 "name": f"{name} (gap)",
                 "marker": {"color": colour, "line": self._edge(colour), "pattern": pattern},
@@ -179,11 +188,15 @@ class Diagram:
             (f.gap < 0, low, p.purple, "3px,2px", 4),
         )
         few, no_line = f.count < FEW_ROWS, np.full(f.bin.shape, np.nan)
-        x = np.stack([f.mean_score, f.mean_score, no_line], axis=1)
-        y = np.stack([f.observed, f.mean_score, no_line], axis=1)
+        score, observed = self._at(f.mean_score), self._at(f.observed)
+        if self.axes.floor:
+            # The ratio of no hits to some has no length.
+            observed = np.where(f.observed > 0, observed, np.nan)
+        x = np.stack([score, score, no_line], axis=1)
+        y = np.stack([observed, score, no_line], axis=1)
         for side, name, colour, dash, rank in kinds:
             for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
-                yield line(
+                yield marks.line(
                     x[which].ravel(),
                     y[which].ravel(),
                     p.tint(colour, solidity),
@@ -200,7 +213,7 @@ class Diagram:
         f, p = self.figure, self.sheet.palette
         if f.band is None:
             return
-        low, high = f.band
+        low, high = map(self._at, f.band)
         left, right, gap = self._left, self._right, np.full(f.bin.shape, np.nan)
         same: Trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
         yield {
@@ -229,8 +242,8 @@ class Diagram:
         return {
             "type": "scatter",
             "mode": "lines",
-            "x": [0, 1],
-            "y": [0, 1],
+            "x": self._at([0, 1]),
+            "y": self._at([0, 1]),
             "line": {"color": self.sheet.palette.ink, "width": 1.5, "dash": "dash"},
             "name": "Perfect calibration",
             "hoverinfo": "skip",
@@ -238,34 +251,43 @@ class Diagram:
         }
 
     def _points(self) -> Iterator[Trace]:
-        """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint."""
+        """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint, those without hits at the edge of logarithmic axes."""
         f, p, bars = self.figure, self.sheet.palette, self.marks == "bars"
         name = f"{score_and_hit(f.reduction)[1].capitalize()}, {self._level} interval"
         if bars:
             name = f"Exact {self._level} interval"
-        few = f.count < FEW_ROWS
+        few, none = f.count < FEW_ROWS, (f.observed == 0) & (self.axes.floor > 0)
         thickness, width = (1, 0) if self._dense else (1.5, 3)
-        for which, solid in ((~few, True), (few, False)):
+        groups = [
+            (at & side, solid)
+            for at in (~none, none)
+            for side, solid in ((~few, True), (few, False))
+        ]
+        for which, solid in groups:
             if not which.any():
                 continue
-            low, high = (np.minimum(end[which], self.end) for end in f.interval)
-            observed = f.observed[which]
+            edge = bool(none[which].any())
+            named = name if solid or few.all() else f"Fewer than {FEW_ROWS} rows"
+            named = "No hits: upper end" if edge else named
+            low, high = (self._at(np.minimum(end[which], self.axes.end)) for end in f.interval)
+            observed = self._at(f.observed[which])
             colour = p.ink if bars else p.blue
             colour = colour if solid else p.tint(colour, 0.6)
             whisker = p.glaze(colour, 0.6) if self._dense else colour
             ends = high - observed, observed - low
             yield markers(
-                f.mean_score[which],
+                self._at(f.mean_score[which]),
                 observed,
                 colour,
-                size=self._sizes[which],
-                edge=p.paper,
-                edge_width=0 if self._dense else 1,
+                size=self._sizes[which] + 5 * edge,
+                symbol="triangle-down-open" if edge else None,
+                edge=colour if edge else p.paper,
+                edge_width=0 if self._dense else 1 + edge,
                 customdata=f.bin[which],
                 error_y=marks.whiskers(*ends, whisker, thickness=thickness, width=width),
                 **UNFADED,
                 cliponaxis=False,
-                name=name if solid or few.all() else f"Fewer than {FEW_ROWS} rows",
+                name=named,
                 hover=[text for text, w in zip(self._hover, which, strict=True) if w],
                 legendrank=2 if bars else 1,
             )
@@ -280,8 +302,8 @@ class Diagram:
             for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
         ]
         return markers(
-            other.mean_score,
-            other.observed,
+            self._at(other.mean_score),
+            self._at(other.observed),
             colour,
             size=9,
             symbol=symbol,
@@ -307,7 +329,7 @@ class Diagram:
         share, top = 100 * self.figure.share, self._histogram_top
         fill = self._fill(self.sheet.palette.neutral, 0.45)
         yield self._bars(0, share, marker=fill, yaxis="y2")
-        yield self._bars(top, share - top, yaxis="y2")
+        yield self._bars(top, share, yaxis="y2")
 
     @property
     def _histogram_top(self) -> float:
@@ -324,18 +346,19 @@ class Diagram:
         for rank, (kind, curve) in enumerate(self.figure.curves.items(), start=7):
             name, colour, dash = looks[kind]
             look: Trace = {"dash": dash, "name": name, "legendrank": rank}
-            few, y = curve.rows < FEW_ROWS, curve.probability
+            x, y = self._at(curve.score), self._at(curve.probability)
+            few = curve.rows < FEW_ROWS
             if float(np.ptp(curve.score)) == 0:
                 # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
                 mark: Trace = {"mode": "markers", "marker": {"size": 9, "symbol": "x"}}
-                yield line(curve.score, y, colour, width=3, **look, **mark)
+                yield marks.line(x, y, colour, width=3, **look, **mark)
                 continue
             if few.any() and not few.all():
                 # Stretches with few rows fluctuate strongly, so they are drawn faint.
                 faint = palette.tint(colour, 0.45)
-                yield line(curve.score, y, faint, width=1.5, **look, showlegend=False)
+                yield marks.line(x, y, faint, width=1.5, **look, showlegend=False)
                 y = np.where(few, np.nan, y)
-            yield line(curve.score, y, colour, width=3, **look)
+            yield marks.line(x, y, colour, width=3, **look)
 
     @property
     def _level(self) -> str:
@@ -416,7 +439,9 @@ class Diagram:
         """Draw both means as lines in the histogram."""
         for x, _, colour, dash in reversed(self._means()):
             top = 100 * float(self.figure.share.max())
-            yield marks.vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
+            yield marks.vertical_shape(
+                colour, x=self.axes.at(x), width=2, dash=dash, xref="x", yref="y2", y1=top
+            )
 
     def _mean_labels(self) -> dict[str, Any]:
         """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
@@ -432,7 +457,7 @@ class Diagram:
             characters = sum(len(text) + 4 for _, text, *_ in means)
             size = max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
         place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
-        return label(
+        return marks.label(
             "&nbsp;&nbsp;&nbsp;".join(parts),
             self.sheet.palette,
             **place,
@@ -448,9 +473,10 @@ class Diagram:
         left, right = float(self._left[most]), float(self._right[most])
         middle = (left + right) / 2
         x, anchor = (middle, "center")
-        if not 0.15 <= middle / self.end <= 0.85:
-            x, anchor = (right, "right") if middle > self.end / 2 else (left, "left")
-        return label(
+        share = (middle - self.axes.along(0)) / (self.axes.along(1) - self.axes.along(0))
+        if not 0.15 <= share <= 0.85:
+            x, anchor = (right, "right") if share > 0.5 else (left, "left")
+        return marks.label(
             counted(int(f.count[most]), "row"),
             self.sheet.palette,
             xref="x",
@@ -474,17 +500,17 @@ class Diagram:
         text = f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(text)))
-        yield label(
+        yield marks.label(
             f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>{text}",
             p,
             xref="x",
             yref="y",
-            x=score,
-            y=(score + float(f.observed[at])) / 2,
+            x=float(self._at(score)),
+            y=float(self._at([score, f.observed[at]]).mean()),
             axref="x",
             ayref="y",
-            ax=x * self.end,
-            ay=y * self.end,
+            ax=self.axes.along(x),
+            ay=self.axes.along(y),
             xanchor=anchor[0],
             yanchor=anchor[1],
             align=anchor[0],
@@ -496,7 +522,7 @@ class Diagram:
         """Number of bins whose point, interval or gap the label, so many characters wide, would cover in the upper left, or else the lower right, corner."""
         f = self.figure
         across, up = characters * _LABEL[0] / self._side, _LABEL[1] / self._side
-        drawn = np.stack([f.mean_score, f.observed, *f.interval]) / self.end
+        drawn = self.axes.share(np.stack([f.mean_score, f.observed, *f.interval]))
         if left:
             hidden = (drawn[0] < across) & (np.nanmax(drawn, axis=0) > 1 - up)
         else:
@@ -506,7 +532,9 @@ class Diagram:
     def _frame(self) -> dict[str, Any]:
         """Draw a frame around the square, whose x axis is drawn below the histogram."""
         attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return frame(self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
+        return marks.frame(
+            self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes
+        )
 
     def _highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
         """Draw frames around the selected bins, over the full height of both panels."""
@@ -518,13 +546,13 @@ class Diagram:
             return
         p = self.sheet.palette
         for domain in ("y domain", "y2 domain"):
-            yield frame(
+            yield marks.frame(
                 p.ink,
                 layer="above",
                 xref="x",
                 yref=domain,
-                x0=max(0.0, float(edges[first])),
-                x1=min(self.end, float(edges[last + 1])),
+                x0=float(self._at(max(0.0, edges[first]))),
+                x1=float(self._at(min(self.axes.end, edges[last + 1]))),
                 y0=0,
                 y1=1,
                 fillcolor=p.glaze(p.ink, 0.05),
@@ -534,7 +562,9 @@ class Diagram:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
         reduction = words.with_short_class(self.figure.reduction, _AXIS_NAME)
         titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
-        axes = marks.square_axes(self.sheet, *titles, **marks.unit_axis(self.end))
+        axes = marks.square_axes(
+            self.sheet, *titles, **self.axes.unit(few=self._side < _MANY_POWERS)
+        )
         axes["xaxis"] |= {"anchor": "y2"}
         # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
         axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}

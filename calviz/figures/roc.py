@@ -145,7 +145,7 @@ class Roc(ResampledFigure):
         if roc:
             titles = ("False positive rate (1 − specificity)", "Sensitivity")
         traces = _traces(self, sheet, roc, at, beside)
-        picture = marks.square(traces, sheet, _HEIGHT, 1.0, *titles)
+        picture = marks.square(traces, sheet, _HEIGHT, marks.ScoreAxes(1.0), *titles)
         layout = picture["layout"]
         above = _ABOVE + LINE * len(beside)
         layout["margin"]["t"] += above

@@ -27,10 +27,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 def first_metrics(sample: Sample) -> tuple[str, ...]:
     """Keys of the main metrics: those of the Overview and of a report, by default.
 
-    Where one of two classes has over 90 % of the rows, accuracy tells little, and the AUROC is in its place.
+    Where a class has under 10 % of the rows, or over 90 %, accuracy tells little, and the AUROC is in its place; of a class under
+    10 % a ratio, O/E, says more than points.
     """
-    rare = sample.reduction.kind == "positive" and rate_if_rare(sample) is not None
-    return "auroc" if rare else "accuracy", sample.ece_key, "mcs", "nll", "brier"
+    rate = rate_if_rare(sample)
+    first = ("accuracy",) if rate is None else ("auroc", "oe_ratio") if rate < 0.5 else ("auroc",)
+    return *first, sample.ece_key, "mcs", "nll", "brier"
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page

@@ -14,7 +14,7 @@ from streamlit.elements.lib import policies
 import calviz
 from calviz.app import bar
 from calviz.app.navigation import PAGES_BY_KEY
-from calviz.app.open_files import is_view, read_view, view_header
+from calviz.app.open_files import is_view, read_view, request_settings, view_header
 from calviz.app.pinning import Pin, decode_pin
 from calviz.app.selection import (
     Bins,
@@ -518,6 +518,29 @@ def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
     assert (bins.set_value, bins.value) == (True, 9)
 
 
+def test_what_was_asked_for_outlives_a_run_that_another_click_breaks_off(monkeypatch):
+    """A click asks for rows; before the bar has drawn them, another one asks for the view, and the run begins again."""
+    app = open_page()
+    bins = bar._bins
+    clicks = iter(({"reduction": "class", "class": "cat"},))
+
+    def broken_off(*given):
+        for second in clicks:
+            request_settings(second)
+            st_app.rerun()
+        return bins(*given)
+
+    monkeypatch.setattr(bar, "_bins", broken_off)
+    app.session_state["calviz.settings"] = {"slice": "condition", "level": "rotated"}
+    text = text_of(quiet(app.run()))
+    assert next(clicks, None) is None
+    assert "Rows condition = rotated" in text
+    assert "View class cat" in text
+    # What was drawn is asked for no more.
+    app.selectbox(key="slice").set_value("no slice").run()
+    assert "Rows all" in text_of(quiet(app))
+
+
 def test_a_link_whose_first_run_starts_another_one_sets_no_value_twice(monkeypatch, caplog):
     """As on a fresh server: the page runs again once what fits maps is imported."""
     again = iter((st_app.rerun,))
@@ -542,6 +565,12 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     # Always saying no is right in over 99 %.
     assert "AUROC" in labels
     assert "Accuracy" not in labels
+    # A ratio, as a gap of a hundredth of a point says nothing.
+    assert "O/E ratio" in labels
+    table = first_table(quiet(app.open("reliability")))
+    assert table["scores"].is_unique
+    assert not any(ends.count("0.0000") == 2 for ends in table["scores"])
+    app = quiet(app.open("overview"))
     # The command line names the same place.
     judged = calviz.verdict(rare(3_000)).beyond_headline
     assert judged in text_of(app).replace("\u00a0", " ")

@@ -101,6 +101,35 @@ def test_after_a_file_is_read_by_keys_enter_leads_to_its_verdict(view, good):
     page.locator(".st-key-calviz-bar", has_text="mine.csv").wait_for()
 
 
+def test_a_file_that_asks_is_answered_by_keys_and_enter_leads_to_its_verdict(view, tmp_path):
+    """One Tab from the title leads to the first question; one file asks which class the score is of, and about a row without a label."""
+    rows = [("red" if i % 3 else "blue", f"{i * 37 % 997 / 1000}") for i in range(300)]
+    rows[5] = ("", "0.5")
+    file = tmp_path / "asks.csv"
+    file.write_text("\n".join(["label,score", *map(",".join, rows)]))
+    tab = view().open("/data")
+    page = tab.page
+    browse = page.locator("[data-testid=stFileUploaderDropzone] button").first
+    tab.settle()
+    with page.expect_file_chooser() as chooser:
+        browse.press("Enter")
+    chooser.value.set_files(str(file))
+    tab.expect("How is asks.csv to be read?")
+    tab.settle()
+    page.wait_for_function("document.activeElement.tagName === 'H1'")
+    page.keyboard.press("Tab")
+    page.wait_for_function("document.activeElement.type === 'radio'")
+    page.keyboard.press("Space")
+    page.locator(".st-key-calviz-way-all button:enabled").wait_for()
+    tab.settle()
+    # The radio that was chosen keeps the focus; then come the second question and the button.
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.wait_for_function("document.activeElement.innerText.includes('Read it with these')")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.innerText.includes('See the verdict')")
+
+
 def test_the_first_rows_of_a_wide_file_scroll_and_a_role_is_changed_on_a_phone(view, tmp_path):
     path = tmp_path / "wide.csv"
     names = ",".join(f"x{k}" for k in range(40))

@@ -123,10 +123,12 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
     if best.calibrated is None:
         return
     yield content.Heading(f"Before and after {best.label}, which {why}")
+    # A map may tie scores, and then other bins would be the usual ones.
+    rows = subject.sample.but(scheme=subject.sample.placed)
     for name, method in (("before", before), ("after", best)):
         if method.calibrated is not None:
             yield chart(
-                Reliability.compute(subject.sample.with_data(method.calibrated)),
+                Reliability.compute(rows.with_data(method.calibrated)),
                 key=f"reliability-{name}",
                 title=f"Reliability {name}: {method.label}",
                 caption=caption(subject, method.label),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from calviz.comparison.prediction_sets import sets_of
@@ -16,13 +17,14 @@ from calviz.report import content
 from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
 from calviz.sample import cutoff_and_grades
 from calviz.sample.cutoff_and_grades import COUNTS_AS, at_cutoff, decidable, grade_columns, grades
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rate_if_rare
 from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
 
 #: Number of rows of the tables below the charts.
 ROWS = 21
-#: Cutoffs in the table of decisions.
+#: Cutoffs in the table of decisions; of a rare event, those from which these shares of the rows are acted on.
 CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+ACTED_ON = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
@@ -123,19 +125,34 @@ def _scores_by_outcome(subject: Subject, sample: Sample) -> Iterator[Block]:
     )
 
 
+def _cutoffs(sample: Sample) -> tuple[float, ...]:
+    """The cutoffs of the table: few scores of a rare event reach the usual ones."""
+    rate = rate_if_rare(sample)
+    if rate is None or rate > 0.5:
+        return CUTOFFS
+    upto = 1 - np.array(ACTED_ON)
+    scores = np.quantile(
+        sample.scored.score, upto, weights=sample.weights, method="inverted_cdf"
+    ).tolist()
+    # As they are written, so that the reader's counts are these.
+    return tuple(cutoff for cutoff in (float(f"{score:.3g}") for score in scores) if 0 < cutoff < 1)
+
+
 def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
     shown, numbers = [], []
     extra = () if chosen is None else (chosen,)
-    for cutoff in sorted({*CUTOFFS, *extra}):
+    for cutoff in sorted({*_cutoffs(sample), *extra}):
         c = sample.view(at_cutoff, cutoff=cutoff)
         net = float(cutoff_and_grades.net_benefit_of(c.tp, c.fp, c.n, cutoff))
+        digits = words.decimals_for(float((c.tp + c.fn) / c.n), figures=3, least=3)
         counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}
         row = {"cutoff": cutoff, **{k: float(v) for k, v in counts.items()}}
         # Only what fits on a page; the numbers include all counts.
         text = {
             "cutoff": f"{cutoff:.3g}",
-            "net benefit": words.decimal(net),
+            "net benefit": words.decimal(net, digits),
             "acted on": words.whole(float(c.tp + c.fp)),
+            "per 1,000": words.decimal(1000 * float((c.tp + c.fp) / c.n), 1),
         }
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}

@@ -29,6 +29,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data.joining import named_models
 from calviz.sample.sample import Sample
+from tests.inputs.reliability import rare
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 # ---- Recalibrators compared: values, differences, failures, stops, and the map that is taken home
@@ -645,3 +646,16 @@ def test_the_verdict_before_is_that_of_the_same_rows_and_bins():
     result = calviz.compare(data, ["temperature"], bins=6, scheme="equal-mass")
     verdict = calviz.verdict(Sample.of(data, split="test", bins=6, scheme="equal-mass"))
     assert result.found == verdict.sentence
+
+
+def test_bins_of_a_rare_event_are_placed_as_its_verdict_and_diagrams_place_them():
+    data = rare(3_000)
+    placed = Sample.of(data).placed
+    assert placed == "equal-mass"
+    result = calviz.compare(data, ["isotonic"], fit_fraction=0.5, ci=False)
+    models = calviz.compare_models({"a": data, "b": data}, metrics=["ece"], ci=False)
+    curve = learning_curve(data, ["temperature"], sizes=[1_000], repeats=1, metrics=["ece"])
+    assert [result.scheme, models.scheme, curve.scheme] == [placed] * 3
+    usual = calviz.evaluate(data, ["ece_equal_mass"])["ece_equal_mass"].value
+    assert models["a"].metrics["ece"].value == pytest.approx(usual)
+    assert calviz.compare(data, [], scheme="equal-width", ci=False).scheme == "equal-width"

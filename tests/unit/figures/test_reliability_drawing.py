@@ -272,7 +272,7 @@ def test_the_label_of_the_worst_bin_covers_no_points():
 @pytest.mark.parametrize("marks", ["points", "bars"])
 def test_the_axes_end_where_rare_events_do_and_it_is_said(marks):
     figure = Reliability.compute(rare(), reduction="positive", scheme="equal-mass")
-    picture = drawn(figure, marks=marks)
+    picture = drawn(figure, marks=marks, floor=0.0)
     layout = picture["layout"]
     end = layout["xaxis"]["range"][1] / 1.015
     shown = max(figure.mean_score.max(), figure.interval[1].max())
@@ -287,6 +287,59 @@ def test_the_axes_end_where_rare_events_do_and_it_is_said(marks):
     whole = drawn(figure, marks=marks, whole=True)["layout"]
     assert whole["xaxis"]["range"] == [-0.015, 1.015]
     assert not [a for a in whole["annotations"] if "Both axes" in a["text"]]
+
+
+def _fraud() -> calviz.Predictions:
+    """A rare event: scores from 0.0001 to 0.1, calibrated; no row of the lowest tenth is a hit."""
+    rng = np.random.default_rng(3)
+    score = 10 ** rng.uniform(-4, -1, 20_000)
+    hit = (rng.random(score.size) < score) & (score > 2e-4)
+    return calviz.Predictions(probs=score, labels=hit.astype(int))
+
+
+def test_axes_of_a_rare_event_are_logarithmic_and_bins_without_hits_lie_on_the_edge():
+    figure = Reliability.compute(_fraud(), reduction="positive", bins=10, scheme="equal-mass")
+    assert figure.floor() == pytest.approx(1e-4)
+    picture = drawn(figure)
+    layout = picture["layout"]
+    for axis in ("xaxis", "yaxis"):
+        assert layout[axis]["tickvals"] == pytest.approx([-4, -3, -2, -1])
+        assert layout[axis]["ticktext"] == ["0.0001", "0.001", "0.01", "0.1"]
+    low, high = layout["xaxis"]["range"]
+    assert low < -4
+    assert 10**high > figure.interval[1].max()
+    assert f"Both axes logarithmic, from 0.0001 to {figure.end():.3g}" in [
+        a["text"] for a in layout["annotations"]
+    ]
+    points, edge = (t for t in of_type(picture, "scatter") if "error_y" in t)
+    none = figure.observed == 0
+    assert none.sum() == 1
+    assert edge["marker"]["symbol"] == "triangle-down-open"
+    for trace, which in ((points, ~none), (edge, none)):
+        np.testing.assert_array_equal(values(trace["customdata"]), figure.bin[which])
+        np.testing.assert_allclose(values(trace["x"]), np.log10(figure.mean_score[which]))
+        high = values(trace["y"]) + values(trace["error_y"]["array"])
+        np.testing.assert_allclose(high, np.log10(figure.interval[1][which]))
+    np.testing.assert_allclose(values(points["y"]), np.log10(figure.observed[~none]))
+    # From the edge to the exact upper bound.
+    assert (values(edge["y"]), values(edge["error_y"]["arrayminus"])) == (-4, 0)
+    (line,) = [t for t in picture["data"] if t.get("name") == "Perfect calibration"]
+    assert values(line["x"]).tolist() == values(line["y"]).tolist() == [-4, 0]
+    for bar in of_type(picture, "bar"):
+        ends = values(bar["x"]) + np.outer([-0.5, 0.5], values(bar["width"]))
+        assert ends.min() >= -4
+        assert ends.max() <= np.log10(figure.end()) + 1e-9
+        np.testing.assert_array_equal(values(bar["customdata"]), figure.bin)
+
+
+def test_axes_are_linear_where_the_event_or_the_points_are_not_at_0():
+    assert drawn(Reliability.compute(binary(500)))["layout"]["xaxis"]["tickmode"] == "linear"
+    # Of equal width, 14 of 15 bins lie above a tenth of the axis.
+    score = np.repeat(np.linspace(0.001, 0.999, 300), 2)
+    rows = calviz.Predictions(probs=score, labels=np.arange(score.size) % 40 == 0)
+    assert Reliability.compute(rows, reduction="positive").floor() == 0
+    fraud = Reliability.compute(_fraud(), reduction="positive", scheme="equal-mass")
+    assert drawn(fraud, whole=True)["layout"]["xaxis"]["range"] == [-0.015, 1.015]
 
 
 def test_no_point_lies_beyond_the_axes():

@@ -26,6 +26,7 @@ from calviz.report.reference import GLOSSARY, QUESTIONS, SOURCES, entries, entry
 from calviz.sample.sample import Sample
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 from tests.inputs.command_line import run
+from tests.inputs.reliability import rare
 
 # ---- JSON of results: plain values, nothing that the standard does not know
 
@@ -163,6 +164,19 @@ def test_what_is_essential_is_there(preset):
     assert tables["decisions"].numbers["tp"].le(hit.sum()).all()
     assert report.markdown()
     assert report.html()
+
+
+def test_cutoffs_of_a_rare_event_are_those_that_act_on_some_rows():
+    data = rare()
+    subject = Subject(Sample.of(data, reduction="positive", resamples=20), error_bars=False)
+    report = bind([make_part(subject, sections=["decisions"])], date="")
+    numbers = dict(report.tables())["decisions"].numbers
+    # No score reaches 0.05.
+    acted_on = 1000 * (numbers["tp"] + numbers["fp"]) / data.n
+    assert acted_on.tolist() == pytest.approx([500, 200, 100, 50, 20, 10, 5, 2, 1], rel=0.05)
+    score, hit = data.probs[:, 1], data.labels == 1
+    for cutoff, found in zip(numbers["cutoff"], numbers["tp"], strict=True):
+        assert found == (hit & (score >= cutoff)).sum()
 
 
 def test_what_a_preset_is_not_about():
