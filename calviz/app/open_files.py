@@ -92,6 +92,25 @@ _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "ca
 _PAGE, _STEP, _FIRST = "calviz.page", "calviz.view", "calviz.first"
 
 
+@dataclass(frozen=True, eq=False)
+class SessionMap:
+    """A map that was fitted or opened in a session.
+
+    Attributes
+    ----------
+    record : object
+        Its JSON.
+    options : ReadingOptions or None
+        How the scores of the file that it was fitted on were read; None if not known.
+    model : str or None
+        The model of that file that it is for, if there are several.
+    """
+
+    record: Any
+    options: ReadingOptions | None = None
+    model: str | None = None
+
+
 class SessionFiles(dict[str, OpenFile]):
     """The files of a session, by key, in the order in which they were opened.
 
@@ -99,11 +118,14 @@ class SessionFiles(dict[str, OpenFile]):
     ----------
     secret : str
         Known only to this browser, which finds the files again by it after a reload and from another tab.
+    maps : dict of str to SessionMap
+        The maps of the session, by what they are called, the latest last.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.secret = secrets.token_urlsafe(16)
+        self.maps: dict[str, SessionMap] = {}
         _BY_SECRET[self.secret] = self
 
 
@@ -122,7 +144,9 @@ def files() -> SessionFiles:
 def find_again(secret: str) -> None:
     """Open what the session with this secret holds, and the link that waits for it; nothing if that session is gone."""
     # The same entries, which never change, in a dict of this session: the other one may go on.
-    files().update(dict(_BY_SECRET.get(secret, {})))
+    if (found := _BY_SECRET.get(secret)) is not None:
+        files().update(dict(found))
+        files().maps |= found.maps
     link = waiting_link()
     if link is not None and link.key in files():
         select(link.key)
@@ -181,6 +205,14 @@ class UnreadableFile:
     stays: str | None = None
     asks: bool = False
     is_text: bool = False
+
+    @property
+    def lacks_labels(self) -> bool | None:
+        """Whether no label was found; None if one may be among the columns that it asks about."""
+        rows = self.first_rows
+        if rows is None or (rows.recognised and not rows.missing):
+            return False
+        return True if not self.asks and "the label" in rows.missing else None
 
     @property
     def obvious(self) -> Reading | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,17 +11,41 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import rows_shown, screen, selection, session, tables_and_cards
-from calviz.app.recalibrate_comparison import ComparisonOutcome, figure_after, metric_after
+from calviz.app import open_files, rows_shown, screen, selection, session, tables_and_cards
+from calviz.app.open_files import SessionMap, UnreadableFile
+from calviz.app.recalibrate_comparison import (
+    ComparisonOutcome,
+    differences,
+    figure_after,
+    metric_after,
+    usual_suffix,
+    written,
+)
 from calviz.app.selection import rows_of
-from calviz.app.session import Settings, md, name_after
-from calviz.app.tables_and_cards import Cell, marked_table
+from calviz.app.session import Settings, md, name_after, offer_file
+from calviz.app.tables_and_cards import Cell, draw_notices, marked_table
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
+from calviz.comparison.fitting import apply_map, reading_for_map
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
-from calviz.core.errors import CalvizError
-from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
+from calviz.core.errors import CalvizError, InputError, Reading
+from calviz.core.predictions import Dataset
+from calviz.core.words import (
+    capitalised,
+    counted,
+    csv_bytes,
+    decimal,
+    decimals_for,
+    percent,
+    seconds_text,
+    shorten,
+)
+from calviz.data import Loaded, ReadingOptions, read
+from calviz.data.format import Notice, span
+from calviz.data.reading import one_model
+from calviz.data.writing import one_score
 from calviz.figures.hundred_squares import Bullet, words
+from calviz.recalibrators.base import load_map, record_in
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample, reduce
 
@@ -468,3 +493,101 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
         alt="Rows after the method",
     )
+
+
+# ---- Rows without labels
+
+#: Megabytes of a saved map that is opened at most.
+_MOST_OF_MAP = 50
+
+
+def draw_unlabelled(file: UnreadableFile) -> None:
+    """Draw what can be done with a file without labels: a map is chosen, applied to the rows, and these are offered as a file."""
+    name = _choose_map()
+    if name is None:
+        return
+    chosen, told = open_files.files().maps[name], file.options
+    key = f"calviz.unlabelled.{abs(hash((file.source, told, name)))}"
+    of_file = bool(told.scores or told.models)  # what was said of this file holds
+    model = None if of_file else chosen.model
+    options = st.session_state.get(key, told if of_file else chosen.options or told)
+    try:
+        loaded, before, after = _mapped(f"{key}{options}", file, chosen.record, options, model)
+    except CalvizError as error:
+        st.warning(md(error, 2_000), icon=":material/help:")
+        for j, answer in enumerate(error.answers if isinstance(error, InputError) else ()):
+            if st.button(md(capitalised(answer.label), 200), key=f"{key}.{j}"):
+                st.session_state[key] = options.answered(answer)
+                st.rerun(scope="fragment")
+        return
+    _say_mapped(chosen.record, before, after)
+    suffix, labelled = usual_suffix(file.title), bool(loaded.recognition.label_form)
+    offer_file(
+        f"Calibrated file ({suffix[1:].upper()})",
+        lambda: written(after, before, suffix, loaded, labelled=labelled),
+        f"{file.title.split('.')[0]}-calibrated{suffix}",
+        "text/csv" if suffix == ".csv" else "application/octet-stream",
+        type="primary",
+        key="calviz.unlabelled",
+    )
+    st.caption(" ".join(differences(suffix, loaded, before)))
+    draw_notices(
+        n for n in loaded.notices if n.code != Notice.REPAIRED.value or "drop-" not in n.message
+    )
+    st.caption(
+        "Without labels nothing can be measured. In a terminal, this estimates accuracy, AUROC and Brier score as far as the map holds:"
+    )
+    more = {"model": model} if model else {}
+    reading = Reading("", open_files.changed_options(options) | more).in_shell()
+    command = f"python -m calviz expected {shlex.quote(file.title)} --map MAP.json {reading}"
+    st.code(command.rstrip(), language="bash", wrap_lines=True)
+
+
+def _choose_map() -> str | None:
+    """Draw the choice of a map of the session, and a box for a saved one; return its name."""
+    maps = open_files.files().maps
+    of_session, of_user = st.columns(2, gap="medium")
+    with of_user:
+        label = "Or a saved map (JSON)"
+        upload = st.file_uploader(label, type="json", max_upload_size=_MOST_OF_MAP)
+    if upload is not None and upload.name not in maps:
+        maps[upload.name] = SessionMap(record_in(upload.getvalue(), upload.name))
+    with of_session:
+        return st.selectbox(
+            "Map",
+            [*reversed(maps)],
+            format_func=lambda name: shorten(name, 100),
+            placeholder="None of this session: Recalibrate fits one",
+        )
+
+
+@st.cache_resource(scope="session", max_entries=1, show_spinner="Calibrating …")
+def _mapped(
+    key: str, _file: UnreadableFile, _record: Any, _options: ReadingOptions, _model: str | None
+) -> tuple[Loaded, Dataset, Dataset]:
+    """Return a file as it is read for a map, and its rows before and after it."""
+    options = reading_for_map(_record, _options, _model)
+    loaded = read(_file.source, name=_file.title, options=options)
+    before = one_model(loaded, _model)
+    return loaded, before, apply_map(before, _record)
+
+
+def _say_mapped(record: Any, before: Dataset, after: Dataset) -> None:
+    """Say how many rows a map changes, and the mean of the scores before and after."""
+    scores = [one_score(data) for data in (before, after)]
+    means = [100 * float(np.average(each, weights=before.weights)) for each in scores]
+    n = int((scores[0] != scores[1]).sum())
+    of = "confidence"
+    if before.kind != "confidence" and before.n_classes == 2:
+        of = f"P({md(shorten(before.class_names[1], 40))})"
+    st.markdown(
+        f"**{counted(before.rows, 'row')} calibrated, {n:,} changed.** The mean {of} goes from {means[0]:.2f} % to {means[1]:.2f} %.",
+        help="The rows are calibrated as far as labels depend on the scores as they did on the rows that the map was fitted on.",
+    )
+    names = tuple(record.get("class_names", ()))
+    if before.kind != "confidence" and names and names != before.class_names:
+        order = md(span(names))
+        st.caption(f"The score columns are taken in the order of the classes of the map: {order}.")
+    if (where := record.get("fitted_where")) and not hasattr(load_map(record), "conditions"):
+        only = f"The map was fitted only on the rows where {md(where, 500)}"
+        st.warning(f"{only}; it is applied to all rows.", icon=":material/warning:")
