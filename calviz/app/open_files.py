@@ -208,11 +208,12 @@ class UnreadableFile:
 
     @property
     def lacks_labels(self) -> bool | None:
-        """Whether no label was found; None if one may be among the columns that it asks about."""
+        """Whether no label was found; None if a column that the file asks about may be one, unless the session has a map for rows without."""
         rows = self.first_rows
         if rows is None or (rows.recognised and not rows.missing):
             return False
-        return True if not self.asks and "the label" in rows.missing else None
+        asks = any(one.asks or one.readings for one in self.questions) and not files().maps
+        return None if asks or "the label" not in rows.missing else True
 
     @property
     def obvious(self) -> Reading | None:

@@ -534,7 +534,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     else:
         data = fitting.apply_to_all(outcome.data, recalibrator, rows)
     table = written(data, outcome.in_file, suffix, settings.entry.loaded)
-    columns = settings.entry.loaded.recognition.score_columns
+    columns = settings.entry.loaded.score_columns(settings.model)
     where = where_words(settings.where, 10_000)
     record = recalibrator.to_apply(outcome.data, columns, where)
     named = settings.entry.loaded.named_as_labels(outcome.data).class_names

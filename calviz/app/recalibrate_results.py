@@ -520,7 +520,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
                 st.session_state[key] = options.answered(answer)
                 st.rerun(scope="fragment")
         return
-    _say_mapped(chosen.record, before, after)
+    _say_mapped(chosen.record, loaded, before, after)
     suffix, labelled = usual_suffix(file.title), bool(loaded.recognition.label_form)
     offer_file(
         f"Calibrated file ({suffix[1:].upper()})",
@@ -572,7 +572,7 @@ def _mapped(
     return loaded, before, apply_map(before, _record)
 
 
-def _say_mapped(record: Any, before: Dataset, after: Dataset) -> None:
+def _say_mapped(record: Any, loaded: Loaded, before: Dataset, after: Dataset) -> None:
     """Say how many rows a map changes, and the mean of the scores before and after."""
     scores = [one_score(data) for data in (before, after)]
     means = [100 * float(np.average(each, weights=before.weights)) for each in scores]
@@ -588,6 +588,8 @@ def _say_mapped(record: Any, before: Dataset, after: Dataset) -> None:
     if before.kind != "confidence" and names and names != before.class_names:
         order = md(span(names))
         st.caption(f"The score columns are taken in the order of the classes of the map: {order}.")
+    if other := loaded.other_scores(record, before.name):
+        st.warning(md(capitalised(other), 500), icon=":material/warning:")
     if (where := record.get("fitted_where")) and not hasattr(load_map(record), "conditions"):
         only = f"The map was fitted only on the rows where {md(where, 500)}"
         st.warning(f"{only}; it is applied to all rows.", icon=":material/warning:")
