@@ -141,6 +141,12 @@ def files() -> SessionFiles:
     return entries
 
 
+def keep_map(name: str, kept: SessionMap) -> None:
+    """Keep a map as the latest of the session."""
+    files().maps.pop(name, None)
+    files().maps[name] = kept
+
+
 def find_again(secret: str) -> None:
     """Open what the session with this secret holds, and the link that waits for it; nothing if that session is gone."""
     # The same entries, which never change, in a dict of this session: the other one may go on.
@@ -208,12 +214,15 @@ class UnreadableFile:
 
     @property
     def lacks_labels(self) -> bool | None:
-        """Whether no label was found; None if a column that the file asks about may be one, unless the session has a map for rows without."""
-        rows = self.first_rows
-        if rows is None or (rows.recognised and not rows.missing):
-            return False
-        asks = any(one.asks or one.readings for one in self.questions) and not files().maps
-        return None if asks or "the label" not in rows.missing else True
+        """Whether there are no labels; None if that may be so, as no role is certain."""
+        if any(one.unlabelled for one in self.questions):
+            return True
+        return None if self.first_rows is not None and not self.first_rows.recognised else False
+
+    @property
+    def may_be_for_map(self) -> bool:
+        """Whether a map of the session may be for it, as there may be no labels."""
+        return self.lacks_labels is not False and bool(files().maps)
 
     @property
     def obvious(self) -> Reading | None:
@@ -669,6 +678,7 @@ VIEW_KIND, VIEW_VERSION = "view", 1
 MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
 _SETTING_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
+_MAP_HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz_map"\s*:')
 _VIEW_KEYS = ("calviz", "version", "page", "data", "settings")
 _VIEW_DATA = {"key": str, "title": str, "rows": int, "digest": str}
 
@@ -705,6 +715,11 @@ def view_header(*, key: str, title: str, digest: str, rows: int) -> dict[str, An
 def is_view(content: bytes) -> bool:
     """Whether a file states that it is a saved view."""
     return _HEADER.match(content[:1_000]) is not None
+
+
+def is_map(content: bytes) -> bool:
+    """Whether a file states that it is a saved map."""
+    return _MAP_HEADER.match(content[:1_000]) is not None
 
 
 def read_view(content: bytes, *, pages: frozenset[str]) -> SavedView:

@@ -52,7 +52,8 @@ def draw_page() -> None:
     failure = open_files.unreadable_file()
     assert failure is not None
     name = md(failure.title, 60)
-    title = f"How is {name} to be read?" if failure.asks else f"{name} could not be read"
+    asks = failure.asks or failure.may_be_for_map
+    title = f"How is {name} to be read?" if asks else f"{name} could not be read"
     if failure.lacks_labels:
         title = f"No labels found in {name}"
     if (answer := failure.obvious) is not None:
@@ -70,7 +71,8 @@ def draw_failure() -> None:
     failure = open_files.unreadable_file()
     if failure is None:
         return
-    box, icon = (st.warning, "help") if failure.asks else (st.error, "error")
+    asks = failure.asks or failure.may_be_for_map
+    box, icon = (st.warning, "help") if asks else (st.error, "error")
     if failure.lacks_labels:
         box, icon = st.info, "info"
     questions, obvious = failure.questions, failure.obvious
@@ -94,7 +96,7 @@ def draw_failure() -> None:
             lambda: _draw_calibration(failure),
             key=f"calviz.no-labels.{failure.title}",
             icon=":material/tune:",
-            opened=bool(failure.lacks_labels),
+            opened=failure.lacks_labels or failure.may_be_for_map,
         )
     shown = failure.first_rows
     if shown is None:

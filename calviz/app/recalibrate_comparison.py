@@ -589,9 +589,8 @@ def _keep_map(content: bytes, label: str, settings: Settings) -> None:
     model = settings.model if len(settings.entry.loaded.models) > 1 else None
     fitted_on = " ".join(filter(None, (shorten(settings.entry.title, 60), model)))
     of_slice = f" where {where_words(settings.where)}" * bool(settings.where)
-    maps, name = open_files.files().maps, f"{label}, fitted on {fitted_on}{of_slice}"
-    maps.pop(name, None)
-    maps[name] = SessionMap(json.loads(content), options, model)
+    name = f"{label}, fitted on {fitted_on}{of_slice}"
+    open_files.keep_map(name, SessionMap(json.loads(content), options, model))
 
 
 def _of_scores(options: ReadingOptions) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import open_files, rows_shown, screen, selection, session, tables_and_cards
-from calviz.app.open_files import SessionMap, UnreadableFile
+from calviz.app.open_files import UnreadableFile
 from calviz.app.recalibrate_comparison import (
     ComparisonOutcome,
     differences,
@@ -45,7 +45,7 @@ from calviz.data.format import Notice, span
 from calviz.data.reading import one_model
 from calviz.data.writing import one_score
 from calviz.figures.hundred_squares import Bullet, words
-from calviz.recalibrators.base import load_map, record_in
+from calviz.recalibrators.base import load_map
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample, reduce
 
@@ -497,16 +497,18 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
 
 # ---- Rows without labels
 
-#: Megabytes of a saved map that is opened at most.
-_MOST_OF_MAP = 50
+#: What to do where no map is open.
+NO_MAP = "There is no map yet: Recalibrate fits one to a file with labels; a saved one (JSON) is opened like a file, with the box below."
 
 
 def draw_unlabelled(file: UnreadableFile) -> None:
     """Draw what can be done with a file without labels: a map is chosen, applied to the rows, and these are offered as a file."""
-    name = _choose_map()
-    if name is None:
+    maps, told = open_files.files().maps, file.options
+    if not maps:
+        st.caption(NO_MAP)
         return
-    chosen, told = open_files.files().maps[name], file.options
+    name = st.selectbox("Map", [*reversed(maps)], format_func=lambda name: shorten(name, 100))
+    chosen = maps[name]
     key = f"calviz.unlabelled.{abs(hash((file.source, told, name)))}"
     of_file = bool(told.scores or told.models)  # what was said of this file holds
     model = None if of_file else chosen.model
@@ -518,7 +520,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
         for j, answer in enumerate(error.answers if isinstance(error, InputError) else ()):
             if st.button(md(capitalised(answer.label), 200), key=f"{key}.{j}"):
                 st.session_state[key] = options.answered(answer)
-                st.rerun(scope="fragment")
+                st.rerun()
         return
     _say_mapped(chosen.record, loaded, before, after)
     suffix, labelled = usual_suffix(file.title), bool(loaded.recognition.label_form)
@@ -541,24 +543,6 @@ def draw_unlabelled(file: UnreadableFile) -> None:
     reading = Reading("", open_files.changed_options(options) | more).in_shell()
     command = f"python -m calviz expected {shlex.quote(file.title)} --map MAP.json {reading}"
     st.code(command.rstrip(), language="bash", wrap_lines=True)
-
-
-def _choose_map() -> str | None:
-    """Draw the choice of a map of the session, and a box for a saved one; return its name."""
-    maps = open_files.files().maps
-    of_session, of_user = st.columns(2, gap="medium")
-    with of_user:
-        label = "Or a saved map (JSON)"
-        upload = st.file_uploader(label, type="json", max_upload_size=_MOST_OF_MAP)
-    if upload is not None and upload.name not in maps:
-        maps[upload.name] = SessionMap(record_in(upload.getvalue(), upload.name))
-    with of_session:
-        return st.selectbox(
-            "Map",
-            [*reversed(maps)],
-            format_func=lambda name: shorten(name, 100),
-            placeholder="None of this session: Recalibrate fits one",
-        )
 
 
 @st.cache_resource(scope="session", max_entries=1, show_spinner="Calibrating …")

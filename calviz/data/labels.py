@@ -367,6 +367,7 @@ def no_outcomes(column: str) -> InputError:
         f"the column '{short(column)}' holds no outcomes: this file can be given calibrated scores (calviz apply FILE --map MAP.json), but not judged",
         column=column,
         placed=True,
+        unlabelled=True,
     )
 
 
