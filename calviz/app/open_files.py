@@ -128,6 +128,11 @@ class SessionFiles(dict[str, OpenFile]):
         self.maps: dict[str, SessionMap] = {}
         _BY_SECRET[self.secret] = self
 
+    def clear(self) -> None:
+        """Forget all files and maps."""
+        super().clear()
+        self.maps.clear()
+
 
 #: Of all sessions that still hold their files.
 _BY_SECRET: WeakValueDictionary[str, SessionFiles] = WeakValueDictionary()

@@ -71,10 +71,8 @@ def draw_failure() -> None:
     failure = open_files.unreadable_file()
     if failure is None:
         return
-    asks = failure.asks or failure.may_be_for_map
+    asks = failure.asks or failure.lacks_labels or failure.may_be_for_map
     box, icon = (st.warning, "help") if asks else (st.error, "error")
-    if failure.lacks_labels:
-        box, icon = st.info, "info"
     questions, obvious = failure.questions, failure.obvious
     if obvious is not None:
         where = questions[0].where or questions[0].what
