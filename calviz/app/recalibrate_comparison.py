@@ -587,9 +587,9 @@ def _keep_map(content: bytes, label: str, settings: Settings) -> None:
     """Keep a map for files of this session that have no labels, under the name of what it was fitted on."""
     options = ReadingOptions(**_of_scores(settings.entry.options))
     model = settings.model if len(settings.entry.loaded.models) > 1 else None
-    fitted_on = " ".join(filter(None, (shorten(settings.entry.title, 60), model)))
     of_slice = f" where {where_words(settings.where)}" * bool(settings.where)
-    name = f"{label}, fitted on {fitted_on}{of_slice}"
+    of_model = f" of {model}" if model else ""
+    name = f"{label}{of_model}, fitted on {shorten(settings.entry.title, 60)}{of_slice}"
     open_files.keep_map(name, SessionMap(json.loads(content), options, model))
 
 

@@ -497,17 +497,18 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
 
 # ---- Rows without labels
 
-#: What to do where no map is open.
-NO_MAP = "There is no map yet: Recalibrate fits one to a file with labels; a saved one (JSON) is opened like a file, with the box below."
+#: Where maps come from.
+MAPS = "Recalibrate fits one to a file with labels; a saved one (JSON) is opened like a file, with the box below."
 
 
 def draw_unlabelled(file: UnreadableFile) -> None:
     """Draw what can be done with a file without labels: a map is chosen, applied to the rows, and these are offered as a file."""
     maps, told = open_files.files().maps, file.options
     if not maps:
-        st.caption(NO_MAP)
+        st.caption(f"There is no map yet. {MAPS}")
         return
-    name = st.selectbox("Map", [*reversed(maps)], format_func=lambda name: shorten(name, 100))
+    names = [*reversed(maps)]
+    name = st.selectbox("Map", names, format_func=lambda name: shorten(name, 100), help=MAPS)
     chosen = maps[name]
     key = f"calviz.unlabelled.{abs(hash((file.source, told, name)))}"
     of_file = bool(told.scores or told.models)  # what was said of this file holds
