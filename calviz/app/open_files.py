@@ -104,11 +104,14 @@ class SessionMap:
         How the scores of the file that it was fitted on were read; None if not known.
     model : str or None
         The model of that file that it is for, if there are several.
+    key : str
+        Differs from those of all other maps, also of one of the same name that it takes the place of.
     """
 
     record: Any
     options: ReadingOptions | None = None
     model: str | None = None
+    key: str = field(default_factory=lambda: uuid4().hex)
 
 
 class SessionFiles(dict[str, OpenFile]):

@@ -510,7 +510,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
     names = [*reversed(maps)]
     name = st.selectbox("Map", names, format_func=lambda name: shorten(name, 100), help=MAPS)
     chosen = maps[name]
-    key = f"calviz.unlabelled.{abs(hash((file.source, told, name)))}"
+    key = f"calviz.unlabelled.{abs(hash((file.source, told, chosen.key)))}"
     of_file = bool(told.scores or told.models)  # what was said of this file holds
     model = None if of_file else chosen.model
     options = st.session_state.get(key, told if of_file else chosen.options or told)
@@ -561,7 +561,7 @@ def _say_mapped(record: Any, loaded: Loaded, before: Dataset, after: Dataset) ->
     """Say how many rows a map changes, and the mean of the scores before and after."""
     scores = [one_score(data) for data in (before, after)]
     means = [100 * float(np.average(each, weights=before.weights)) for each in scores]
-    n = int((scores[0] != scores[1]).sum())
+    n = int((abs(scores[1] - scores[0]) > 1e-9).sum())  # beyond rounding
     of = "confidence"
     if before.kind != "confidence" and before.n_classes == 2:
         of = f"P({md(shorten(before.class_names[1], 40))})"

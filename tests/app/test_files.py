@@ -937,3 +937,7 @@ def test_a_map_of_another_column_or_of_a_slice_is_said_to_be_and_a_damaged_one_i
     said = [plain(warning.value) for warning in app.warning]
     assert "The map was fitted on 'old', and is applied to 'p'." in said
     assert any("only on the rows where region is 'north'; it is applied to all" in w for w in said)
+    # Another map of the same name takes its place.
+    drop(app, "map.json", saved_map(fitted={"temperature_": 1.0}))
+    assert not app.warning[1:]
+    assert "40 rows calibrated, 0 changed." in text_of(app)
