@@ -97,6 +97,28 @@ _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "ca
 _PAGE, _STEP, _FIRST = "calviz.page", "calviz.view", "calviz.first"
 
 
+@dataclass(frozen=True, eq=False)
+class SessionMap:
+    """A map that was fitted or opened in a session.
+
+    Attributes
+    ----------
+    record : object
+        Its JSON.
+    options : ReadingOptions or None
+        How the scores of the file that it was fitted on were read; None if not known.
+    model : str or None
+        The model of that file that it is for, if there are several.
+    key : str
+        Differs from those of all other maps, also of one of the same name that it takes the place of.
+    """
+
+    record: Any
+    options: ReadingOptions | None = None
+    model: str | None = None
+    key: str = field(default_factory=lambda: uuid4().hex)
+
+
 class SessionFiles(dict[str, OpenFile]):
     """The files of a session, by key, in the order in which they were opened.
 
@@ -104,12 +126,20 @@ class SessionFiles(dict[str, OpenFile]):
     ----------
     secret : str
         Known only to this browser, which finds the files again by it after a reload and from another tab.
+    maps : dict of str to SessionMap
+        The maps of the session, by what they are called, the latest last.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.secret = secrets.token_urlsafe(16)
+        self.maps: dict[str, SessionMap] = {}
         _BY_SECRET[self.secret] = self
+
+    def clear(self) -> None:
+        """Forget all files and maps."""
+        super().clear()
+        self.maps.clear()
 
 
 #: Of all sessions that still hold their files.
@@ -124,10 +154,18 @@ def files() -> SessionFiles:
     return entries
 
 
+def keep_map(name: str, kept: SessionMap) -> None:
+    """Keep a map as the latest of the session."""
+    files().maps.pop(name, None)
+    files().maps[name] = kept
+
+
 def find_again(secret: str) -> None:
     """Open what the session with this secret holds, and the link that waits for it; nothing if that session is gone."""
     # The same entries, which never change, in a dict of this session: the other one may go on.
-    files().update(dict(_BY_SECRET.get(secret, {})))
+    if (found := _BY_SECRET.get(secret)) is not None:
+        files().update(dict(found))
+        files().maps |= found.maps
     link = waiting_link()
     if link is not None and link.key in files():
         select(link.key)
@@ -186,6 +224,18 @@ class UnreadableFile:
     stays: str | None = None
     asks: bool = False
     is_text: bool = False
+
+    @property
+    def lacks_labels(self) -> bool | None:
+        """Whether there are no labels; None if that may be so, as no role is certain."""
+        if any(one.unlabelled for one in self.questions):
+            return True
+        return None if self.first_rows is not None and not self.first_rows.recognised else False
+
+    @property
+    def may_be_for_map(self) -> bool:
+        """Whether a map of the session may be for it, as there may be no labels."""
+        return self.lacks_labels is not False and bool(files().maps)
 
     @property
     def obvious(self) -> Reading | None:
@@ -674,6 +724,7 @@ VIEW_KIND, VIEW_VERSION = "view", 1
 MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
 _SETTING_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
+_MAP_HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz_map"\s*:')
 _VIEW_KEYS = ("calviz", "version", "page", "data", "settings")
 _VIEW_DATA = {"key": str, "title": str, "rows": int, "digest": str}
 
@@ -710,6 +761,11 @@ def view_header(*, key: str, title: str, digest: str, rows: int) -> dict[str, An
 def is_view(content: bytes) -> bool:
     """Whether a file states that it is a saved view."""
     return _HEADER.match(content[:1_000]) is not None
+
+
+def is_map(content: bytes) -> bool:
+    """Whether a file states that it is a saved map."""
+    return _MAP_HEADER.match(content[:1_000]) is not None
 
 
 def read_view(content: bytes, *, pages: frozenset[str]) -> SavedView:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from calviz.app import open_files, screen
+from calviz.app import navigation, open_files, screen
 from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md
 from calviz.core.errors import CalvizError, Reading
@@ -52,7 +52,10 @@ def draw_page() -> None:
     failure = open_files.unreadable_file()
     assert failure is not None
     name = md(failure.title, 60)
-    title = f"How is {name} to be read?" if failure.asks else f"{name} could not be read"
+    asks = failure.asks or failure.may_be_for_map
+    title = f"How is {name} to be read?" if asks else f"{name} could not be read"
+    if failure.lacks_labels:
+        title = f"No labels found in {name}"
     if (answer := failure.obvious) is not None:
         (question,) = failure.questions
         title = f"{capitalised(answer.label)}?"
@@ -68,7 +71,8 @@ def draw_failure() -> None:
     failure = open_files.unreadable_file()
     if failure is None:
         return
-    box, icon = (st.warning, "help") if failure.asks else (st.error, "error")
+    asks = failure.asks or failure.lacks_labels or failure.may_be_for_map
+    box, icon = (st.warning, "help") if asks else (st.error, "error")
     questions, obvious = failure.questions, failure.obvious
     if obvious is not None:
         where = questions[0].where or questions[0].what
@@ -84,6 +88,14 @@ def draw_failure() -> None:
                 read_again(failure.title, failure.source, failure.options.answered(answer))
         if open_files.waiting_link() is None:
             _draw_way_back(open_files.current())
+    if failure.lacks_labels is not False:
+        navigation.draw_folded(
+            "Give these rows calibrated probabilities, without labels",
+            lambda: _draw_calibration(failure),
+            key=f"calviz.no-labels.{failure.title}",
+            icon=":material/tune:",
+            opened=failure.lacks_labels or failure.may_be_for_map,
+        )
     shown = failure.first_rows
     if shown is None:
         if failure.is_text:
@@ -97,6 +109,13 @@ def draw_failure() -> None:
     if len(scores) == 1 and any("class_names" in each.options for each in answers):
         shown = replace(shown, asked=shown.asked | {*scores})  # which class it is of
     _draw_rows_of(failure, shown)
+
+
+def _draw_calibration(failure: UnreadableFile) -> None:
+    """Draw what needs no labels; the recalibrators, which no other file needs, are imported for it."""
+    from calviz.app.recalibrate_results import draw_unlabelled
+
+    draw_unlabelled(failure)
 
 
 def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:

@@ -19,6 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from calviz.app import fitting_choices, jobs, open_files, session
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
+from calviz.app.open_files import SessionMap
 from calviz.app.session import Settings, choose_one, md, offer_file
 from calviz.comparison import fitting
 from calviz.comparison.advice import guideline
@@ -29,7 +30,8 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, Reading
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import capitalised, counted, file_size, seconds_text
+from calviz.core.words import capitalised, counted, file_size, seconds_text, shorten
+from calviz.data import Loaded, ReadingOptions
 from calviz.data.writing import SUFFIXES, write_predictions
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
@@ -438,7 +440,7 @@ def draw_downloads(
                 "The uncalibrated model is your file as it is: there is nothing to download."
             )
             return method
-        usual = _usual(settings)
+        usual = usual_suffix(settings.entry.loaded.file)
         suffix = choose_one(
             "Format of the file",
             {s: s[1:].upper() for s in SUFFIXES},
@@ -465,6 +467,7 @@ def draw_downloads(
             st.error(md(error, 500))
             return method
         st.session_state[_BUILT_FILES] = (file_key, files)
+        _keep_map(files.map, outcome.comparison[method].label, settings)
     elif not is_built:
         st.caption(f"{_which_rows(outcome, settings)} calibrated. {STAYS}")
         return method
@@ -484,7 +487,7 @@ def draw_downloads(
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     words += f" {capitalised(files.changed)}" * bool(files.changed)
-    st.caption(words, help=" ".join((*_differences(suffix, settings, whole), STAYS)))
+    st.caption(words, help=" ".join((*differences(suffix, settings.entry.loaded, whole), STAYS)))
     return method
 
 
@@ -532,10 +535,9 @@ def _which_rows(outcome: ComparisonOutcome, settings: Settings) -> str:
     return f"All {counted(n, 'row')} are"
 
 
-def _usual(settings: Settings) -> str:
+def usual_suffix(file: str) -> str:
     """Return the format of the file that was opened if it can be written, else the first format."""
-    name = settings.entry.loaded.file.lower()
-    return next((s for s in SUFFIXES if name.endswith((s, f"{s}.gz"))), SUFFIXES[0])
+    return next((s for s in SUFFIXES if file.lower().endswith((s, f"{s}.gz"))), SUFFIXES[0])
 
 
 def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
@@ -560,8 +562,8 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         data = _with_rows(every, out_of_fold, in_file[rows.judged])
     else:
         data = out_of_fold
-    table = _written(data, whole, suffix, settings)
-    columns = settings.entry.loaded.recognition.score_columns
+    table = written(data, whole, suffix, settings.entry.loaded)
+    columns = settings.entry.loaded.score_columns(settings.model)
     where, changed = "", ""
     if isinstance(recalibrator, SliceMap):
         more = fitting.columns_to_apply(recalibrator, whole)
@@ -587,26 +589,27 @@ def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
     return fitting.with_probabilities(whole, every)
 
 
-def _written(data: Dataset, before: Dataset, suffix: str, settings: Settings) -> bytes:
+def written(
+    data: Dataset, before: Dataset, suffix: str, file: Loaded, *, labelled: bool = True
+) -> bytes:
+    """Return the content of a calibrated file, as `write_predictions` writes it."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        loaded = settings.entry.loaded
-        named = loaded.named_as_labels(data)
-        write_predictions(named, path, before=before, file=loaded)
+        named = file.named_as_labels(data)
+        write_predictions(named, path, before=before, labelled=labelled, file=file)
         return path.read_bytes()
 
 
-def _differences(suffix: str, settings: Settings, written: Dataset) -> Iterator[str]:
+def differences(suffix: str, loaded: Loaded, written: Dataset) -> Iterator[str]:
     """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out or not calibrated."""
-    many = settings.whole.kind != "confidence" and settings.whole.n_classes > 2
+    many = written.kind != "confidence" and written.n_classes > 2
     only = ", of each row the largest alone" if many else ""
     yield f"The scores before are in **uncalibrated**{only}."
-    loaded = settings.entry.loaded
     keeps = suffix == ".csv" and loaded.cells is not None  # the columns of the file
-    names = {} if suffix == ".npz" or keeps else loaded.names_when_written(settings.model)
+    names = {} if suffix == ".npz" or keeps else loaded.names_when_written(written.name)
     if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
         yield f"In the file, {', '.join(renamed)}."
     for repair in loaded.repairs_made:
@@ -622,10 +625,24 @@ _OF_ROWS = ("drop-missing", "drop-labels", "drop-outside")
 _OF_SCORES = ("scores", "models", "model_column", "kind", "sheet", "separator", "decimal", "header_line", "repair")  # fmt: skip
 
 
+def _keep_map(content: bytes, label: str, settings: Settings) -> None:
+    """Keep a map for files of this session that have no labels, under the name of what it was fitted on."""
+    options = ReadingOptions(**_of_scores(settings.entry.options))
+    model = settings.model if len(settings.entry.loaded.models) > 1 else None
+    of_slice = f" where {where_words(settings.where)}" * bool(settings.where)
+    of_model = f" of {model}" if model else ""
+    name = f"{label}{of_model}, fitted on {shorten(settings.entry.title, 60)}{of_slice}"
+    open_files.keep_map(name, SessionMap(json.loads(content), options, model))
+
+
+def _of_scores(options: ReadingOptions) -> dict[str, Any]:
+    changed = open_files.changed_options(options).items()
+    return {name: value for name, value in changed if name in _OF_SCORES}
+
+
 def read_alike(settings: Settings) -> str:
     """Return the options of a command that read the scores of a new file as those of this one were."""
-    changed = open_files.changed_options(settings.entry.options).items()
-    options = {name: value for name, value in changed if name in _OF_SCORES}
+    options = _of_scores(settings.entry.options)
     if len(settings.entry.loaded.models) > 1:
         options["model"] = settings.model
     return Reading("", options).in_shell()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,17 +11,49 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import navigation, rows_shown, screen, selection, session, tables_and_cards
-from calviz.app.recalibrate_comparison import ComparisonOutcome, figure_after, metric_after
+from calviz.app import (
+    navigation,
+    open_files,
+    rows_shown,
+    screen,
+    selection,
+    session,
+    tables_and_cards,
+)
+from calviz.app.open_files import UnreadableFile
+from calviz.app.recalibrate_comparison import (
+    ComparisonOutcome,
+    differences,
+    figure_after,
+    metric_after,
+    usual_suffix,
+    written,
+)
 from calviz.app.selection import rows_of
-from calviz.app.session import Settings, md, name_after
-from calviz.app.tables_and_cards import Cell, marked_table
+from calviz.app.session import Settings, md, name_after, offer_file
+from calviz.app.tables_and_cards import Cell, draw_notices, marked_table
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
+from calviz.comparison.fitting import apply_map, reading_for_map
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
-from calviz.core.errors import CalvizError
-from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
+from calviz.core.errors import CalvizError, InputError, Reading
+from calviz.core.predictions import Dataset
+from calviz.core.words import (
+    capitalised,
+    counted,
+    csv_bytes,
+    decimal,
+    decimals_for,
+    percent,
+    seconds_text,
+    shorten,
+)
+from calviz.data import Loaded, ReadingOptions, read
+from calviz.data.format import Notice, span
+from calviz.data.reading import one_model
+from calviz.data.writing import one_score
 from calviz.figures.hundred_squares import Bullet, words
+from calviz.recalibrators.base import load_map
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample, event_rate_if_rare, reduce
 
@@ -519,3 +552,88 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
         column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
         alt="Rows after the method",
     )
+
+
+# ---- Rows without labels
+
+#: Where maps come from.
+MAPS = "Recalibrate fits one to a file with labels; a saved one (JSON) is opened like a file, with the box below."
+
+
+def draw_unlabelled(file: UnreadableFile) -> None:
+    """Draw what can be done with a file without labels: a map is chosen, applied to the rows, and these are offered as a file."""
+    maps, told = open_files.files().maps, file.options
+    if not maps:
+        st.caption(f"There is no map yet. {MAPS}")
+        return
+    names = [*reversed(maps)]
+    name = st.selectbox("Map", names, format_func=lambda name: shorten(name, 100), help=MAPS)
+    chosen = maps[name]
+    key = f"calviz.unlabelled.{abs(hash((file.source, told, chosen.key)))}"
+    of_file = bool(told.scores or told.models)  # what was said of this file holds
+    model = None if of_file else chosen.model
+    options = st.session_state.get(key, told if of_file else chosen.options or told)
+    try:
+        loaded, before, after = _mapped(f"{key}{options}", file, chosen.record, options, model)
+    except CalvizError as error:
+        st.warning(md(error, 2_000), icon=":material/help:")
+        for j, answer in enumerate(error.answers if isinstance(error, InputError) else ()):
+            if st.button(md(capitalised(answer.label), 200), key=f"{key}.{j}"):
+                st.session_state[key] = options.answered(answer)
+                st.rerun()
+        return
+    _say_mapped(chosen.record, loaded, before, after)
+    suffix, labelled = usual_suffix(file.title), bool(loaded.recognition.label_form)
+    offer_file(
+        f"Calibrated file ({suffix[1:].upper()})",
+        lambda: written(after, before, suffix, loaded, labelled=labelled),
+        f"{file.title.split('.')[0]}-calibrated{suffix}",
+        "text/csv" if suffix == ".csv" else "application/octet-stream",
+        type="primary",
+        key="calviz.unlabelled",
+    )
+    st.caption(" ".join(differences(suffix, loaded, before)))
+    draw_notices(
+        n for n in loaded.notices if n.code != Notice.REPAIRED.value or "drop-" not in n.message
+    )
+    st.caption(
+        "Without labels nothing can be measured. In a terminal, this estimates accuracy, AUROC and Brier score as far as the map holds:"
+    )
+    more = {"model": model} if model else {}
+    reading = Reading("", open_files.changed_options(options) | more).in_shell()
+    command = f"python -m calviz expected {shlex.quote(file.title)} --map MAP.json {reading}"
+    st.code(command.rstrip(), language="bash", wrap_lines=True)
+
+
+@st.cache_resource(scope="session", max_entries=1, show_spinner="Calibrating …")
+def _mapped(
+    key: str, _file: UnreadableFile, _record: Any, _options: ReadingOptions, _model: str | None
+) -> tuple[Loaded, Dataset, Dataset]:
+    """Return a file as it is read for a map, and its rows before and after it."""
+    options = reading_for_map(_record, _options, _model)
+    loaded = read(_file.source, name=_file.title, options=options)
+    before = one_model(loaded, _model)
+    return loaded, before, apply_map(before, _record)
+
+
+def _say_mapped(record: Any, loaded: Loaded, before: Dataset, after: Dataset) -> None:
+    """Say how many rows a map changes, and the mean of the scores before and after."""
+    scores = [one_score(data) for data in (before, after)]
+    means = [100 * float(np.average(each, weights=before.weights)) for each in scores]
+    n = int((abs(scores[1] - scores[0]) > 1e-9).sum())  # beyond rounding
+    of = "confidence"
+    if before.kind != "confidence" and before.n_classes == 2:
+        of = f"P({md(shorten(before.class_names[1], 40))})"
+    st.markdown(
+        f"**{counted(before.rows, 'row')} calibrated, {n:,} changed.** The mean {of} goes from {means[0]:.2f} % to {means[1]:.2f} %.",
+        help="The rows are calibrated as far as labels depend on the scores as they did on the rows that the map was fitted on.",
+    )
+    names = tuple(record.get("class_names", ()))
+    if before.kind != "confidence" and names and names != before.class_names:
+        order = md(span(names))
+        st.caption(f"The score columns are taken in the order of the classes of the map: {order}.")
+    if other := loaded.other_scores(record, before.name):
+        st.warning(md(capitalised(other), 500), icon=":material/warning:")
+    if (where := record.get("fitted_where")) and not hasattr(load_map(record), "conditions"):
+        only = f"The map was fitted only on the rows where {md(where, 500)}"
+        st.warning(f"{only}; it is applied to all rows.", icon=":material/warning:")

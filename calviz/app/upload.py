@@ -11,7 +11,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.app import navigation, open_files, reading_panel, screen, tables_and_cards
-from calviz.app.open_files import OpenFile, is_view, read_view
+from calviz.app.open_files import OpenFile, SessionMap, is_map, is_view, read_view
 from calviz.app.session import Settings, current, md
 from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError
@@ -34,7 +34,8 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
         accept_multiple_files=True,
         key=f"calviz.upload.{number}",
         help=f"{md('; '.join(kind.label for kind in FORMATS), 5_000)}. Text may be gzipped. Several logs together become one data set, "
-        "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
+        "with their tasks as groups. A view that was saved here (JSON) is opened again; a saved map (JSON) is for files without labels. "
+        "Nothing is unpickled.",
     )
     if not uploads:
         return
@@ -43,6 +44,10 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
     if views:
         _open_view(views[0])
         files = tuple(file for file in files if not is_view(file[1]))
+    for name, content in files:
+        if is_map(content):
+            _open_map(name, content)
+    files = tuple(file for file in files if not is_map(file[1]))
     if files:
         _read(files, keep_current=keep_current)
     # Emptied at last: a click while a file is read starts the page anew, and the box must still hold the file then.
@@ -58,6 +63,21 @@ def _open_view(content: bytes) -> None:
         open_files.open_view(read_view(content, pages=frozenset(navigation.PAGES_BY_KEY)))
     except CalvizError as error:
         open_files.queue_note(str(error))
+
+
+def _open_map(name: str, content: bytes) -> None:
+    """Keep a saved map for files without labels; one that cannot be read changes nothing."""
+    from calviz.recalibrators.base import load_map, record_in
+
+    try:
+        record = record_in(content, name)
+        load_map(record)
+    except CalvizError as error:
+        open_files.queue_note(str(error))
+        return
+    open_files.keep_map(name, SessionMap(record))
+    if open_files.unreadable_file() is None:
+        open_files.queue_note(f"{name} is a saved map. Now open a file without labels.")
 
 
 def _remove_upload(file: str) -> None:

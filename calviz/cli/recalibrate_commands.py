@@ -118,7 +118,7 @@ def recalibrate(
     for sentence in remarks:
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)
-    record = fitted and fitted.to_apply(data, loaded.recognition.score_columns)
+    record = fitted and fitted.to_apply(data, loaded.score_columns(data.name))
     with _saving(record, fitted, save_map, save_snippet):
         calibrated = loaded.named_as_labels(result.calibrated)
         write_predictions(calibrated, out, before=data, file=loaded)
@@ -270,6 +270,9 @@ def apply(
         if data.kind != "confidence" and names and names != data.class_names:
             order = span(names)
             say(f"the score columns are taken in the order of the classes of the map: {order}.")
+        if other := loaded.other_scores(record, data.name):
+            say(other)
+            warnings.append(other)
         labelled = bool(loaded.recognition.label_form)
         named = loaded.named_as_labels(calibrated)
         write_predictions(named, out, before=data, labelled=labelled, file=loaded)

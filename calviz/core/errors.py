@@ -125,6 +125,8 @@ class InputError(CalvizError):
         Whether all that is missing is what the columns are, which the user can say.
     further : iterable of InputError, optional
         What else the file asks, whatever the answer to this is.
+    unlabelled : bool
+        Whether it is that there are no labels, so that the data can be calibrated but not judged.
     """
 
     def __init__(
@@ -142,8 +144,9 @@ class InputError(CalvizError):
         readings: Iterable[Reading] = (),
         asks: bool = False,
         further: Iterable[InputError] = (),
+        unlabelled: bool = False,
     ) -> None:
-        self.what, self.remedy, self.asks = what, remedy, asks
+        self.what, self.remedy, self.asks, self.unlabelled = what, remedy, asks, unlabelled
         self.file, self.row, self.line, self.column = file, row, line, column
         self.where, self.placed = where, placed
         self.repairs, self.readings = tuple(repairs), tuple(readings)

@@ -242,6 +242,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         raise InputError(
             f"{none}: {what}, but nothing to compare them with{stops}",
             remedy="add a column 'label' with the true class",
+            unlabelled=not one,
         )
     could = "several could be it" if len(possible) > 1 else "one could be it"
     raise _several_labels(

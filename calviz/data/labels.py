@@ -364,9 +364,10 @@ def are_missing(values: npt.NDArray[Any] | Factor) -> bool:
 def no_outcomes(column: str) -> InputError:
     """Return the error about a column of labels that are all missing."""
     return InputError(
-        f"the column '{short(column)}' holds no outcomes: this file can be given calibrated scores (calviz apply MAP FILE), but not judged",
+        f"the column '{short(column)}' holds no outcomes: this file can be given calibrated scores (calviz apply FILE --map MAP.json), but not judged",
         column=column,
         placed=True,
+        unlabelled=True,
     )
 
 

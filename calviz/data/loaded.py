@@ -13,7 +13,7 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Kind
-from calviz.core.words import PLAIN_CSV, CsvStyle
+from calviz.core.words import PLAIN_CSV, CsvStyle, listed
 from calviz.data.column_names import (
     LOG_CONFIDENCES,
     SURE,
@@ -279,11 +279,6 @@ class Recognition:
     numbers: tuple[str, ...] = ()
 
     @property
-    def score_columns(self) -> tuple[str, ...]:
-        """The score columns of the only model; () if there are several."""
-        return self.scores if len(self.models) == 1 else ()
-
-    @property
     def fit_split(self) -> str | None:
         """The split to fit recalibrators on, if one has a usual name."""
         return usual_split(self.split_counts, FIT_SPLITS)
@@ -401,6 +396,20 @@ class Loaded:
     def digest(self) -> str:
         """BLAKE2b hash of the bytes of the file in hexadecimal; waits until it is computed."""
         return self.hash()
+
+    def score_columns(self, model: str) -> tuple[str, ...]:
+        """The score columns of a model; () if a column names the models, or each has a confidence."""
+        if len(self.models) == 1:
+            return self.recognition.scores
+        return next((s.columns for s in self.roles.scores if s.model == model), ())
+
+    def other_scores(self, record: Mapping[str, Any], model: str) -> str:
+        """Say that a saved map is for other score columns than those of a model; "" if it is not, or these are not known."""
+        fitted = record.get("scores", {}).get("columns", ())
+        taken = self.score_columns(model)
+        if not (fitted and taken) or {*fitted} == {*taken}:
+            return ""
+        return f"the map was fitted on {listed(fitted)}, and is applied to {listed(taken)}."
 
     def named_as_labels(self, data: Dataset) -> Dataset:
         """Rename classes that are only counted to the labels of the file: -1 and 1, or 1, 2, ..."""

@@ -69,12 +69,12 @@ def write_predictions(
         )
     if before is not None:
         name = _free(BEFORE, {*data.groups, *data.texts})
-        data = replace(data, numbers={name: _one_score(before), **data.numbers})
+        data = replace(data, numbers={name: one_score(before), **data.numbers})
     with errors.replacing(target) as temporary_path:
         _write(data, before or data, temporary_path, labelled, file)
 
 
-def _one_score(data: Dataset) -> npt.NDArray[Any]:
+def one_score(data: Dataset) -> npt.NDArray[Any]:
     """P(class 1) of two classes, otherwise the confidence, shape (n,)."""
     if not isinstance(data, Predictions):
         return data.confidence

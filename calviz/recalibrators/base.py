@@ -715,7 +715,7 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     """Read the JSON of a saved map from a file; raises InputError if there is none, or if it is not JSON."""
     name = Path(path).name or str(path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        content = Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError("there is no such file", file=os.fspath(path)) from None
     except IsADirectoryError:
@@ -723,6 +723,13 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot be opened ({reason})", file=name) from None
+    return record_in(content, name)
+
+
+def record_in(content: bytes, name: str) -> Any:
+    """Return the JSON of a saved map from the content of its file; raises InputError if it is not JSON."""
+    try:
+        return json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         remedy = "give a map from --save-map"
         raise InputError(_why_no_json(error), file=name, remedy=remedy) from None

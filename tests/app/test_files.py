@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from io import StringIO
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 
 import calviz
-from calviz.app import open_files, rows_shown
+from calviz.app import open_files, recalibrate_results, rows_shown
 from calviz.app.navigation import PAGES
 from calviz.app.open_files import DIGEST_LENGTH, OpenFile, decode_options, encode_options
 from calviz.app.reading_panel import other_way_round
@@ -22,6 +23,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.profile import write_profile
 from calviz.core.words import capitalised
 from calviz.data import REPAIRS, ReadingOptions, first_rows, read
+from calviz.recalibrators.temperature_scaling import TemperatureScaling
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample
 from tests.app.pages import (
@@ -41,6 +43,7 @@ from tests.app.pages import (
     whole_app,
 )
 from tests.inputs import examples
+from tests.inputs.command_line import outcome
 from tests.inputs.relatives import HOSTILE_NAMES, REFUSED, REPAIRED, SAME, hostile
 from tests.inputs.simulated import draw_labels
 
@@ -870,3 +873,71 @@ def test_how_a_text_is_divided_is_told_in_the_panel():
     told = decode_options(app.query_params["reading"])
     assert (told.header_line, told.separator, told.decimal) == (1, ";", ",")
     assert "40 rows" in text_of(app)
+
+
+# ---- Rows without labels
+
+
+def without_labels(n=60):
+    """Rows of two models, in another order than those of `with_labels`; one has no score."""
+    p = (np.arange(n) + 0.5) / n
+    rows = (f"{q:.3f};r{i};{'' if i == 5 else f'{q * q:.3f}'}" for i, q in enumerate(p))
+    return "\n".join(["new;name;old", *rows]).replace(".", ",").encode()
+
+
+def saved_map(**more):
+    record = TemperatureScaling().fit([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]], [0, 1, 1]).to_dict()
+    return json.dumps(record | {"class_names": ["no", "yes"]} | more).encode()
+
+
+def test_a_file_without_labels_is_calibrated_by_a_saved_map_as_on_the_command_line(
+    tmp_path, monkeypatch
+):
+    files = []
+    monkeypatch.setattr(recalibrate_results, "offer_file", lambda *file, **_: files.append(file))
+    app = upload(open_page(page="data"), "kept.csv", GOOD)
+    scores = {"scores": {"kind": "probabilities", "columns": ["old"]}}
+    drop(app, "map.json", saved_map(**scores))
+    assert "map.json is a saved map" in text_of(app)
+    drop(app, "q2.csv", without_labels())
+    # What has no score is asked for, as for a file with labels.
+    press(app, "Leave out the rows with missing values")
+    quiet(app)
+    text = text_of(app)
+    assert "kept.csv is still loaded." in text
+    assert "**59 rows calibrated, 59 changed.** The mean P(yes) goes from 33.8" in text
+    assert "In the file, but not calibrated: 1 of 60 rows" in text
+    assert "measured. In a terminal, this estimates accuracy" in text
+    assert not app.metric
+    for name, content in {"map.json": saved_map(**scores), "q2.csv": without_labels()}.items():
+        (tmp_path / name).write_bytes(content)
+    out = tmp_path / "out.csv"
+    arguments = ("--map", tmp_path / "map.json", "--repair", "drop-missing", "--out", out)
+    assert outcome("apply", tmp_path / "q2.csv", *arguments)[0] == 0
+    label, content, name, _ = files[-1]
+    assert (label, name) == ("Calibrated file (CSV)", "q2-calibrated.csv")
+    assert content() == out.read_bytes()
+
+
+def test_without_a_map_it_is_said_where_one_comes_from():
+    content = b"p\n" + b"0.25\n0.75\n" * 20
+    app = upload(open_page(page="data"), "q2.csv", content)
+    assert [plain(title.value) for title in app.title] == ["No labels found in q2.csv"]
+    assert recalibrate_results.MAPS in text_of(app)
+    assert not app.error
+
+
+def test_a_map_of_another_column_or_of_a_slice_is_said_to_be_and_a_damaged_one_is_refused():
+    app = upload(open_page(page="data"), "kept.csv", GOOD)
+    drop(app, "broken.json", saved_map(method="none"))
+    assert "'none'" in text_of(app)
+    fitted = {"kind": "probabilities", "columns": ["old"]}
+    drop(app, "map.json", saved_map(scores=fitted, fitted_where="region is 'north'"))
+    drop(app, "q2.csv", b"p\n" + b"0.25\n0.75\n" * 20)
+    said = [plain(warning.value) for warning in app.warning]
+    assert "The map was fitted on 'old', and is applied to 'p'." in said
+    assert any("only on the rows where region is 'north'; it is applied to all" in w for w in said)
+    # Another map of the same name takes its place.
+    drop(app, "map.json", saved_map(fitted={"temperature_": 1.0}))
+    assert not app.warning[1:]
+    assert "40 rows calibrated, 0 changed." in text_of(app)

@@ -22,6 +22,7 @@ from tests.app.pages import (
     PATIENCE,
     helps_of,
     open_page,
+    plain,
     press,
     quiet,
     text_of,
@@ -114,6 +115,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     assert wanted[-2:] == ("temperature", ".csv")
     # The file reads back, and holds what the map of the JSON and the program make of the rows.
     written = read(files.table, name="calibrated.csv").first
+    _rows_without_labels_can_have_the_map(app)
     before = read(overconfident(), name="net.csv").first
     assert written.split_names == ("calibration", "test")
     mapped = load_map(json.loads(files.map))
@@ -124,6 +126,20 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     exec(files.snippet, program)
     assert files.snippet.split("\n")[0].endswith(f"in this order: {[*before.class_names]!r}")
     np.testing.assert_allclose(program["recalibrate"](before.probs), written.probs, atol=1e-6)
+
+
+def _rows_without_labels_can_have_the_map(app):
+    """The maps that were taken are on offer for a file without labels; the file that is loaded stays."""
+    rows = "\n".join(["p_b,p_c,p_a", *["0.25,0.125,0.625", "0.1,0.7,0.2"] * 15])
+    upload(app, "new.csv", rows.encode())
+    assert [plain(title.value) for title in app.title] == ["No labels found in new.csv"]
+    (maps,) = (box for box in app.selectbox if box.label == "Map")
+    assert maps.options == [f"{LABELS[key]}, fitted on net.csv" for key in ("temperature", "ets")]
+    assert "**30 rows calibrated, 30 changed.** The mean confidence goes from 66.25 %" in text_of(
+        app
+    )
+    next(b for b in app.button if plain(b.label) == "Back to net.csv").click().run()
+    assert "Recognised:" in text_of(app)
 
 
 @pytest.mark.slow

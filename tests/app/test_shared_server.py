@@ -30,7 +30,7 @@ from calviz.app.jobs import (
     Job,
     JobQueue,
 )
-from calviz.app.open_files import OpenFile, make_room
+from calviz.app.open_files import OpenFile, SessionMap, make_room
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import Stopped
 from calviz.core.entry_specs import Interval, MetricResult, NoiseFloor
@@ -267,17 +267,18 @@ def test_files_are_found_again_by_the_secret_of_their_session_until_it_is_emptie
     new_session()
     before = open_files.files()
     before["digits"] = OpenFile("digits", "Digits", None)
+    before.maps["map.json"] = SessionMap({})
     new_session()
     open_files.find_again("guessed")
     assert not open_files.files()
     open_files.find_again(before.secret)
-    assert [*open_files.files()] == ["digits"]
+    assert [*open_files.files(), *open_files.files().maps] == ["digits", "map.json"]
     # What the new session closes stays open in the other one, as in a tab that was duplicated.
     open_files.files().clear()
     assert [*before] == ["digits"]
     before.clear()
     open_files.find_again(before.secret)
-    assert not open_files.files()
+    assert not [*open_files.files(), *open_files.files().maps]
 
 
 # ---------------------------------------------------------------- caches

@@ -407,3 +407,29 @@ def test_only_a_map_does_without_labels(tmp_path: Path):
     ):
         code, _, stderr = run(command[0], path, *command[1:])
         assert code == 2, stderr
+
+
+def test_a_map_of_one_of_two_models_says_which_column_it_takes(tmp_path: Path):
+    p = np.linspace(0.05, 0.95, 60)
+    labels = (np.arange(60) % 3 == 0).astype(int)
+    known, new, out = (tmp_path / name for name in ("known.csv", "new.csv", "out.csv"))
+    pl.DataFrame({"old": p, "new": p**2, "label": labels}).write_csv(known)
+    pl.DataFrame({"new": p**2, "amount": 9 * p, "old": p}).write_csv(new)
+    fitted, models = tmp_path / "map.json", ("--models", "old,new", "--model", "old")
+    options = (*models, "--method", "platt", "--out", out, "--save-map", fitted)
+    assert run("recalibrate", known, *options)[0] == 0
+    record = json.loads(fitted.read_text())
+    assert record["scores"] == {"kind": "probabilities", "columns": ["old"]}
+    code, _, stderr = run("apply", new, "--map", fitted, "--out", out)
+    assert (code, stderr) == (0, "")
+    mapped = load_map(record).transform(np.stack([1 - p, p], axis=1))[:, 1]
+    written = pl.read_csv(out)
+    score = next(name for name in written.columns if name.startswith("p_1"))
+    np.testing.assert_allclose(written[score], mapped, atol=1e-12)
+    # A file whose only scores have another name is calibrated as before, and it is said.
+    pl.DataFrame({"p_new": p**2}).write_csv(new)
+    code, stdout, stderr = run("apply", new, "--map", fitted, "--out", out, "--json", "-")
+    said = "the map was fitted on 'old', and is applied to 'p_new'."
+    assert code == 0
+    assert said in stderr
+    assert json.loads(stdout)["warnings"] == [said]

@@ -228,6 +228,7 @@ def test_a_copy_keeps_every_argument():
         "placed": True,
         "readings": (),
         "asks": True,
+        "unlabelled": True,
         "further": (InputError("and 2 rows are empty"),),
     }
     error = InputError("sums to 1.2", **given)

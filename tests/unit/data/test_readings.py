@@ -409,7 +409,7 @@ def test_a_file_without_outcomes_is_told_what_can_be_done_with_it() -> None:
     columns = {"pd_alt": P / 10, "pd_neu": P / 20, "Ausfall": [""] * N, "amount": 99 * P}
     for options in ({}, {"scores": ("pd_alt",), "label": "Ausfall"}):
         with pytest.raises(
-            InputError, match=r"column 'Ausfall' holds no outcomes: .*calviz apply MAP"
+            InputError, match=r"column 'Ausfall' holds no outcomes: .*calviz apply FILE --map"
         ):
             loaded(columns, **options)
     # Without an empty column, nothing is said of outcomes.
