@@ -441,6 +441,8 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
             if key not in names or (weak and column.is_label_like):
                 continue
+            if declared == "logits" and column.in_unit and not view.options.kind_of_scores:
+                _ask_if_logits(view, column, [c.name for c in candidates if c.in_unit], label)
             copies = [c for c in candidates if c.name.startswith(f"{column.name}.")]
             if any(sum_to_one([column, c]) for c in copies):
                 return None  # two columns of one name, which pandas numbers
@@ -468,6 +470,22 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
                 declared = "logits" if kind == "logits" else "probabilities"
                 return _columns(view, (column.name,), (match["name"],), declared)
     return None
+
+
+def _ask_if_logits(
+    view: TableView, column: Column, in_unit: Sequence[str], label: str | None
+) -> None:
+    """Raise the question what a column is that is named after logits, and holds none below 0 or above 1: often a model's probability."""
+    if len(in_unit) > 1:
+        ask_if_models(view, in_unit, label)
+    name = short(column.name)
+    raise InputError(
+        f"'{name}' is named after logits, but all its values lie between 0 and 1: are they logits?",
+        readings=[
+            Reading(kind, {"scores": (column.name,), "kind": kind})
+            for kind in ("probabilities", "logits")
+        ],
+    )
 
 
 def _are_two_classes(one: Column, two: Column) -> bool:

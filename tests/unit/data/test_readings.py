@@ -339,6 +339,16 @@ def test_a_column_in_percent_beside_a_score_may_be_a_model_where_the_event_is_as
     assert len(loaded(columns | {"Ergebnis": y}).models) == 1
 
 
+def test_logits_that_all_lie_between_0_and_1_are_asked_about() -> None:
+    """Often a model of that name: its probability was read as a logit, without a word."""
+    columns = {"fraud": Y, "logit": P}
+    assert [r.options["kind"] for r in asked(columns).readings] == ["probabilities", "logits"]
+    assert "are they models?" in asked(columns | {"forest": P**1.2}).what
+    outside = columns | {"logit": 8 * P - 4}
+    for found in (loaded(columns, kind="logits"), loaded(outside)):
+        assert all(data.logits is not None for data in found.models.values())
+
+
 def test_a_column_headed_in_percent_is_offered_as_percentages() -> None:
     p, y = event()
     for head in ("PD [%]", "score_pct", "PD in Prozent", "riskPercentage"):
