@@ -16,10 +16,18 @@ from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_
 from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, sets_of
 from calviz.core import words
 from calviz.core.errors import CalvizError
-from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
+from calviz.core.words import (
+    PREDICTED,
+    capitalised,
+    counted,
+    decimal,
+    percent,
+    percent_numbers,
+    shorten,
+)
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import levels_of
-from calviz.sample.sample import PREDICTED, Sample
+from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
 

@@ -26,6 +26,7 @@ from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.words import (
+    PREDICTED,
     distinct,
     keep_units_together,
     percent,
@@ -35,7 +36,7 @@ from calviz.core.words import (
 )
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import PREDICTED, Sample, event_rate_if_rare, is_predicted, with_predicted
+from calviz.sample.sample import Sample, event_rate_if_rare, is_predicted, with_predicted
 from calviz.sample.slices import wrong_where_kept
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}

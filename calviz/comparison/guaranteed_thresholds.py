@@ -17,10 +17,10 @@ from calviz.core.errors import OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.profile import Profile
-from calviz.core.words import counted, decimal, level_text, percent, shorten
+from calviz.core.words import PREDICTED, counted, decimal, level_text, percent, shorten
 from calviz.sample import cutoff_and_grades
 from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
-from calviz.sample.sample import PREDICTED, Sample, dataset_of, predicted_words, with_predicted
+from calviz.sample.sample import Sample, dataset_of, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
 
 #: Of a wrong prediction, of a referral and of a right prediction.

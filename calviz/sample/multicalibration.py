@@ -16,7 +16,7 @@ from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset, chosen_columns, cut_columns, sliced_columns
 from calviz.core.profile import Profile
-from calviz.core.words import counted, p_number, points, shorten
+from calviz.core.words import PREDICTED, counted, p_number, points, shorten
 from calviz.sample import metric_results, slice_tests
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.sample import Sample, Where, where_words
@@ -261,6 +261,7 @@ def _gap_words(one: Segment) -> str:
 
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
     """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured."""
+    columns = tuple(name for name in columns if name != PREDICTED)
     try:
         found = multicalibration(sample, columns) if columns else None
     except NotAvailable:
@@ -355,7 +356,8 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     one = np.zeros_like(rows.cell)
     where: list[tuple[tuple[str, ...], int]] = []
     kept, small = [], 0
-    tables = slice_tests.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
+    crossed = len(rows.factors) * rows.pairs
+    tables = slice_tests.crossed_sums(rows.factors, added, crossed=crossed, bin_of=one, bins=1)
     sums_of = {names: table[:, 0] for names, table in tables if names or everywhere}
     for (names, sums), spread in zip(sums_of.items(), _ranges(rows, list(sums_of)), strict=True):
         large = np.flatnonzero((sums[0] >= rows.min_rows) & (sums[-2] >= LEAST_VARIANCE))

@@ -85,7 +85,7 @@ class SliceSums:
         return alone.each(lambda v: next(values) - v)
 
     def each(self, change: Callable[[FloatArray], FloatArray]) -> SliceSums:
-        """The same with other arrays, of any shape; for rows without clusters."""
+        """The same with other arrays, of any shape."""
         changed: dict[str, Any] = {n: v if v is None else change(v) for n, v in vars(self).items()}
         return SliceSums(**changed)
 
@@ -289,6 +289,35 @@ def p_against_rest(
     return np.where(differs, p_values, 1.0), moved.gap
 
 
+def p_of_pairs(
+    p_values: FloatArray,
+    sums: SliceSums,
+    first: SliceSums,
+    events: BinaryEvents,
+    codes: IntArray,
+    weights: FloatArray | None = None,
+    cluster: IntArray | None = None,
+) -> FloatArray:
+    """p-values of pairs of values that are off, and otherwise than the other rows with the same `first` of the two, shape (S,).
+
+    That is the larger of `p_values`, shape (S,), of the first hypothesis, and those of the second (Berger 1982), which is tested where
+    they are small. `first` has the sums of the values of the first column, shape (K,), and `codes`, shape (n,), are those of the pairs.
+    """
+    small, values = np.flatnonzero(p_values <= _SMALL), sums.rows.size // first.rows.size
+    if not small.size:
+        return p_values
+    number = np.full(sums.rows.size, -1)
+    number[small] = np.arange(small.size)
+    own = np.arange(first.rows.size)[:, None] == small // values
+    some = sums.each(lambda v: v[..., small])
+    parts = some.each(lambda v: v[..., None, :] * own)
+    whole = first.each(lambda v: v[..., None] * own)
+    rows = events, number[codes], weights, cluster, codes // values
+    p_values = p_values.copy()
+    p_values[small] = np.maximum(p_values[small], p_against_rest(some, parts, whole, *rows)[0])
+    return p_values
+
+
 def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
     """ECE of each slice, and its mean for a calibrated model, shape (S,) each.
 
@@ -314,7 +343,7 @@ def crossed_sums(
     factors: Mapping[str, Factor],
     terms: Sequence[FloatArray | None],
     *,
-    pairs: bool,
+    crossed: int,
     bin_of: IntArray,
     bins: int,
 ) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
@@ -328,15 +357,15 @@ def crossed_sums(
     factors : mapping of str to Factor
     terms : sequence of T ndarray or None, shape (n,)
         What is added up; None counts the rows.
-    pairs : bool
-        Whether to cross columns that have several values.
+    crossed : int
+        How many of the columns that have several values are crossed with all of those after them.
     bin_of : ndarray of int, shape (n,)
         The bin of each row, one of `bins`.
     bins : int
     """
     size = {name: len(factor.levels) for name, factor in factors.items()}
     several = [name for name in factors if size[name] > 1]
-    at_once = 2 if pairs and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
+    at_once = 2 if crossed > 1 and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
     blocks = [tuple(several[i : i + at_once]) for i in range(0, len(several), at_once)]
 
     def added(code: IntArray, names: tuple[str, ...]) -> FloatArray:
@@ -356,7 +385,7 @@ def crossed_sums(
     yield (), flat(added(bin_of, ()))
     for name, factor in factors.items():
         yield (name,), flat(added(_numbered(bin_of, [factor]), (name,)))
-    for i, block in enumerate(blocks) if pairs else ():
+    for i, block in enumerate(blocks[: -(-crossed // at_once)]):
         code = _numbered(bin_of, [factors[name] for name in block])
         if len(block) > 1:
             yield block, flat(added(code, block))
