@@ -520,7 +520,8 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
     time = [] if data.times is None else [data.time_name]
     known = dict.fromkeys([*data.groups, *numbers, *texts, *time])
-    several = data.n_classes > 2 and data.cells is None and data.predicted is not None
+    named = isinstance(data, Predictions) or data.predicted is not None
+    several = data.n_classes > 2 and data.cells is None and named
     return (*known, *[PREDICTED] * bool(several and known and PREDICTED not in known))
 
 

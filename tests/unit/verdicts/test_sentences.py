@@ -248,7 +248,11 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert v.direction == "off"
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
-    place = f.short.removeprefix("2 of 10 slices are off beyond chance, most surely ")
+    places = f.short.removeprefix("2 of 10 slices are off beyond chance, most surely ")
+    place, also = places.split(", also ")
+    # The second is named too, in the same words.
+    assert {place[:10], also[:10]} == {"region = c", "region = d"}
+    assert f" Also off: {also}." in f.message
     assert v.sentence.endswith(
         f"with 95 % confidence, but 2 of 10 slices are off, most surely {place}."
     )
