@@ -450,19 +450,22 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
     """The slices of the default columns whose rows began to follow the scores otherwise than all other rows did, most surely first.
 
     Returns the p-value of each, the largest with which any would be among them (Bonferroni), and its condition.
-    Without times, and with clusters, weights or a profile, there are none.
+    Without times, and of a profile, there are none.
     """
     data = sample.data
-    if data.times is None or not data.alike or data.cells is not None:
+    if data.times is None or data.cells is not None:
         return []
     cell, cells = cells_of(sample.scored.score)
-    q = as_all_rows(sample.scored, cell, cells, None).score.clip(_LEAST, 1 - _LEAST)
+    weights, cluster = sample.weights, sample.row_draws.cluster
+    q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
     _, day = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
     factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), _LEAST_ROWS)
     tested = [
         (float(p), ((name, factor.levels[i]),))
         for name, factor in factors.items()
-        for i, p in enumerate(slice_tests.p_of_changes(sample.scored.hit - q, q, day, factor))
+        for i, p in enumerate(
+            slice_tests.p_of_changes(sample.scored.hit - q, q, day, factor, weights, cluster)
+        )
         if p == p
     ]
     level = CHANGES / max(len(tested), 1)
