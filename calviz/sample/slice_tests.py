@@ -534,9 +534,9 @@ def _changes(path: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatAr
     covariance = inverse @ both @ inverse.swapaxes(-1, -2)
     # Scores that are off have hits of another variance.
     more = np.maximum(quotient(squares[:, None], last[5], otherwise=1.0), 1.0)
-    alike = more * quotient(last[5], last[2], otherwise=1.0)
     # The square, as few heavy rows make tails that are not normal.
-    least = np.maximum(_LEAST_VARIANCE * alike**2, _SIDE * last[2])
+    heavy = quotient(last[5], last[2], otherwise=1.0) ** 2
+    least = np.maximum(_LEAST_VARIANCE * more * heavy, _SIDE * last[2])
     enough = np.minimum(path[2], last[2] - path[2]) >= least
     return (inverse @ bridge[..., None])[..., 0], more[..., None, None] * covariance, enough
 

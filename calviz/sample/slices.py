@@ -614,8 +614,9 @@ def _measured(
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
     terms = slice_tests.row_terms(events, weights)
-    # Predicted classes are crossed with every other column; alone, they are tested with the classes.
+    # Predicted classes are crossed with every other column; alone, those of rows that are alike are tested with the classes.
     crossed = PREDICTED in columns and len(columns) > 1
+    untested = (PREDICTED,) if crossed and data.alike else ()
     columns = tuple(sorted(columns, key=lambda name: name != PREDICTED))
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
@@ -629,7 +630,7 @@ def _measured(
         table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
     ) -> slice_tests.SliceSums:
         sums = slice_tests.sums_of_table(table.sum(axis=1), terms, codes, cluster)
-        if whole is None or (crossed and names == (PREDICTED,)):
+        if whole is None or names == untested:
             return sums
         if against == "rest":
             p_values, _ = slice_tests.p_against_rest(
@@ -679,9 +680,9 @@ def _measured(
         sums = measure(table, codes, names, factors)
         if not names:
             whole = sums
-            continue
-        if of_class and len(names) == 1:
+        if names == (PREDICTED,):
             of_classes = sums
+        if names in ((), untested):
             continue
         small += slice_tests.number_of_slices(sums.rows, names) - (len(measured) - before)
         cut = data.cuts.get(names[0]) if sides else None
