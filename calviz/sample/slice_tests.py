@@ -468,7 +468,7 @@ def p_of_changes(
     w = 1.0 if weights is None else weights
     v, z, residual = w * q * (1 - q), logit(q), w * residual
     z = z - np.average(z, weights=v)
-    squares = _squares(residual, factor.codes, np.arange(day.size), levels)
+    squares = _squares(residual, factor.codes, levels)
     if cluster is not None:
         squares *= _more_than_rows(residual, factor.codes, cluster, levels, day)
     terms = (residual, residual * z, *(u * z**k for u in (v, w * v) for k in range(3)))
@@ -493,8 +493,13 @@ def p_of_changes(
     return np.where(largest < 0, np.nan, np.minimum(tail, 1.0))
 
 
-def _squares(residual: FloatArray, codes: IntArray, cluster: IntArray, levels: int) -> FloatArray:
-    """Squared sums of the residuals of clusters, added up over the rows of each level, and over the others; shape (2, L)."""
+def _squares(
+    residual: FloatArray, codes: IntArray, levels: int, cluster: IntArray | None = None
+) -> FloatArray:
+    """Squared residuals of the rows of each level, and of the others, or of their sums over clusters; shape (2, L)."""
+    if cluster is None:
+        own = np.bincount(codes, residual * residual, levels)
+        return np.stack([own, own.sum() - own])
     of_level, (sums,) = sums_by_cluster(codes, cluster, residual)
     own, total = np.bincount(of_level, sums * sums, levels), np.bincount(cluster, residual)
     both = np.bincount(codes, residual * total[cluster], levels)
@@ -512,8 +517,8 @@ def _more_than_rows(
     for share in _SHARES:
         since = day >= np.quantile(day, share)
         change = residual * (since - since.mean())
-        each = _squares(change, codes, np.arange(codes.size), levels)
-        more.append(quotient(_squares(change, codes, cluster, levels), each, otherwise=1.0))
+        of_clusters = _squares(change, codes, levels, cluster)
+        more.append(quotient(of_clusters, _squares(change, codes, levels), otherwise=1.0))
     return np.asarray(np.max(more, axis=0))
 
 

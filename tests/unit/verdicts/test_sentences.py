@@ -350,7 +350,7 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     traces = drawn.plot().data
     filled = [t for t in traces if t.name in ("Too high", "Too low")]
     assert sum(len(t.x) for t in filled) == len(tested.off) == 1
-    assert any(t.name == "Too low, by rows of the first" for t in traces)
+    assert any(t.name == "Too low, by rows of others" for t in traces)
     # Where all of the slice is off, it alone is named.
     whole = judged(one_region(np.random.default_rng(1), off=1.0, short=0.0))
     assert re.match(r"Off where region = 0: about [\d.]+ points too low; ", whole.headline)
