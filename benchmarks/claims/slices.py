@@ -15,8 +15,8 @@ from benchmarks.claims import simulation
 from calviz.comparison.advice import still_off_words
 from calviz.comparison.compare import compare
 from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.errors import PREDICTED
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.words import PREDICTED
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration

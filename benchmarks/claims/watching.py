@@ -543,13 +543,7 @@ for case, how in ONE_CHANGES.items():
     of_one("other rows said to change, which do not", lambda found, _: None if found is None else found.elsewhere is not None, at_most=0.05)  # fmt: skip
 
 
-for case in (
-    "weights",
-    "weights rise with the scores",
-    "3,000 clusters",
-    "200 clusters",
-    "360 clusters, each within 60 days",
-):
+for case in ("weights", "3,000 clusters", "200 clusters"):
     simulation(
         "change-in-a-slice", "the slice named", f"one site of five: 0.8 logits up, {case}", at_least=0.8, files=200
     )(lambda rng, how=WEIGHTED_OR_CLUSTERED[case]: (found := changes(rng, {"shifts": (0.0, 0.8)}, **how)) is not None and found.where == (("site 0", "3"),))  # fmt: skip

@@ -23,10 +23,9 @@ from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
-from calviz.core.errors import CalvizError
+from calviz.core.errors import PREDICTED, CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.words import (
-    PREDICTED,
     distinct,
     keep_units_together,
     percent,

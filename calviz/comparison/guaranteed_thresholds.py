@@ -13,11 +13,11 @@ import numpy as np
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.errors import OptionError, check_level, claim
+from calviz.core.errors import PREDICTED, OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.profile import Profile
-from calviz.core.words import PREDICTED, counted, decimal, level_text, percent, shorten
+from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample import cutoff_and_grades
 from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, dataset_of, predicted_words, with_predicted

@@ -22,11 +22,10 @@ from calviz.core.blocks import (
     read_only,
     row_blocks,
 )
-from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
+from calviz.core.errors import PREDICTED, InputError, NotAvailable, OptionError, shortened
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
-from calviz.core.words import PREDICTED
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"

@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
-from calviz.core.errors import InputError, shortened, visible
+from calviz.core.errors import PREDICTED, InputError, shortened, visible
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, cut_of_numbers
 from calviz.core.probabilities import LOG_FLOOR, as_float
-from calviz.core.words import PREDICTED
 
 
 def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray | None:

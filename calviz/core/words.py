@@ -25,8 +25,6 @@ _INVISIBLE = re.compile(
 #: All white space except the non-breaking space.
 _SPACE = re.compile(r"[^\S\u00a0]+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-#: The name of the predicted classes as a column.
-PREDICTED = "predicted class"
 
 
 def month_or_day(day: str, days: Iterable[str]) -> str:

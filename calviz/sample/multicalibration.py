@@ -11,12 +11,20 @@ from scipy.special import ndtr, ndtri
 
 from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
-from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
+from calviz.core.errors import (
+    PREDICTED,
+    DataFrame,
+    NotAvailable,
+    OptionError,
+    check_level,
+    claim,
+    data_frame,
+)
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset, chosen_columns, cut_columns, sliced_columns
 from calviz.core.profile import Profile
-from calviz.core.words import PREDICTED, counted, p_number, points, shorten
+from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slice_tests
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.sample import Sample, Where, where_words

@@ -15,11 +15,18 @@ import numpy.typing as npt
 from calviz.core import blocks, entry_specs, events
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_blocks
 from calviz.core.entry_specs import Metric, takes_weights
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
+from calviz.core.errors import (
+    PREDICTED,
+    InputError,
+    NotAvailable,
+    OptionError,
+    check_choice,
+    check_whole,
+)
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions, check_dataset, with_group, with_rows
 from calviz.core.profile import Profile
-from calviz.core.words import PREDICTED, bins_words, condition, shorten
+from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
 from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
 from calviz.sample.error_bars import RESAMPLES, Redrawing

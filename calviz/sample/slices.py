@@ -14,13 +14,13 @@ from scipy.special import ndtri
 from calviz.core import errors, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import claim, data_frame, picked
+from calviz.core.errors import PREDICTED, claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
 from calviz.core.p_values import benjamini_hochberg, clopper_pearson, left_of_selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.core.words import PREDICTED, condition, counted, expected_gap, percent, points, shorten
+from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
 from calviz.sample import slice_tests
 from calviz.sample.error_bars import CHANGES, LEVEL, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
