@@ -6,14 +6,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, logit, ndtr, ndtri, softmax
 
 from benchmarks.claims import simulation
 from calviz.comparison.advice import still_off_words
 from calviz.comparison.compare import compare
 from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.errors import PREDICTED
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.sample.error_bars import SEGMENTS
@@ -704,6 +706,144 @@ for case, how in ALIKE.items():
     )
     def _(rng: np.random.Generator, how: dict[str, float] = how) -> bool:
         return bool(judged(one_region(rng, **how)).off_alone)
+
+
+# ---- The predicted class, crossed with the columns
+
+
+def of_classes(
+    rng: np.random.Generator,
+    *,
+    n: int = 12_000,
+    noise: float = 0.0,
+    clusters: int = 0,
+    classes: int = 6,
+    **off: float,
+) -> Sample:
+    """Tickets of several classes, which are predicted with probabilities that are right but for the predicted class that is `off` by so much.
+
+    That is of class 1 in the channel 0 (`pair`), in all rows (`of_class`), of all classes in the channel 0 (`channel`) or language 3
+    (`language`). Logarithms of the weights are `noise` z.
+    """
+    prior = np.linspace(2, 1, classes) / np.linspace(2, 1, classes).sum()
+    logits = rng.normal(0, 1, (n, classes)) + np.log(prior)
+    logits[np.arange(n), rng.choice(classes, n, p=prior)] += rng.gamma(5, 0.9, n)
+    probs = softmax(logits, axis=1)
+    channel, language = rng.choice(4, n, p=[0.3, 0.4, 0.2, 0.1]), rng.integers(0, 4, n)
+    rows, top = np.arange(n), probs.argmax(axis=1)
+    where = {
+        "pair": (top == 1) & (channel == 0),
+        "of_class": top == 1,
+        "channel": channel == 0,
+        "language": language == 3,
+    }
+    less = sum(by * where[key] for key, by in off.items())
+    right = np.clip(probs[rows, top] - less, 0.02, 1)
+    true = probs * ((1 - right) / np.maximum(1 - probs[rows, top], 1e-9))[:, None]
+    true[rows, top] = right
+    u, cluster = rng.random(n), None
+    if clusters:
+        cluster = rng.integers(0, clusters, n)
+        shared = np.sqrt(0.2) * rng.normal(size=clusters)[cluster]
+        u = ndtr(shared + np.sqrt(0.8) * rng.normal(size=n))
+    wrong = true.copy()
+    wrong[rows, top] = 0
+    # Clusters share whether they are right.
+    other = (wrong.cumsum(axis=1) < (rng.random(n) * wrong.sum(axis=1))[:, None]).sum(axis=1)
+    labels = np.where(u < right, top, np.minimum(other, classes - 1))
+    data = Predictions(
+        probs=probs,
+        labels=labels,
+        clusters=cluster,
+        weights=np.exp(noise * rng.normal(size=n)) if noise else None,
+        groups={"channel": channel, "language": language, "agent": rng.integers(0, 40, n)},
+        numbers={"x": rng.normal(size=n)},
+    )
+    return Sample(data, "top-label", resamples=499)
+
+
+PAIR, CHANNEL = ((PREDICTED, "1"), ("channel", "0")), (("channel", "0"),)
+IN_CLASSES: dict[str, dict[str, Any]] = {
+    "12,000 rows of 6 classes": {},
+    "2,000 rows of 6 classes": {"n": 2_000},
+    "12,000 rows of 30 classes": {"classes": 30},
+    "12,000 rows of 6 classes, weights": {"noise": 0.7},
+    "12,000 rows of 6 classes, heavy weights": {"noise": 2.0},
+    "12,000 rows of 6 classes in 4,000 clusters": {"clusters": 4_000},
+    "12,000 rows of 6 classes in 200 clusters": {"clusters": 200},
+}
+for case, how in IN_CLASSES.items():
+
+    @simulation("slices", "any false slice", case, at_most=0.01, files=400)
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        return bool(usual_slices(of_classes(rng, **how)).off)
+
+    @simulation(
+        "slices",
+        "a pair named where all of a predicted class is off by 9 points",
+        case,
+        at_most=0.05,
+    )
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        found = usual_slices(of_classes(rng, of_class=0.09, **how))
+        return any(len(s.where) == 2 for s in found.off)
+
+    if how.keys() & {"noise", "clusters"}:
+        # Of these rows there is no test of classes.
+        @simulation(
+            "slices",
+            "a predicted class that is off by 9 points found",
+            case,
+            at_least=None if how.get("noise", 0) > 1 else 0.8,
+        )
+        def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+            found = usual_slices(of_classes(rng, of_class=0.09, **how))
+            return ((PREDICTED, "1"),) in [s.where for s in found.off]
+
+    @simulation(
+        "slices", "a pair named where all of a channel is off by 9 points", case, at_most=0.05
+    )
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        found = usual_slices(of_classes(rng, channel=0.09, **how))
+        return any(len(s.where) == 2 for s in found.off)
+
+
+for case in ("", ", weights", " in 4,000 clusters"):
+    case = f"12,000 rows of 6 classes{case}"
+
+    @simulation(
+        "slices",
+        "the predicted class that is off by 12 points in a channel found",
+        case,
+        at_least=0.8,
+    )
+    def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
+        return any(s.where == PAIR for s in usual_slices(of_classes(rng, pair=0.12, **how)).off)
+
+    @simulation("slices", "its channel named, of which the rest is right", case, at_most=0.05)
+    def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
+        return any(s.where == CHANNEL for s in usual_slices(of_classes(rng, pair=0.12, **how)).off)
+
+    @simulation(
+        "slices",
+        "found beside a language that is off by 9 points, and named second",
+        case,
+        at_least=0.8,
+    )
+    def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
+        found = usual_slices(of_classes(rng, pair=0.14, language=0.09, **how))
+        return "and channel = 0" in found.also or (found.off[:1] and found.off[0].where == PAIR)
+
+
+@simulation(
+    "slices",
+    "a channel off by 4 points found beside a language off by 9",
+    "12,000 rows of 6 classes",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool:
+    found = usual_slices(of_classes(rng, channel=0.04, language=0.09))
+    return any(s.where == CHANNEL for s in found.off)
 
 
 # ---- Slices whose kept rows are wrong more often than was allowed

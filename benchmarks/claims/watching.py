@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logit, ndtri, softmax
+from scipy.special import expit, logit, ndtr, ndtri, softmax
 
 from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
@@ -186,7 +186,7 @@ def year(rng, n, *, slopes=(1.0, 1.0), shifts=(0.0, 0.0), at=183, spread=1.5, be
     true = rng.normal(how.get("base", 0.0) + moved, spread, n)
     late = day >= at if at else day / 366
     slope, shift = (a + (b - a) * late for a, b in (slopes, shifts))
-    hit = rng.random(n) < expit(true)
+    hit = how.get("u", rng.random(n)) < expit(true)
     score = expit(slope * true + shift + bend * np.sin(2 * true))
     return score, hit.astype(int), day
 
@@ -439,12 +439,24 @@ def by_site(rng, **how):
     return watching.watched(of_sites(rng, **how)).within
 
 
-def of_sites(rng, *, n=8_000, all_rows=None, one=None, base=0.0, columns=1, site=5, moving=0.0):
-    """Draw a year whose rows are all stretched and shifted, and those of one site in another way; each as in `year`, (before, since)."""
+def of_sites(
+    rng, *, n=8_000, all_rows=None, one=None, base=0.0, columns=1, site=5, moving=0.0, **rows
+):
+    """Draw a year whose rows are all stretched and shifted, and those of one site in another way; each as in `year`, (before, since).
+
+    Rows may have weights, whose logarithms are `noise` z + `tie` times the logit, or be in `clusters`, each within so many `days`.
+    """
     groups = {f"site {i}": rng.integers(0, site, n) for i in range(columns)}
-    score, hit, day = year(rng, n, base=base, **(all_rows or {}))
+    how, cluster = {"base": base}, None
+    if clusters := rows.get("clusters"):
+        # Days are sorted: all rows of a cluster are near one another.
+        of_days = np.arange(n) * 366 // (n * rows.get("days", 366))
+        cluster = of_days * clusters + rng.integers(0, clusters, n)
+        shared = rng.normal(size=cluster.max() + 1)[cluster]
+        how["u"] = ndtr(np.sqrt(0.2) * shared + np.sqrt(0.8) * rng.normal(size=n))
+    score, hit, day = year(rng, n, **how, **(all_rows or {}))
     if one:
-        own = year(rng, n, base=base, **one)
+        own = year(rng, n, **how, **one)
         day = np.where((inside := groups["site 0"] == 3), own[2], day)
         score, hit = np.where(inside, own[0], score), np.where(inside, own[1], hit)
     if moving:
@@ -452,10 +464,27 @@ def of_sites(rng, *, n=8_000, all_rows=None, one=None, base=0.0, columns=1, site
         kept = rng.random(n) < np.where(groups["site 0"] == 3, day / 366, 1.0)
         score, hit, day = score[kept], hit[kept], day[kept]
         groups = {name: values[kept] for name, values in groups.items()}
-    times = START + day.astype("timedelta64[D]")
-    return Sample.of(Predictions(probs=score, labels=hit, times=times, groups=groups))
+    times, weights = START + day.astype("timedelta64[D]"), None
+    if "noise" in rows:
+        weights = np.exp(rows["noise"] * rng.normal(size=n) + rows.get("tie", 0) * logit(score))
+    data = Predictions(
+        probs=score, labels=hit, times=times, groups=groups, weights=weights, clusters=cluster
+    )
+    return Sample.of(data)
 
 
+#: Rows that are not alike.
+WEIGHTED_OR_CLUSTERED = {
+    "weights": {"noise": 0.7},
+    "heavy weights": {"noise": 2.0},
+    "weights rise with the scores": {"noise": 0.5, "tie": 1.0},
+    "weights fall with the scores": {"noise": 0.5, "tie": -1.0},
+    "3,000 clusters": {"clusters": 3_000},
+    "200 clusters": {"clusters": 200},
+    "200 clusters, each within a day": {"clusters": 1, "days": 2},
+    "360 clusters, each within 60 days": {"clusters": 60, "days": 60},
+    "40 clusters": {"clusters": 40},
+}
 OFF_ALIKE = {
     "calibrated": {},
     "calibrated, 20 columns of 10": {"columns": 20, "site": 10},
@@ -466,6 +495,10 @@ OFF_ALIKE = {
     "one site of five x 1.8, whose rows come more and more": {"one": {"slopes": (1.8, 1.8)}, "moving": 1.0},
     "one site of five 1 logit up, logits rise by 2 over the year": {"one": {"shifts": (1.0, 1.0), "moving": 1.0}},
     "all wavy, logits rise by 2 over the year": {"all_rows": {"bend": 0.4, "moving": 1.0}},
+    **{f"calibrated, {case}": how for case, how in WEIGHTED_OR_CLUSTERED.items()},
+    **{f"one site of five 1 logit up, {case}": {"one": {"shifts": (1.0, 1.0)}} | how for case, how in WEIGHTED_OR_CLUSTERED.items()},
+    "calibrated, 20 columns of 10, heavy weights": {"columns": 20, "site": 10, "noise": 2.0},
+    "calibrated, 20 columns of 10, 200 clusters": {"columns": 20, "site": 10, "clusters": 200},
 }  # fmt: skip
 for case, how in OFF_ALIKE.items():
     simulation(
@@ -508,6 +541,12 @@ for case, how in ONE_CHANGES.items():
     of_one("another slice named", lambda found, _: found is not None and found.where != (("site 0", "3"),), at_most=0.01)  # fmt: skip
     of_one("the confidence set holds the day", lambda found, how: None if found is None else found.change.between[0] <= str(START + how.get("at", 183)) <= found.change.between[1], at_least=0.9)  # fmt: skip
     of_one("other rows said to change, which do not", lambda found, _: None if found is None else found.elsewhere is not None, at_most=0.05)  # fmt: skip
+
+
+for case in ("weights", "3,000 clusters", "200 clusters"):
+    simulation(
+        "change-in-a-slice", "the slice named", f"one site of five: 0.8 logits up, {case}", at_least=0.8, files=200
+    )(lambda rng, how=WEIGHTED_OR_CLUSTERED[case]: (found := changes(rng, {"shifts": (0.0, 0.8)}, **how)) is not None and found.where == (("site 0", "3"),))  # fmt: skip
 
 
 def moderation(rng, n=30_000):

@@ -15,11 +15,11 @@ from calviz.app import decide_coverage, navigation, screen, selection, session, 
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
 from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, sets_of
 from calviz.core import words
-from calviz.core.errors import CalvizError
+from calviz.core.errors import PREDICTED, CalvizError
 from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import levels_of
-from calviz.sample.sample import PREDICTED, Sample
+from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
 

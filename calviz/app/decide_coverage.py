@@ -23,7 +23,7 @@ from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
-from calviz.core.errors import CalvizError
+from calviz.core.errors import PREDICTED, CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.words import (
     distinct,
@@ -35,7 +35,7 @@ from calviz.core.words import (
 )
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
-from calviz.sample.sample import PREDICTED, Sample, event_rate_if_rare, is_predicted, with_predicted
+from calviz.sample.sample import Sample, event_rate_if_rare, is_predicted, with_predicted
 from calviz.sample.slices import wrong_where_kept
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}

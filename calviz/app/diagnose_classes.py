@@ -24,7 +24,7 @@ from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.sample.class_gaps import class_ranges, predicted_class_sums
-from calviz.sample.sample import Sample, event_rate_if_rare, predicted_classes_of
+from calviz.sample.sample import Sample, event_rate_if_rare
 
 PLACE = "classwise"
 #: Rows, and rows times classes, from which on the computation takes seconds.
@@ -278,7 +278,7 @@ def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
     if chosen is None:
         return
     data = settings.sample.data
-    class_of_row = data.labels if mode == "true-class" else predicted_classes_of(data)
+    class_of_row = data.labels if mode == "true-class" else data.predicted
     if class_of_row is not None:
         shown["selected"] = np.bincount(class_of_row[chosen.rows], minlength=len(shown))
 

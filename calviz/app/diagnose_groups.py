@@ -22,7 +22,7 @@ from calviz.comparison.over_time import EVERY, MIN_ROWS, Every, OverTime, over_t
 from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
-from calviz.core.predictions import Dataset, columns_with_slices, edges_of, usual_columns
+from calviz.core.predictions import Dataset, columns_with_slices, edges_of
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
@@ -30,7 +30,7 @@ from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLi
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
-from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, slices
+from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, default_columns, slices
 from calviz.verdicts.watching import WatchState, watched
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
     columns = st.multiselect(
         "Columns",
         names,
-        default=[name for name in usual_columns(settings.whole) if name in names],
+        default=[name for name in default_columns(settings.sample) if name in names],
         format_func=lambda name: shorten(f"{name} ({_kind(settings.whole, name)})", 50),
         key="slice-columns",
         bind="query-params",
         help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
-        "and all others one. The more slices are looked at, the stronger the evidence has to be.",
+        "and all others one. The predicted class is combined with each of the other columns. The more slices are looked at, the stronger the evidence has to be.",
     )
     with screen.rare_choices("How slices are tested"):
         against = st.selectbox(
@@ -123,7 +123,7 @@ def _kind(data: Dataset, column: str) -> str:
     cut, texts = data.cuts.get(column), data.groups.get(column, data.texts.get(column))
     if cut is not None and cut.kept is None:
         return "dates" if cut.dates else "number"
-    return f"{0 if texts is None else len(texts.levels):,} values"
+    return f"{len((texts or data.sliced(column)).levels):,} values"
 
 
 def last_slices_asked(settings: Settings) -> SlicesChoice | None:

@@ -27,7 +27,7 @@ from calviz.core.predictions import Dataset, Predictions, columns_with_slices
 from calviz.core.words import capitalised, counted, decimal, percent, points, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
-from calviz.sample.sample import predicted_classes, predicted_classes_of, where_words
+from calviz.sample.sample import predicted_classes, where_words
 from calviz.verdicts.watching import watched
 
 #: What may be concluded from selected rows, and why.
@@ -270,7 +270,7 @@ def _columns(settings: Settings) -> dict[str, Callable[[], Factor]]:
     data, names = settings.sample.data, tuple(settings.sample.data.class_names)
     columns: dict[str, Callable[[], Factor]] = {}
     if names:
-        predicted = predicted_classes_of(data)
+        predicted = data.predicted
         if predicted is not None:
             columns[_PREDICTED] = partial(Factor, predicted, names)
         if data.labels is not None:

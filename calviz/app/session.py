@@ -326,7 +326,7 @@ def conditional_values(
 ) -> tuple[str, ...]:
     """Values of a column that a condition can name, of the rows of a mask: those of a group, the slices of a column that is cut, and the sides of its edges."""
     factors = [data.groups[column]] if column in data.groups else []
-    factors += [data.sliced(column)] if column in data.cuts else []
+    factors += [data.sliced(column)] if column in data.cuts or not factors else []
     taken = [f if mask is None else f.take(mask) for f in factors]
     sides = data.cuts[column].sides if column in data.cuts else {}
     levels = [level for factor in reversed(taken) for level in factor.levels]

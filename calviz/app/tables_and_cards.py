@@ -20,7 +20,7 @@ from calviz.core.errors import Finding, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, decimal, full_sentence, keep_units_together
-from calviz.sample.sample import predicted_classes_of, reduce
+from calviz.sample.sample import reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, at_its_end, name_of
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def rows_table(
     at = rows if numbers is None else numbers[rows]
     front: dict[str, object] = {"row": 1 + (at if part.file_rows is None else part.file_rows)}
     front |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
-    predicted = predicted_classes_of(part)
+    predicted = part.predicted
     if predicted is not None and part.class_names:
         front["predicted"] = np.asarray(part.class_names, dtype=object)[predicted]
     hit = "hit" if reduction.kind == "top-label" else "event"

@@ -13,7 +13,7 @@ import numpy as np
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.errors import OptionError, check_level, claim
+from calviz.core.errors import PREDICTED, OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, no_group_column
 from calviz.core.profile import Profile
@@ -27,7 +27,7 @@ from calviz.sample.risk_tests import (
     lowest_scores,
     more_rows_words,
 )
-from calviz.sample.sample import PREDICTED, Sample, dataset_of, predicted_words, with_predicted
+from calviz.sample.sample import Sample, dataset_of, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
 
 #: Of a wrong prediction, of a referral and of a right prediction.

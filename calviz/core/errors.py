@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+#: The name of the predicted classes as a column.
+PREDICTED = "predicted class"
 F = TypeVar("F", bound=Callable[..., object])
 
 

@@ -6,14 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
+from functools import cached_property
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core import probabilities, registry
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
-from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
+from calviz.core.blocks import (
+    BoolArray,
+    Factor,
+    FloatArray,
+    IntArray,
+    element_type,
+    read_only,
+    row_blocks,
+)
+from calviz.core.errors import PREDICTED, InputError, NotAvailable, OptionError, shortened
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
@@ -146,6 +155,16 @@ class Predictions(registry.Constructors, RowColumns):
         """Source of the probabilities: "logits" (their softmax) or "probabilities"."""
         kind: Kind = self.__dict__["_kind"]
         return kind
+
+    @property
+    def predicted(self) -> IntArray:
+        """The predicted class of each row, shape (n,): of the largest probability, the lowest index on ties."""
+        return self._predicted
+
+    @cached_property
+    def _predicted(self) -> IntArray:
+        parts = [self.probs[rows].argmax(axis=1) for rows in row_blocks(self.probs)]
+        return read_only(np.concatenate(parts).astype(np.int32))
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
         """Return the predictions of the selected rows (a boolean mask or indices), without validating again."""
@@ -492,17 +511,23 @@ def _whole(text: str) -> str:
 
 
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
+    """Columns that can be sliced by: groups, numbers, texts of many values, the time and, beside one of these, the predicted of several classes.
+
+    Of two classes, the predicted one is a range of the score.
+    """
     numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
     texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
     time = [] if data.times is None else [data.time_name]
-    return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
+    known = dict.fromkeys([*data.groups, *numbers, *texts, *time])
+    named = isinstance(data, Predictions) or data.predicted is not None
+    several = data.n_classes > 2 and data.cells is None and named
+    return (*known, *[PREDICTED] * bool(several and known and PREDICTED not in known))
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns that are sliced by default: all but the time, which the watch tests, clusters, and identifiers of many values that repeat."""
+    """Columns of the file that are sliced by default: all but the time, which the watch tests, clusters, and identifiers of many values that repeat."""
     time = None if data.times is None else data.time_name
-    others = {time, data.column_names.get("clusters")} - {*data.groups}
+    others = {time, data.column_names.get("clusters"), PREDICTED} - {*data.groups}
     others |= {name for name in data.related if name in data.cuts}
     return tuple(name for name in sliceable_columns(data) if name not in others)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
-from calviz.core.errors import InputError, shortened, visible
+from calviz.core.errors import PREDICTED, InputError, shortened, visible
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, cut_of_numbers
 from calviz.core.probabilities import LOG_FLOOR, as_float
 
@@ -443,7 +443,11 @@ class RowColumns:
 
     def sliced(self, column: str) -> Factor:
         """Return a column as it is sliced: numbers, dates and texts of many values by `cuts`; raises KeyError if it does not exist."""
-        values = self.to_slice()[column]
+        known = self.to_slice()
+        if column == PREDICTED and column not in known and self.predicted is not None:
+            names = self.class_names or tuple(map(str, range(int(self.predicted.max()) + 1)))
+            return Factor(self.predicted, names)
+        values = known[column]
         cut = self.cuts.get(column)
         if cut is None:
             return values  # type: ignore[no-any-return]  # of few values
@@ -487,6 +491,11 @@ class RowColumns:
     @property
     def kind(self) -> Kind:
         """Source of the scores: "probabilities", "logits" or "confidence"."""
+        raise NotImplementedError
+
+    @property
+    def predicted(self) -> IntArray | None:
+        """The predicted class of each row, shape (n,); None if the data do not say."""
         raise NotImplementedError
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
@@ -601,7 +610,8 @@ class RowColumns:
     def _unchecked(self) -> Self:
         """Return a copy without what was derived from its columns, which may be replaced."""
         new = self.renamed(self.name)
-        for cached in ("_fingerprint", "_all_count"):  # the name does not change them, columns do
+        # The name does not change them, columns do.
+        for cached in ("_fingerprint", "_all_count", "_predicted"):
             new.__dict__.pop(cached, None)
         return new
 

@@ -608,6 +608,10 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
         called = [name for name in void if view.table[name].is_called_label]
         if len(called or void) == 1:
             return labels.no_outcomes((called or void)[0])
+    unit = [c.name for c in view.numeric(taken) if c.in_unit and not c.is_label_like]
+    pairs = [c.name for c in view.table.columns if c.width is None and c.is_label_like and c.pairs]
+    if len(unit) > 1 and len(pairs) == 1:
+        score_columns.ask_if_models(view, unit, pairs[0], found=False)
     names = view.table.names
     listed = ", ".join(map(short, names[:10]))
     present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""

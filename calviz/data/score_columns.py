@@ -374,10 +374,13 @@ def mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -
 # ---- Several models with one score each
 
 
-def ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -> None:
+def ask_if_models(
+    view: TableView, columns: Sequence[str], label: str | None, *, found: bool = True
+) -> None:
     """Raise the question whether columns are models: each may be the probability of the event, and together they are no distribution.
 
-    Columns without common words are asked about if the labels follow at least two of them.
+    Columns without common words are asked about if the labels follow at least two of them. A label that is not `found` by a name is
+    part of the question.
     """
     scores = [view.table[name] for name in columns]
     if sum_to_one(scores) or not (all(c.in_unit for c in scores) or _of_events_in_percent(scores)):
@@ -402,7 +405,7 @@ def ask_if_models(view: TableView, columns: Sequence[str], label: str | None) ->
         models = tuple(columns) if alike and named and (event or apart) else tuple(followed)
         if len(models) < 2:
             continue
-        chosen = {} if named else {"label": truth.name}
+        chosen = {} if named and found else {"label": truth.name}
         listed = ", ".join(f"'{name}'" for name in models[:5])
         raise InputError(
             f"each of {listed} may be the probability of the event in '{short(truth.name)}', as the rows do not sum to 1: "

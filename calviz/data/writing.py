@@ -222,7 +222,8 @@ def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
 def _scores(data: Dataset, labelled: bool) -> dict[str, Any]:
     """The columns of scores, of true and predicted classes, and of hits, as tables name them."""
     names = np.asarray(data.class_names, dtype=object)
-    classes = {"label": data.labels, "predicted": getattr(data, "predicted", None)}
+    predicted = None if isinstance(data, Predictions) else data.predicted
+    classes = {"label": data.labels, "predicted": predicted}
     named = {key: v for key, v in classes.items() if labelled and names.size and v is not None}
     columns: dict[str, Any] = {key: names[codes] for key, codes in named.items()}
     if isinstance(data, Predictions):

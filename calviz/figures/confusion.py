@@ -15,7 +15,7 @@ from calviz.core.errors import NotAvailable, OptionError, check_choice
 from calviz.core.words import counted, decimal, percent, plotly_text, shorten, told_apart
 from calviz.figures.figure import Data, SampleFigure, named
 from calviz.figures.marks import UNSEEN, Drawing, Page, Sheet, Trace, drawn, frame, name_room
-from calviz.sample.sample import Sample, predicted_classes_of, reduce
+from calviz.sample.sample import Sample, reduce
 
 By = Literal["true", "predicted"]
 
@@ -82,7 +82,7 @@ class Confusion(SampleFigure):
         """
         sample = Sample.of(data, split=split)
         rows = sample.data
-        predicted = predicted_classes_of(rows)
+        predicted = rows.predicted
         if predicted is None or rows.labels is None or not rows.class_names:
             raise NotAvailable("these data do not name the true classes and the predicted ones.")
         pair = rows.labels.astype(np.int64) * rows.n_classes + predicted

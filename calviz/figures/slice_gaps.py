@@ -177,7 +177,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
         same = {i: s.where for i, s in enumerate(figure.shown) if (s.gap > 0) == above}
         for more, mark, wheres in (
             ("", "", filled),
-            (", by rows of the first", "-open-dot", result.explained),
+            (", by rows of others", "-open-dot", result.explained),
             (f", {result.marks[1]}", "-open", set(same.values()) - filled - result.explained),
         ):
             off, at = not more, [i for i, where in same.items() if where in wheres]

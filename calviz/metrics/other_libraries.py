@@ -15,7 +15,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import CUBE_ROOT, BinaryEvents, Reduction, bins_used, ends_of_bins
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import draws, error_bars
-from calviz.sample.sample import Sample, chosen_bins, full_predictions, predicted_classes_of, reduce
+from calviz.sample.sample import Sample, chosen_bins, full_predictions, reduce
 
 #: Number of label redraws for a mean under calibration, and limit of the probabilities evaluated over all redraws.
 REDRAWS, WORK = 30, 1 << 23
@@ -260,7 +260,7 @@ def mapie_ece(sample: Sample) -> float:
 def mapie_top_label_ece(sample: Sample) -> float:
     """ECE of the rows of each predicted class, averaged over the classes that are predicted at least once."""
     data = sample.data
-    predicted = predicted_classes_of(data)
+    predicted = data.predicted
     if predicted is None:
         raise NotAvailable("not available: it needs to know which class was predicted.")
     score, hit = as_float64(sample.top_events)

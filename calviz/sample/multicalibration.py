@@ -11,7 +11,15 @@ from scipy.special import ndtr, ndtri
 
 from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
-from calviz.core.errors import DataFrame, NotAvailable, OptionError, check_level, claim, data_frame
+from calviz.core.errors import (
+    PREDICTED,
+    DataFrame,
+    NotAvailable,
+    OptionError,
+    check_level,
+    claim,
+    data_frame,
+)
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset, chosen_columns, cut_columns, sliced_columns
@@ -261,6 +269,7 @@ def _gap_words(one: Segment) -> str:
 
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
     """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured."""
+    columns = tuple(name for name in columns if name != PREDICTED)
     try:
         found = multicalibration(sample, columns) if columns else None
     except NotAvailable:
@@ -355,7 +364,8 @@ def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     one = np.zeros_like(rows.cell)
     where: list[tuple[tuple[str, ...], int]] = []
     kept, small = [], 0
-    tables = slice_tests.crossed_sums(rows.factors, added, pairs=rows.pairs, bin_of=one, bins=1)
+    crossed = len(rows.factors) * rows.pairs
+    tables = slice_tests.crossed_sums(rows.factors, added, crossed=crossed, bin_of=one, bins=1)
     sums_of = {names: table[:, 0] for names, table in tables if names or everywhere}
     for (names, sums), spread in zip(sums_of.items(), _ranges(rows, list(sums_of)), strict=True):
         large = np.flatnonzero((sums[0] >= rows.min_rows) & (sums[-2] >= LEAST_VARIANCE))

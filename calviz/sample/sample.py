@@ -15,7 +15,14 @@ import numpy.typing as npt
 from calviz.core import blocks, entry_specs, events
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_blocks
 from calviz.core.entry_specs import Metric, takes_weights
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
+from calviz.core.errors import (
+    PREDICTED,
+    InputError,
+    NotAvailable,
+    OptionError,
+    check_choice,
+    check_whole,
+)
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import (
     Dataset,
@@ -637,17 +644,11 @@ def _one_class(data: Predictions, k: int) -> BinaryEvents:
     return BinaryEvents(score, hit)
 
 
-def predicted_classes_of(data: Dataset) -> IntArray | None:
-    """The predicted class of each row, shape (n,): of the largest probability, the lowest index on ties; None if the data do not say."""
-    return top_label(data)[1] if isinstance(data, Predictions) else data.predicted
-
-
 def predicted_classes(data: Dataset) -> IntArray:
-    """The same, shape (n,); raises NotAvailable if the data do not say."""
-    predicted = predicted_classes_of(data)
-    if predicted is None:
+    """The predicted class of each row, shape (n,); raises NotAvailable if the data do not say."""
+    if data.predicted is None:
         raise NotAvailable("not available: these data do not name the predicted classes.")
-    return predicted
+    return data.predicted
 
 
 def is_predicted(data: Dataset, names: Sequence[str]) -> BoolArray:
@@ -672,51 +673,27 @@ def predicted_words(data: Dataset, names: Sequence[str]) -> str:
     )
 
 
-#: The group column of `with_predicted`.
-PREDICTED = "predicted class"
-
-
 def with_predicted(data: Dataset) -> Dataset:
     """Return the data with the predicted classes as a group column, unless a column has its name."""
     if PREDICTED in data.groups:
         return data
-    at = predicted_classes(data)
-    names = data.class_names or tuple(str(k) for k in range(int(at.max()) + 1))
-    return with_group(data, PREDICTED, Factor(at, names).take(np.arange(data.n)))
-
-
-def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
-    """Largest probability and its class, shape (n,) each: ``probs.max(1)`` and ``probs.argmax(1)`` in one pass."""
-    winner = np.empty(data.n, dtype=np.int32)
-
-    def keep(rows: slice, best: IntArray) -> None:
-        winner[rows] = best
-
-    return _top_by_block(data, keep), winner
+    predicted_classes(data)
+    return with_group(data, PREDICTED, data.sliced(PREDICTED).take(np.arange(data.n)))
 
 
 def _top_events(data: Predictions) -> BinaryEvents:
     """Score and hit of the top label, without keeping a column of predicted classes."""
     hit = np.empty(data.n, dtype=np.bool_)
-
-    def keep(rows: slice, best: IntArray) -> None:
-        np.equal(best, data.labels[rows], out=hit[rows])
-
-    return BinaryEvents(_top_by_block(data, keep), hit)
-
-
-def _top_by_block(data: Predictions, keep: Callable[[slice, IntArray], None]) -> FloatArray:
-    """Largest probability per row, shape (n,); its class is passed to `keep` block by block."""
     score = np.empty(data.n, dtype=data.probs.dtype)
     few = data.n_classes <= TRANSPOSED_CLASSES
     find = _top_of_few if few else _top_of_many
 
     def work(rows: slice) -> None:
-        keep(rows, find(data.probs[rows], score[rows]))
+        np.equal(find(data.probs[rows], score[rows]), data.labels[rows], out=hit[rows])
 
     # argmax needs no extra memory, so that large blocks only save calls.
     for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
-    return score
+    return BinaryEvents(score, hit)
 
 
 def _top_of_many(block: FloatArray, score: FloatArray) -> IntArray:

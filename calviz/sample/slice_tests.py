@@ -85,7 +85,7 @@ class SliceSums:
         return alone.each(lambda v: next(values) - v)
 
     def each(self, change: Callable[[FloatArray], FloatArray]) -> SliceSums:
-        """The same with other arrays, of any shape; for rows without clusters."""
+        """The same with other arrays, of any shape."""
         changed: dict[str, Any] = {n: v if v is None else change(v) for n, v in vars(self).items()}
         return SliceSums(**changed)
 
@@ -289,6 +289,35 @@ def p_against_rest(
     return np.where(differs, p_values, 1.0), moved.gap
 
 
+def p_of_pairs(
+    p_values: FloatArray,
+    sums: SliceSums,
+    first: SliceSums,
+    events: BinaryEvents,
+    codes: IntArray,
+    weights: FloatArray | None = None,
+    cluster: IntArray | None = None,
+) -> FloatArray:
+    """p-values of pairs of values that are off, and otherwise than the other rows with the same `first` of the two, shape (S,).
+
+    That is the larger of `p_values`, shape (S,), of the first hypothesis, and those of the second (Berger 1982), which is tested where
+    they are small. `first` has the sums of the values of the first column, shape (K,), and `codes`, shape (n,), are those of the pairs.
+    """
+    small, values = np.flatnonzero(p_values <= _SMALL), sums.rows.size // first.rows.size
+    if not small.size:
+        return p_values
+    number = np.full(sums.rows.size, -1)
+    number[small] = np.arange(small.size)
+    own = np.arange(first.rows.size)[:, None] == small // values
+    some = sums.each(lambda v: v[..., small])
+    parts = some.each(lambda v: v[..., None, :] * own)
+    whole = first.each(lambda v: v[..., None] * own)
+    rows = events, number[codes], weights, cluster, codes // values
+    p_values = p_values.copy()
+    p_values[small] = np.maximum(p_values[small], p_against_rest(some, parts, whole, *rows)[0])
+    return p_values
+
+
 def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
     """ECE of each slice, and its mean for a calibrated model, shape (S,) each.
 
@@ -314,7 +343,7 @@ def crossed_sums(
     factors: Mapping[str, Factor],
     terms: Sequence[FloatArray | None],
     *,
-    pairs: bool,
+    crossed: int,
     bin_of: IntArray,
     bins: int,
 ) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
@@ -328,15 +357,15 @@ def crossed_sums(
     factors : mapping of str to Factor
     terms : sequence of T ndarray or None, shape (n,)
         What is added up; None counts the rows.
-    pairs : bool
-        Whether to cross columns that have several values.
+    crossed : int
+        How many of the columns that have several values are crossed with all of those after them.
     bin_of : ndarray of int, shape (n,)
         The bin of each row, one of `bins`.
     bins : int
     """
     size = {name: len(factor.levels) for name, factor in factors.items()}
     several = [name for name in factors if size[name] > 1]
-    at_once = 2 if pairs and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
+    at_once = 2 if crossed > 1 and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
     blocks = [tuple(several[i : i + at_once]) for i in range(0, len(several), at_once)]
 
     def added(code: IntArray, names: tuple[str, ...]) -> FloatArray:
@@ -356,7 +385,7 @@ def crossed_sums(
     yield (), flat(added(bin_of, ()))
     for name, factor in factors.items():
         yield (name,), flat(added(_numbered(bin_of, [factor]), (name,)))
-    for i, block in enumerate(blocks) if pairs else ():
+    for i, block in enumerate(blocks[: -(-crossed // at_once)]):
         code = _numbered(bin_of, [factors[name] for name in block])
         if len(block) > 1:
             yield block, flat(added(code, block))
@@ -400,9 +429,18 @@ def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
 
 #: Expected variance of the hits of a slice on either side of a day of change, and the share of that of all days; steps of time at most.
 _LEAST_VARIANCE, _SIDE, _STEPS = 10.0, 0.05, 64
+#: Shares of the rows before the days on which clusters are looked at.
+_SHARES = 0.25, 0.5, 0.75
 
 
-def p_of_changes(residual: FloatArray, q: FloatArray, day: IntArray, factor: Factor) -> FloatArray:
+def p_of_changes(
+    residual: FloatArray,
+    q: FloatArray,
+    day: IntArray,
+    factor: Factor,
+    weights: FloatArray | None = None,
+    cluster: IntArray | None = None,
+) -> FloatArray:
     """p-values of the hypothesis that a slice changes on no day, or as the other rows do, for each level of a column, shape (L,).
 
     Parameters
@@ -413,47 +451,99 @@ def p_of_changes(residual: FloatArray, q: FloatArray, day: IntArray, factor: Fac
         Number of the day, from 0 on.
     factor : Factor
         The column; a p-value is nan where there is no day with enough rows before and since.
+    weights, cluster : ndarray, shape (n,), optional
+        Of the rows.
 
     Notes
     -----
     On each day, offset and slope of the logits of a slice after it, minus those before it, are estimated by one step of Newton's method
     (Andrews 1993), and so for the other rows. The statistic is the Wald statistic of their difference, or of the change of the slice
     alone, whichever is smaller; a slice that is off alike all the time, or changes as all do, has none. The tail of its largest value
-    over all days is that of DeLong 1981 for two dimensions, as in Estrella 2003, eq. 8.
+    over all days is that of DeLong 1981 for two dimensions, as in Estrella 2003, eq. 8. The variance is that of calibrated rows, times the
+    ratio of the squared sums of the residuals of a row, or of a cluster, to it, if that is larger than 1; of c clusters, a statistic x counts
+    as (c - 2) log(1 + x / (c - 1)), which has the tail of Hotelling's.
     """
     levels, days = len(factor.levels), min(int(day.max()) + 1, _STEPS)
     day = day * days // (int(day.max()) + 1)
-    v, z = q * (1 - q), logit(q)
+    w = 1.0 if weights is None else weights
+    v, z, residual = w * q * (1 - q), logit(q), w * residual
     z = z - np.average(z, weights=v)
-    terms = (residual, residual * z, v, v * z, v * z * z, residual * residual)
+    squares = _squares(residual, factor.codes, levels)
+    if cluster is not None:
+        squares *= _more_than_rows(residual, factor.codes, cluster, levels, day)
+    terms = (residual, residual * z, *(u * z**k for u in (v, w * v) for k in range(3)))
     cell = factor.codes * days + day
     sums = np.stack([np.bincount(cell, term, minlength=levels * days) for term in terms])
     path = sums.reshape(len(terms), levels, days).cumsum(axis=2)
-    changes, variances, enough = zip(
-        *map(_changes, (path, path.sum(axis=1, keepdims=True) - path)), strict=True
-    )
+    rest = path.sum(axis=1, keepdims=True) - path
+    changes, variances, enough = zip(*map(_changes, (path, rest), squares), strict=True)
     own = _wald(changes[0], variances[0])
     apart = _wald(changes[0] - changes[1], variances[0] + variances[1])
     statistic = np.where(enough[0] & enough[1], np.minimum(own, apart), np.nan)
     largest = np.nanmax(np.where(np.isnan(statistic), -1.0, statistic), axis=1)
+    if cluster is not None:
+        of_level, _ = sums_by_cluster(factor.codes, cluster)
+        clusters = np.bincount(of_level, minlength=levels)
+        few = np.maximum(clusters, FEWEST_CLUSTERS)
+        largest = np.where(
+            clusters < FEWEST_CLUSTERS, -1.0, (few - 2) * np.log1p(largest / (few - 1))
+        )
     x = np.maximum(largest, 4.0)
     tail = x / 2 * np.exp(-x / 2) * ((1 - 2 / x) * 2 * np.log((1 - _SIDE) / _SIDE) + 2 / x)
     return np.where(largest < 0, np.nan, np.minimum(tail, 1.0))
 
 
-def _changes(path: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _squares(
+    residual: FloatArray, codes: IntArray, levels: int, cluster: IntArray | None = None
+) -> FloatArray:
+    """Squared residuals of the rows of each level, and of the others, or of their sums over clusters; shape (2, L)."""
+    if cluster is None:
+        own = np.bincount(codes, residual * residual, levels)
+        return np.stack([own, own.sum() - own])
+    of_level, (sums,) = sums_by_cluster(codes, cluster, residual)
+    own, total = np.bincount(of_level, sums * sums, levels), np.bincount(cluster, residual)
+    both = np.bincount(codes, residual * total[cluster], levels)
+    return np.stack([own, total @ total - 2 * both + own])
+
+
+def _more_than_rows(
+    residual: FloatArray, codes: IntArray, cluster: IntArray, levels: int, day: IntArray
+) -> FloatArray:
+    """How many times larger the variance of a change is than of independent rows, of each level and of the others, shape (2, L): the largest on three days.
+
+    What the rows of a cluster share cancels in a change, as far as they lie on both sides of it.
+    """
+    more: list[FloatArray] = [np.ones((2, levels))]
+    for share in _SHARES:
+        since = day >= np.quantile(day, share)
+        change = residual * (since - since.mean())
+        of_clusters = _squares(change, codes, levels, cluster)
+        more.append(quotient(of_clusters, _squares(change, codes, levels), otherwise=1.0))
+    return np.asarray(np.max(more, axis=0))
+
+
+def _changes(path: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
     """The change of offset and slope on each day, shape (L, T, 2), their covariance, and whether there are enough rows before and since."""
     last = path[..., -1:]
     score = np.moveaxis(path[:2], 0, -1)
-    information = np.moveaxis(path[[2, 3, 3, 4]], 0, -1).reshape(*path.shape[1:], 2, 2)
+    information, variance = (
+        np.moveaxis(path[terms], 0, -1).reshape(*path.shape[1:], 2, 2)
+        for terms in ([2, 3, 3, 4], [5, 6, 6, 7])
+    )
     part = information @ _inverse(information[:, -1:])
     bridge = score - (part @ score[:, -1:, :, None])[..., 0]
     inverse = _inverse(part @ (information[:, -1:] - information))
+    # Weighted rows have another variance than information.
+    rest, later = np.eye(2) - part, variance[:, -1:] - variance
+    both = rest @ variance @ rest.swapaxes(-1, -2) + part @ later @ part.swapaxes(-1, -2)
+    covariance = inverse @ both @ inverse.swapaxes(-1, -2)
     # Scores that are off have hits of another variance.
-    more = np.maximum(quotient(last[5], last[2], otherwise=1.0), 1.0)[..., None, None]
-    least = np.maximum(_LEAST_VARIANCE, _SIDE * last[2])
+    more = np.maximum(quotient(squares[:, None], last[5], otherwise=1.0), 1.0)
+    # The square, as few heavy rows make tails that are not normal.
+    heavy = quotient(last[5], last[2], otherwise=1.0) ** 2
+    least = np.maximum(_LEAST_VARIANCE * more * heavy, _SIDE * last[2])
     enough = np.minimum(path[2], last[2] - path[2]) >= least
-    return (inverse @ bridge[..., None])[..., 0], more * inverse, enough
+    return (inverse @ bridge[..., None])[..., 0], more[..., None, None] * covariance, enough
 
 
 def _wald(change: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from calviz.core import errors, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import claim, data_frame, picked
+from calviz.core.errors import PREDICTED, claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
 from calviz.core.p_values import benjamini_hochberg, clopper_pearson, left_of_selected
@@ -103,7 +103,7 @@ class Slices(Displayed):
     rest : str
         In which way the rows of none of these are off together: "too high by 5.0 points", "off in places"; "" if that is not found.
     explained : frozenset of (str, str) pairs
-        Conditions of slices that would not be off but for rows of the one that is most surely off.
+        Conditions of slices that would not be off but for rows of those that are more surely off.
     largest : str
         Where the rest is off and no slice differs from it: the segment with the largest error, if that is beyond noise.
     changed : str
@@ -159,7 +159,7 @@ class Slices(Displayed):
 
     @property
     def off(self) -> tuple[Slice, ...]:
-        """Slices that are off beyond chance, adjusted for all slices, and not only by rows of the one that is most surely off."""
+        """Slices that are off beyond chance, adjusted for all slices, and not only by rows of those that are more surely off."""
         beyond = (s for s in self.slices if s.adjusted <= self.rate)
         return tuple(s for s in beyond if s.where not in self.explained)
 
@@ -185,9 +185,18 @@ class Slices(Displayed):
 
         Where it was chosen, its gap looks larger than it is.
         """
-        worst = self.off[0]
-        where = " and ".join(shorten(condition(*one, 40), 40) for one in worst.where)
-        return where, expected_gap(self.expected(worst))
+        return self._place(self.off[0])
+
+    def _place(self, one: Slice) -> tuple[str, str]:
+        where = " and ".join(shorten(condition(*part, 40), 40) for part in one.where)
+        return where, expected_gap(self.expected(one))
+
+    @property
+    @claim("slices")
+    def also(self) -> str:
+        """The slice that is next most surely off, of those that did not change over time; "" if there is none."""
+        left = [s for s in self.off[1:] if where_words(s.where) != self.changed]
+        return ": ".join(self._place(left[0])[: 1 + (self.against == "calibrated")]) if left else ""
 
     def expected(self, one: Slice) -> float:
         """The gap to expect on new rows of a slice that was chosen as it is off."""
@@ -217,8 +226,11 @@ class Slices(Displayed):
             more = f" and {others:,} more" * (others > 0)
             where, gap = self.furthest
             return f"Unlike the rest: {where} ({gap}){more}; other rows: {self.rest}"
+        if self.also and self.changed == where_words(self.off[0].where):
+            return f"Changed over time: {self.changed}; also off: {self.also}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
-        return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
+        also = f", also {self.also}" * bool(self.also)
+        return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}{also}"
 
     @property
     def change(self) -> str:
@@ -228,14 +240,14 @@ class Slices(Displayed):
     @property
     @claim("slices")
     def remark(self) -> str:
-        """Say how many slices are off as the rest is, or would not be off without the rows of the first; "" if none."""
+        """Say how many slices are off as the rest is, or would not be off without the rows of those that are; "" if none."""
         named, alike = len(self.named), len(self.off) - len(self.named)
         slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
         if alike:
             are = "is" if alike == 1 else "are"
             return f"{slices} {are} off as other rows with such scores are."
-        without = f"Without the rows of {self.furthest[0]}, {slices} would" if named else ""
-        return f"{without} not be off." if self.explained else ""
+        of = self.furthest[0] if named == 1 else f"these {named:,}"
+        return f"Without the rows of {of}, {slices} would not be off." if self.explained else ""
 
     @property
     @claim("slices")
@@ -265,6 +277,8 @@ _PARTS = 20
 _TINY = np.finfo(np.float64).tiny
 #: Rows of a slice at least; and probabilities nearer to 0 or 1 count as this.
 _LEAST_ROWS, _LEAST = 50, 1e-6
+#: Slices whose rows are left out, one after the other, to see which others are off without them.
+_MOST_NAMED = 3
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
 LEFT = 0.85
 
@@ -276,13 +290,22 @@ LEFT = 0.85
     adjusted="Benjamini and Hochberg at 0.5 %; tails of weighted sums by convolution",
 )
 def usual_slices(sample: Sample) -> Slices | None:
-    """Slices of the default columns, one column at a time, each tested against a calibrated model; None without groups.
+    """Slices of the default columns, each tested against a calibrated model; None without groups.
 
     The false discovery rate is controlled (Benjamini and Hochberg). Where nothing is off, every discovery is a false one, so
     that the rate is then the probability that any slice is reported as off.
     """
-    columns = predictions.usual_columns(sample.data)
+    columns = default_columns(sample)
     return slices(sample, columns, pairs=False, rate=USUAL_RATE) if columns else None
+
+
+def default_columns(sample: Sample) -> tuple[str, ...]:
+    """The columns of the default slices: the usual ones of the file and, under the top label of several classes, the predicted class."""
+    columns = predictions.usual_columns(sample.data)
+    if not columns or sample.reduction.kind != "top-label":
+        return columns
+    known = predictions.sliceable_columns(sample.data)
+    return tuple(name for name in known if name in columns or name == PREDICTED)
 
 
 def slices(
@@ -310,9 +333,10 @@ def slices(
         With columns of groups, numbers or texts. For a sample, its own reduction, rows and bins are used where they are left out below, and
         the results are cached with it.
     columns : iterable of str, optional
-        Columns of groups, numbers or texts, or the time; all but the time if left out.
+        Columns of groups, numbers or texts, the time, or "predicted class" of three or more, which is combined with each of the others; all
+        but the time if left out.
     pairs : bool
-        Whether to include the combinations of two columns.
+        Whether to include the combinations of any two columns.
     reduction : Reduction or str, optional
         Which (score, hit) pair is judged; the positive class of two if left out, else the top label.
     split : str, optional
@@ -349,7 +373,9 @@ def slices(
     return sample.view(
         _found,
         rate=rate,
-        columns=predictions.chosen_columns(sample.data, columns),
+        columns=predictions.chosen_columns(
+            sample.data, default_columns(sample) if columns is None else columns
+        ),
         pairs=pairs,
         against=against,
         min_rows=min_rows,
@@ -363,7 +389,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     """Measure the slices, and test those that are off again: which of them differ from the other rows, and which are off without the first.
 
     Where a slice of another column carries what is wrong in the first of them, both together come first, and explain it. Where the rest is
-    not off, the first explains those whose p-value without its rows leads to no discovery, and whose gap there is clearly smaller.
+    not off, the first ones, one after the other, explain those whose p-value without their rows leads to no discovery, and whose gap there
+    is clearly smaller; a pair that so explains the slice that it is a part of comes before that.
     """
     changed = [where for *_, where in sample.once(changed_slices) if where[0][0] in how["columns"]]
     found = sample.view(_measured, **how)
@@ -374,7 +401,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     if found.rest:
         named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
-    first, largest = found.off[0], found.off[-1].p_value
+    first, largest = found.off[0], rate * len(found.off) / len(found.slices)
     if found.rest and not found.differ:
         return replace(found, largest=_largest(sample, how["columns"]))
     if first.where not in found.differ:
@@ -383,24 +410,35 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     if both is not None:
         differ, explained = (both.where, *found.differ), frozenset({first.where})
         found = replace(found, slices=(both, *found.slices), differ=differ, explained=explained)
-        first = both
     if found.rest:
         return found
-    outside = ~np.asarray(rows_where(sample.data, first.where))
-    others = [s for s in found.off if s is not first]
-    without = _tested(sample, [s.where for s in others], outside)
-    explained = frozenset(
-        s.where
-        for s, (p_value, gap) in zip(others, without, strict=True)
-        if p_value > largest and gap / s.gap < LEFT
-    )
-    return replace(found, apart=True, explained=found.explained | explained)
+
+    def others(one: Slice) -> BoolArray:
+        return ~np.asarray(rows_where(sample.data, one.where))
+
+    def still_off(some: Sequence[Slice], outside: BoolArray) -> list[Slice]:
+        tested = zip(some, _tested(sample, [s.where for s in some], outside), strict=True)
+        return [s for s, (p, gap) in tested if p <= largest or gap / s.gap >= LEFT]
+
+    named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
+    while left and len(named) < _MOST_NAMED:
+        one = left[0]
+        pairs = (s for s in left if {*one.where} < {*s.where})
+        one = next((s for s in pairs if not still_off([one], outside & others(s))), one)
+        named.append(one)
+        outside &= others(one)
+        left = still_off([s for s in left if s is not one], outside)
+    off = {s.where for s in (*named, *left)}
+    explained = found.explained | ({s.where for s in found.off} - off)
+    ordered = (*named, *left, *(s for s in found.slices if s.where not in off))
+    differ = tuple(dict.fromkeys([named[0].where, *found.differ]))
+    return replace(found, apart=True, slices=ordered, differ=differ, explained=explained)
 
 
 def _largest(sample: Sample, columns: tuple[str, ...]) -> str:
     """The segment with the largest error of all, in words, if that is beyond noise; "" if none is, or only as all rows are."""
     try:
-        found = multicalibration(sample, columns)
+        found = multicalibration(sample, [name for name in columns if name != PREDICTED])
     except errors.NotAvailable:
         return ""
     worst = found.segments[0] if found.segments[0].where else found.beyond
@@ -412,19 +450,22 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
     """The slices of the default columns whose rows began to follow the scores otherwise than all other rows did, most surely first.
 
     Returns the p-value of each, the largest with which any would be among them (Bonferroni), and its condition.
-    Without times, and with clusters, weights or a profile, there are none.
+    Without times, and of a profile, there are none.
     """
     data = sample.data
-    if data.times is None or not data.alike or data.cells is not None:
+    if data.times is None or data.cells is not None:
         return []
     cell, cells = cells_of(sample.scored.score)
-    q = as_all_rows(sample.scored, cell, cells, None).score.clip(_LEAST, 1 - _LEAST)
+    weights, cluster = sample.weights, sample.row_draws.cluster
+    q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
     _, day = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
     factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), _LEAST_ROWS)
     tested = [
         (float(p), ((name, factor.levels[i]),))
         for name, factor in factors.items()
-        for i, p in enumerate(slice_tests.p_of_changes(sample.scored.hit - q, q, day, factor))
+        for i, p in enumerate(
+            slice_tests.p_of_changes(sample.scored.hit - q, q, day, factor, weights, cluster)
+        )
         if p == p
     ]
     level = CHANGES / max(len(tested), 1)
@@ -468,9 +509,9 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
 
 
 def _seems_unlike(one: Slice, found: Slices) -> bool:
-    """Whether the gap of a slice is about three standard errors or more from that of the other rows."""
+    """Whether the gap of a slice, but of a predicted class, is about three standard errors or more from that of the other rows."""
     others = found.rows - one.rows
-    if not others:
+    if not others or one.where[0][0] == PREDICTED:
         return False
     rest = (found.gap * found.rows - one.gap * one.rows) / others
     return abs(one.gap - rest) > 0.75 * (one.interval.high - one.interval.low)
@@ -536,7 +577,7 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
 
     Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
     """
-    others = tuple(name for name in how["columns"] if name != first.where[0][0])
+    others = tuple(n for n in how["columns"] if n not in (first.where[0][0], PREDICTED))
     how = how | {"columns": others, "pairs": False}
 
     def measured(some: Sample, against: Against) -> Slices:
@@ -573,10 +614,15 @@ def _measured(
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
     terms = slice_tests.row_terms(events, weights)
+    # Predicted classes are crossed with every other column; alone, those of rows that are alike are tested with the classes.
+    crossed = PREDICTED in columns and len(columns) > 1
+    untested = (PREDICTED,) if crossed and data.alike else ()
+    columns = tuple(sorted(columns, key=lambda name: name != PREDICTED))
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     whole: slice_tests.SliceSums | None = None
+    of_classes: slice_tests.SliceSums | None = None
     measured: list[Slice] = []
     small = 0
 
@@ -584,7 +630,7 @@ def _measured(
         table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
     ) -> slice_tests.SliceSums:
         sums = slice_tests.sums_of_table(table.sum(axis=1), terms, codes, cluster)
-        if whole is None:
+        if whole is None or names == untested:
             return sums
         if against == "rest":
             p_values, _ = slice_tests.p_against_rest(
@@ -592,6 +638,10 @@ def _measured(
             )
         else:
             p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
+            if of_classes is not None and names[0] == PREDICTED:
+                p_values = slice_tests.p_of_pairs(
+                    p_values, sums, of_classes, events, codes, weights, cluster
+                )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
         gaps, half_widths = sums.gap, z * sums.spread
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
@@ -613,18 +663,26 @@ def _measured(
         return sums
 
     for names, table in slice_tests.crossed_sums(
-        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
+        factors,
+        [*terms[0], *terms[2]],
+        crossed=len(factors) if pairs else int(crossed),
+        bin_of=bin_of,
+        bins=bins,
     ):
-        # Only weights and clusters need each row again.
+        # Only weights, clusters and predicted classes need each row again.
+        of_class = crossed and names[:1] == (PREDICTED,)
         codes = (
             slice_tests.crossed_codes([factors[name] for name in names], data.n)
-            if each_row
+            if each_row or of_class
             else bin_of
         )
         before = len(measured)
         sums = measure(table, codes, names, factors)
         if not names:
             whole = sums
+        if names == (PREDICTED,):
+            of_classes = sums
+        if names in ((), untested):
             continue
         small += slice_tests.number_of_slices(sums.rows, names) - (len(measured) - before)
         cut = data.cuts.get(names[0]) if sides else None

@@ -190,11 +190,12 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most surely"
     if slices.rest:
         head = f"{slices.headline} ({of}, {rate}). Most surely off"
+    also = f" Also off: {slices.also}." * bool(slices.also and not slices.rest)
     yield (
         "info" if slight else "warning",
         f"{head} {slices.furthest[0]}: {score} "
         f"{words.percent(worst.score, decimals)} but {hit} {words.percent(worst.hits, decimals)} on "
-        f"{words.counted(worst.rows, 'row')}, {slices.furthest[1]}. {slices.remark}".rstrip(),
+        f"{words.counted(worst.rows, 'row')}, {slices.furthest[1]}.{also} {slices.remark}".rstrip(),
         slices.headline,
     )
 
@@ -206,7 +207,8 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
     said: set[object] = {miscalibration}
     if verdict.names_worst:
         said.add(worst_bin)
-    if verdict.elsewhere:
+    same = verdict.slices_off == 1 and verdict.off_where == verdict.changed_where
+    if verdict.elsewhere or same:
         said.update(c.run for c in CHECKS if c.about == "slices")
     if verdict.off_alone:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.

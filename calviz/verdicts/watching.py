@@ -549,7 +549,8 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
         change, times = _change(part), part.data.times
         if change is not None and times is not None:
             late = times >= np.datetime64(change.since)
-            gap = float(np.mean((part.scored.score - part.scored.hit)[late]))
+            weights = None if part.weights is None else part.weights[late]
+            gap = float(np.average((part.scored.score - part.scored.hit)[late], weights=weights))
             gap *= left_of_selected(p, largest)
             return SliceChange(where, int(late.sum()), gap, change, _change(rest))
     return None

@@ -33,7 +33,7 @@ from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
 from calviz.sample.error_bars import LEVEL, RESAMPLES
-from calviz.sample.sample import MIN_ROWS, Sample, predicted_classes_of, rows_where, where_words
+from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -246,7 +246,7 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
             columns["row"] = [whole(n + 1) for n in row_numbers[rows]]
     if data.labels is not None and data.class_names:
         columns["true class"] = [shorten(data.class_names[data.labels[i]], 40) for i in rows]
-    predicted = predicted_classes_of(data)
+    predicted = data.predicted
     if predicted is not None and data.class_names:
         columns["predicted"] = [shorten(data.class_names[predicted[i]], 40) for i in rows]
     columns["confidence"] = [percent(float(scored.score[i])) for i in rows]

@@ -401,6 +401,23 @@ def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> 
             np.testing.assert_array_equal(data.labels, Y)
 
 
+def test_two_models_of_a_rare_event_are_asked_about_though_few_rows_show_it() -> None:
+    rng = np.random.default_rng(0)
+    rare = np.clip(0.02 * np.exp(rng.normal(0, 0.2, N)), 0, 1)
+    event = np.where(np.arange(N) % 60 == 7, "ja", "nein")
+    columns = {"Produkt": rng.choice(list("abc"), N), "pd_alt": rare, "pd_neu": rare[::-1]}
+    error = asked(columns | {"Ausfall": event})
+    assert (
+        "each of 'pd_alt', 'pd_neu' may be the probability of the event in 'Ausfall'" in error.what
+    )
+    both, first, _ = (loaded(columns | {"Ausfall": event}, **r.options) for r in error.readings)
+    assert list(both.models) == ["alt", "neu"]
+    np.testing.assert_array_equal(first.first.labels, event == "ja")
+    # Which of two columns the label is, is not guessed.
+    with pytest.raises(InputError, match="there are no probability columns"):
+        loaded(columns | {"Ausfall": event, "Mahnung": event[::-1]})
+
+
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:
     one, two = P.copy(), P.copy()
     one[[3, 5]], two[[5, 7, 9]] = np.nan, np.nan

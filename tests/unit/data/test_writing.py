@@ -17,7 +17,7 @@ import calviz
 from calviz.cli import main
 from calviz.comparison.fitting import recalibrate
 from calviz.core.errors import InputError
-from calviz.core.predictions import sliceable_columns
+from calviz.core.predictions import usual_columns
 from calviz.data import read, writing
 from calviz.data.format import options_of
 from calviz.data.writing import are_pictures, checked_folder, read_picture, write_predictions
@@ -259,7 +259,7 @@ def test_the_scores_before_are_neither_scores_nor_groups(tmp_path: Path, suffix:
     np.testing.assert_array_equal(again.labels, labels)
     expected = probs[:, 1] if k == 2 else np.sort(probs)[:, -1]
     np.testing.assert_allclose(again.numbers["uncalibrated"], expected, rtol=0, atol=1e-12)
-    assert sliceable_columns(again) == ("age",)
+    assert usual_columns(again) == ("age",)
     # After another map, it is still what the model said.
     write_predictions(recalibrate(again, "platt", fit_split="calibration"), out, before=again)
     np.testing.assert_allclose(calviz.load(out).numbers["uncalibrated"], expected, atol=1e-12)

@@ -14,7 +14,7 @@ from calviz.metrics.classes import classwise_ks as ks_view
 from calviz.sample import draws as row_tables
 from calviz.sample.draws import BUDGET, RowDraws, affordable, redrawn_labels, row_counts
 from calviz.sample.one_vs_rest import _class_labels, classwise_equal_width, classwise_thresholded
-from calviz.sample.sample import Sample, predicted_classes, reduce, top_label
+from calviz.sample.sample import Sample, predicted_classes, reduce
 from calviz.sample.true_classes import true_class_errors
 
 # ---- Reductions against what they mean: argmax, a stable sort, a column
@@ -49,12 +49,10 @@ def plain(data, r, within):
 @pytest.mark.parametrize(("n", "k"), SHAPES)
 def test_top_label_is_max_and_argmax(n, k, tied, dtype):
     data = make(n, k, dtype, tied=tied)
-    score, winner = top_label(data)
-    np.testing.assert_array_equal(score, data.probs.max(axis=1))
-    np.testing.assert_array_equal(winner, data.probs.argmax(axis=1))
-    np.testing.assert_array_equal(predicted_classes(data), winner)
-    assert score.dtype == dtype
     events = reduce(data, Reduction())
+    np.testing.assert_array_equal(events.score, data.probs.max(axis=1))
+    np.testing.assert_array_equal(predicted_classes(data), data.probs.argmax(axis=1))
+    assert events.score.dtype == dtype
     np.testing.assert_array_equal(events.hit, data.probs.argmax(axis=1) == data.labels)
 
 
@@ -122,11 +120,12 @@ def test_locked_arrays_are_not_copied():
 
 def test_threads_give_the_same(monkeypatch):
     data = make(5000, 30, np.float32, tied=True)
-    expected = top_label(data)
+    expected = reduce(data, Reduction())
     monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
     monkeypatch.setattr(blocks, "available_cores", lambda: 3)
-    for mine, other in zip(top_label(data), expected, strict=True):
-        np.testing.assert_array_equal(mine, other)
+    mine = reduce(data, Reduction())
+    np.testing.assert_array_equal(mine.score, expected.score)
+    np.testing.assert_array_equal(mine.hit, expected.hit)
 
 
 def test_an_error_in_a_thread_is_passed_on(monkeypatch):

@@ -13,11 +13,12 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
-from benchmarks.claims.slices import CALIBRATED, all_off, one_region
+from benchmarks.claims.slices import CALIBRATED, all_off, of_classes, one_region
 from calviz.comparison.advice import moved_words, still_off_words
 from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
+from calviz.core.predictions import sliceable_columns, usual_columns
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.binning import bin_events, bins_off, expected_share
@@ -25,6 +26,7 @@ from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grad
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.sample.slice_tests import p_against_calibrated, slice_sums
 from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices, wrong_where_kept
+from calviz.verdicts.sentence import judged
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
 
@@ -810,3 +812,74 @@ def test_the_largest_move_of_rows_that_were_not_off_is_told():
         "It moves rows of slices that were not off, too, most where region = 3: by +2.0 points on average."
     )
     assert moved_words("platt", before, after) == moved_words("segments", before, None) == ""
+
+
+# ---- The predicted class, crossed with the columns
+
+REFUND_IN_CHAT = (("predicted class", "1"), ("channel", "0"))
+
+
+def test_a_predicted_class_that_is_off_in_one_channel_is_named_with_it():
+    sample = of_classes(np.random.default_rng(1), pair=0.12)
+    found = usual_slices(sample)
+    assert [s.where for s in found.off] == [REFUND_IN_CHAT]
+    assert found.furthest[0] == "predicted class = 1 and channel = 0"
+    # The rows can be asked for, and the channel is not off without them.
+    inside = np.asarray(rows_where(sample.data, REFUND_IN_CHAT))
+    assert inside.sum() == found.off[0].rows
+    top = sample.data.probs.argmax(axis=1)
+    np.testing.assert_array_equal(inside, (top == 1) & sample.data.groups["channel"].mask("0"))
+    v = judged(sample)
+    assert v.headline.startswith("Off where predicted class = 1 and channel = 0: about ")
+    assert calviz.slices(sample.data).slices[0].where == REFUND_IN_CHAT
+    # Under another reduction, and of two classes, nothing is crossed.
+    assert all(len(s.where) == 1 for s in usual_slices(sample.but(reduction="class:1")).slices)
+
+
+@pytest.mark.parametrize("how", [{}, {"noise": 0.7}, {"clusters": 4_000}])
+def test_what_is_off_in_all_of_a_class_or_of_a_channel_is_not_named_as_both(how):
+    for off in ({"of_class": 0.12}, {"channel": 0.12}):
+        found = usual_slices(of_classes(np.random.default_rng(2), **off, **how))
+        assert not [s for s in found.off if len(s.where) > 1]
+        # A class alone is named by the test of classes, which is of rows that are alike.
+        alone = [s for s in found.off if s.where == (("predicted class", "1"),)]
+        assert len(alone) == (bool(how) and "of_class" in off)
+    found = usual_slices(of_classes(np.random.default_rng(2), pair=0.14, **how))
+    assert found.off[0].where == REFUND_IN_CHAT
+    # More of its class than of its channel: neither is named for it.
+    assert not {(("channel", "0"),), (("predicted class", "1"),)} & {s.where for s in found.off}
+
+
+def test_confidences_have_predicted_classes_too_but_profiles_and_two_classes_have_none():
+    sample = of_classes(np.random.default_rng(1), pair=0.12)
+    data, top = sample.data, sample.data.probs.argmax(axis=1)
+    rows = {"groups": data.groups, "numbers": data.numbers, "class_names": data.class_names}
+    confidences = calviz.ConfidencePredictions(
+        confidence=data.probs.max(axis=1), correct=top == data.labels, predicted=top, **rows
+    )
+    assert usual_slices(Sample.of(confidences)).off[0].where == REFUND_IN_CHAT
+    assert "predicted class" in sliceable_columns(confidences)
+    assert "predicted class" not in sliceable_columns(replace(confidences, predicted=None))
+    assert "predicted class" not in usual_columns(data)
+    assert "predicted class" not in sliceable_columns(one_region(np.random.default_rng(0)).data)
+    assert sliceable_columns(replace(data, groups={}, numbers={}, cuts={})) == ()
+    # After rows are taken, they are those of these rows.
+    assert data.predicted.size == data.n
+    part = data.take(np.arange(5, 50))
+    np.testing.assert_array_equal(part.predicted, top[5:50])
+
+
+def test_a_second_slice_that_is_off_is_named_and_none_is_excused_that_stays_off():
+    sample = of_classes(np.random.default_rng(3), pair=0.14, language=0.09)
+    found = usual_slices(sample)
+    assert {s.where for s in found.off} == {REFUND_IN_CHAT, (("language", "3"),)}
+    first, second = (": ".join(found._place(s)) for s in found.off)
+    assert found.headline.endswith(f"beyond chance, most surely {first}, also {second}")
+    # Without both, nothing is off; the first alone excuses none that is off without it.
+    rest = _outside(sample, found.off[0].where)
+    rest = rest.but(resamples=200)
+    assert not usual_slices(_outside(rest, found.off[1].where)).off
+    assert found.off[1].where in [s.where for s in usual_slices(rest).off]
+    for s in found.slices:
+        if s.adjusted <= found.rate and s not in found.off:
+            assert s.where in found.explained

@@ -248,7 +248,11 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert v.direction == "off"
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
-    place = f.short.removeprefix("2 of 10 slices are off beyond chance, most surely ")
+    places = f.short.removeprefix("2 of 10 slices are off beyond chance, most surely ")
+    place, also = places.split(", also ")
+    # The second is named too, in the same words.
+    assert {place[:10], also[:10]} == {"region = c", "region = d"}
+    assert f" Also off: {also}." in f.message
     assert v.sentence.endswith(
         f"with 95 % confidence, but 2 of 10 slices are off, most surely {place}."
     )
@@ -346,7 +350,7 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     traces = drawn.plot().data
     filled = [t for t in traces if t.name in ("Too high", "Too low")]
     assert sum(len(t.x) for t in filled) == len(tested.off) == 1
-    assert any(t.name == "Too low, by rows of the first" for t in traces)
+    assert any(t.name == "Too low, by rows of others" for t in traces)
     # Where all of the slice is off, it alone is named.
     whole = judged(one_region(np.random.default_rng(1), off=1.0, short=0.0))
     assert re.match(r"Off where region = 0: about [\d.]+ points too low; ", whole.headline)

@@ -29,6 +29,7 @@ from calviz.sample.slice_tests import p_of_changes
 from calviz.sample.slices import changed_slices, slices, usual_slices
 from calviz.verdicts import watching
 from calviz.verdicts.betting import TIGHTEST, bets_on, confidence_sequence
+from calviz.verdicts.miscalibration_checks import where_to_look
 from calviz.verdicts.row_checks import label_errors_found
 from calviz.verdicts.sentence import explained, judged
 from calviz.verdicts.watching import Watch
@@ -864,11 +865,64 @@ def test_no_slice_changes_where_it_is_off_alike_or_all_rows_change():
     assert changed.where == (("site 0", "3"),)
 
 
-def test_changes_in_slices_need_times_and_rows_that_are_alike():
-    data = posts().data
+def test_changes_in_slices_need_times_and_are_found_with_weights_and_clusters():
+    data, rng = posts().data, np.random.default_rng(4)
     assert changed_slices(Sample.of(data))
     assert not changed_slices(Sample.of(replace_columns(data, times=None)))
-    assert not changed_slices(Sample.of(replace_columns(data, clusters=np.arange(data.n) // 2)))
+    (alike, largest, where), *_ = changed_slices(Sample.of(data))
+    for columns in (
+        {"weights": np.exp(0.5 * rng.normal(size=data.n))},
+        {"clusters": np.arange(data.n) // 2},
+        {"clusters": rng.integers(0, 3_000, data.n)},
+    ):
+        (p, level, also), *_ = changed_slices(Sample.of(replace_columns(data, **columns)))
+        assert (level, also) == (largest, where)
+        assert alike**2 < p < largest
+    # The same rows twice, in clusters, say as much as once; few clusters say nothing.
+    rows = np.sort(np.tile(np.arange(data.n), 2))
+    twice = replace_columns(data.take(rows), clusters=rows)
+    assert changed_slices(Sample.of(twice))[0][0] > alike / 10
+    few = replace_columns(data, clusters=np.arange(data.n) % 2)
+    assert not changed_slices(Sample.of(few))
+
+
+def test_a_cluster_counts_once_where_it_lies_within_a_day_and_cancels_where_it_lies_on_all():
+    rng = np.random.default_rng(8)
+    day = np.sort(rng.integers(0, 200, 4_000))
+    q = rng.uniform(0.3, 0.7, 4_000)
+    level = Factor(rng.integers(0, 2, 4_000).astype(np.int32), ("a", "b"))
+    # All rows of a day and a level alike, or none.
+    of_day, of_row = rng.choice([-0.5, 0.5], 200)[day], rng.choice([-0.5, 0.5], 4_000)
+    residual = np.where(level.codes == 0, of_day, of_row)
+    every_day = p_of_changes(residual, q, day, level, None, day)
+    assert (every_day > 0.01).all()
+    assert p_of_changes(residual, q, day, level)[0] < 1e-3
+    own = rng.integers(0, 100, 4_000)
+    alike = p_of_changes(rng.choice([-0.5, 0.5], 100)[own], q, day, level, None, own)
+    assert (alike > 0.01).all()
+
+
+def test_a_slice_that_changed_is_not_listed_again_but_what_is_off_beside_it_is():
+    sample = posts()
+    (_, _, where), *_ = changed_slices(sample)
+    found = usual_slices(sample)
+    changed = next(s for s in found.slices if s.where == where)
+    other = next(s for s in found.slices if len(s.where) == 1 and s.where[0][0] != where[0][0])
+    small = {"p_value": 1e-9, "adjusted": 1e-7}
+    only = replace(found, slices=(replace(changed, **small),), rest="")
+    assert only.also == ""
+    assert only.headline.startswith("1 of 1 slice is off beyond chance, most surely ")
+    both = replace(only, slices=(*only.slices, replace(other, **small)))
+    assert both.headline == f"Changed over time: {only.changed}; also off: {both.also}"
+    assert both.also.startswith(f"{other.name}: about ")
+    evaluation = calviz.evaluate(sample, findings=True)
+    assert evaluation.verdict.changed_where == where
+    one = replace(evaluation.verdict, slices_off=1, off_where=where)
+    named = [replace(f, code="CAL017") for f in evaluation.findings if f.code == "CAL028"]
+    listed = [replace(f, short="off", message="off.") for f in named]
+    for verdict, count in ((one, 0), (replace(one, slices_off=2), 1)):
+        told = where_to_look(replace(evaluation, verdict=verdict, findings=tuple(listed)))
+        assert len(told) == count
 
 
 def replace_columns(data, **columns):
