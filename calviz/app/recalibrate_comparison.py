@@ -569,7 +569,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         more = fitting.columns_to_apply(recalibrator, whole)
         where, changed = (
             recalibrator.words,
-            recalibrator.reading(recalibrator.counts(whole.n, **more)),
+            recalibrator.reading(recalibrator.counts(fitting.scores_of(whole)[0], **more)),
         )
     record = recalibrator.to_apply(outcome.data, columns, where)
     named = settings.entry.loaded.named_as_labels(outcome.data).class_names

@@ -772,7 +772,7 @@ def apply_map(data: Dataset, record: Any, tally: Counter[str] | None = None) -> 
         if recalibrator.input == "probabilities":
             scores = data.probs
     if tally is not None and hasattr(recalibrator, "counts"):
-        tally.update(recalibrator.counts(data.n, **columns_to_apply(recalibrator, data)))
+        tally.update(recalibrator.counts(scores, **columns_to_apply(recalibrator, data)))
     return calibrated_by(recalibrator, data, scores)
 
 

@@ -216,7 +216,11 @@ class SliceMap(FlooredRecalibrator):
 
     base: str = "temperature"
     where: Any = ()
-    takes_columns = True
+
+    @property
+    def takes_columns(self) -> bool:  # type: ignore[override]
+        """Whether a condition asks for a column."""
+        return bool(self.columns)
 
     @property
     def key(self) -> str:  # type: ignore[override]
@@ -252,7 +256,7 @@ class SliceMap(FlooredRecalibrator):
     @property
     def columns(self) -> list[str]:
         """Names of the columns of the conditions."""
-        return [condition.column.name for condition in self.conditions]
+        return [c.column.name for c in self.conditions if c.of_class is None]
 
     @property
     def needed_columns(self) -> tuple[str, ...]:
@@ -264,7 +268,7 @@ class SliceMap(FlooredRecalibrator):
         """The conditions in words."""
         return ", ".join(condition.words for condition in self.conditions)
 
-    def met(self, columns: Any, n: int) -> tuple[BoolArray, BoolArray]:
+    def met(self, columns: Any, scores: FloatArray) -> tuple[BoolArray, BoolArray]:
         """Return which rows meet the conditions, and which have an empty cell where one asks for a value; shape (n,) each.
 
         Raises
@@ -272,10 +276,13 @@ class SliceMap(FlooredRecalibrator):
         InputError
             If a column is missing.
         """
-        given = given_columns(columns)
+        given, n = given_columns(columns), len(scores)
         met, empty = np.ones(n, np.bool_), np.zeros(n, np.bool_)
         for condition in self.conditions:
             name = condition.column.name
+            if condition.of_class is not None:
+                met &= scores.argmax(axis=1) == condition.of_class
+                continue
             if name not in given:
                 raise no_column(name, given, f"the map is for rows where {self.words} only")
             inside, without = condition.met(given[name])
@@ -285,12 +292,12 @@ class SliceMap(FlooredRecalibrator):
             empty |= without
         return met, empty
 
-    def counts(self, n: int, columns: Any = None) -> dict[str, int]:
-        """Return how many of n rows it changes and leaves as they are, and how many of these have an empty cell where the conditions ask for a value."""
-        met, empty = self.met(columns, n)
+    def counts(self, scores: FloatArray, columns: Any = None) -> dict[str, int]:
+        """Return how many rows it changes and leaves as they are, and how many of these have an empty cell where the conditions ask for a value."""
+        met, empty = self.met(columns, scores)
         changed = int(np.count_nonzero(met))
         without = int(np.count_nonzero(empty))
-        return {"changed": changed, "unchanged": n - changed, "without_value": without}
+        return {"changed": changed, "unchanged": met.size - changed, "without_value": without}
 
     def reading(self, rows: Mapping[str, int] | None = None) -> str:
         """Say which rows are changed and, by what `counts` returns, how many."""
@@ -310,7 +317,7 @@ class SliceMap(FlooredRecalibrator):
     ) -> Self:
         """Fit the map on the rows of the slice; `columns`: values by name, as for `transform`."""
         self._check_parameters()
-        rows = np.flatnonzero(self.met(columns, len(np.asarray(y)))[0])
+        rows = np.flatnonzero(self.met(columns, np.asarray(X))[0])
         if not rows.size:
             raise InputError(f"there is no calibration row where {self.words}")
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
@@ -338,7 +345,7 @@ class SliceMap(FlooredRecalibrator):
             If a column is missing.
         """
         array = self._check_scores(X, reset=False)
-        met, _ = self.met(columns, len(array))
+        met, _ = self.met(columns, array)
         out = array.copy() if self.input == "probabilities" else softmax_probabilities(array)
         if (rows := np.flatnonzero(met)).size:
             given = given_columns(columns)
@@ -382,14 +389,17 @@ class SliceMap(FlooredRecalibrator):
 
 _SLICE_SOURCE = '''\
 #: Only for the rows where {words!r}; other rows stay as they are.
-#: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates.
+#: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates; or the predicted class.
 {name}_where = {where!r}
 
 
 def {name}(scores, columns):
     """Calibrate the rows that meet the conditions, and leave others as they are; columns: values by name."""
     out, met = {unchanged}, np.ones(len(scores), dtype=bool)
-    for column, cut, held, dates in {name}_where:
+    for column, cut, held, dates, of_class in {name}_where:
+        if of_class is not None:
+            met &= scores.argmax(axis=1) == of_class
+            continue
         if column not in columns:
             raise KeyError("the map is for rows where " + {words!r} + " only: it needs the column " + column)
         met &= np.array(held)[{name}_codes(columns[column], cut, dates)]

@@ -14,7 +14,7 @@ from scipy.special import expit
 from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
-from calviz.core.errors import InputError, OptionError, claim, shortened
+from calviz.core.errors import PREDICTED, InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
@@ -78,33 +78,43 @@ class SegmentedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """Rows whose cell in a column is in one of its segments, an interval of it, or on a side of an edge: the `value`."""
+    """Rows whose cell in a column is in one of its segments, an interval of it, or on a side of an edge: the `value`.
+
+    Or rows with the largest score for class number `of_class`, whose name is the value; no column is asked for.
+    """
 
     column: SegmentedColumn
     value: str
+    of_class: int | None = None
 
     @classmethod
     def of(cls, key: str, record: Any) -> Self:
         """Read what `to_dict` made."""
         if not isinstance(record, Mapping) or not isinstance(record.get("is"), str):
             raise damaged(key, "a condition must have a column, and what it is")
-        rest = {name: value for name, value in record.items() if name not in ("is", "dates")}
+        own = ("is", "dates", "class")
+        rest = {name: value for name, value in record.items() if name not in own}
         column = _read_column(key, rest)
         if record.get("dates"):
             column = replace(column, cut=replace(column.cut, dates=True))
         if not column.holds(record["is"]).any():
             raise damaged(key, f"'{shortened(column.name)}' has no '{shortened(record['is'])}'")
-        return cls(column, record["is"])
+        if not is_whole(record.get("class", 0), 0):
+            raise damaged(key, "a predicted class must be a number")
+        return cls(column, record["is"], record.get("class"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         dates = {"dates": True} if self.column.cut.dates else {}
-        return self.column.to_dict() | dates | {"is": self.value}
+        of_class = {} if self.of_class is None else {"class": self.of_class}
+        return self.column.to_dict() | dates | {"is": self.value} | of_class
 
     @classmethod
     def on(cls, data: Dataset, name: str, value: str) -> Self:
         """Make the condition of a slice; missing values are in no slice of all values that are not named."""
         cut, group = data.cuts.get(name), data.groups.get(name)
+        if name == PREDICTED and group is None and isinstance(data, Predictions):
+            return replace(cls.of_value(name, value), of_class=data.class_names.index(value))
         if (
             cut is None
             or (group is not None and value in group.levels)
@@ -157,11 +167,12 @@ class Condition:
         return condition(self.column.name, self.value)
 
     @property
-    def source(self) -> tuple[str, list[Any], list[bool], bool]:
-        """The column, how it is cut, which segments are meant, and whether it holds dates: as in `CODES_SOURCE`."""
+    def source(self) -> tuple[str, list[Any], list[bool], bool, int | None]:
+        """The column, how it is cut, which segments are meant, whether it holds dates (as in `CODES_SOURCE`); or the predicted class."""
         cut = self.column.cut
         held = self.column.holds(self.value).tolist()
-        return self.column.name, list(cut.edges if cut.kept is None else cut.kept), held, cut.dates
+        cuts = list(cut.edges if cut.kept is None else cut.kept)
+        return self.column.name, cuts, held, cut.dates, self.of_class
 
 
 #: Texts of which other tools write the same value.

@@ -569,6 +569,8 @@ def for_slice(*where):
         ((("age", "missing"),), [3], 0),
         ((("time", "> 2026-08-31 23:59:59"),), [1, 2, 4, 5], 1),
         ((("g", "b"), ("time", "> 2026-08-31 23:59:59")), [2, 5], 2),
+        ((("predicted class", "1"),), [0, 2, 4], 0),
+        ((("predicted class", "1"), ("g", "b")), [2], 1),
     ],
 )
 def test_only_rows_of_the_slice_change_and_all_others_stay_to_the_last_bit(where, changed, empty):
@@ -580,7 +582,7 @@ def test_only_rows_of_the_slice_change_and_all_others_stay_to_the_last_bit(where
     others = np.delete(np.arange(6), changed)
     np.testing.assert_array_equal(mapped[others], data.probs[others])
     counts = {"changed": len(changed), "unchanged": 6 - len(changed), "without_value": empty}
-    assert own.counts(6, columns) == counts
+    assert own.counts(data.probs, columns) == counts
     # The map of the JSON and the program say the same, also of dates that are texts.
     loaded = load_map(json.loads(json.dumps(own.to_dict())))
     assert loaded.to_dict() == own.to_dict()
@@ -614,7 +616,7 @@ def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
             InputError, match="'time' holds no dates, and the map is for rows where"
         ):
             since.transform(data.probs, {"time": numbers})
-    assert since.counts(2, {"time": np.array(["", ""])})["without_value"] == 2
+    assert since.counts(data.probs[:2], {"time": np.array(["", ""])})["without_value"] == 2
     record = own.to_dict()
     for where in (
         [],
@@ -637,10 +639,10 @@ def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
     ],
 )
 def test_conditions_that_are_written_are_those_of_the_slice(written, where):
-    own, _, columns = for_slice(*where)
+    own, data, columns = for_slice(*where)
     typed = SliceMap.around(load_map(HALVED), written)
     assert typed.words == own.words
-    np.testing.assert_array_equal(typed.met(columns, 6), own.met(columns, 6))
+    np.testing.assert_array_equal(typed.met(columns, data.probs), own.met(columns, data.probs))
 
 
 def test_other_values_of_a_column_of_many_are_a_slice_without_those_that_are_missing():
@@ -649,7 +651,7 @@ def test_other_values_of_a_column_of_many_are_a_slice_without_those_that_are_mis
     data = Predictions(probs=np.full(600, 0.8), labels=[0, 1] * 300, texts={"shop": names})
     kept = data.cuts["shop"].kept
     own = SliceMap.around(load_map(HALVED), slice_of(data, (("shop", "other"),)))
-    met, empty = own.met({"shop": names}, 600)
+    met, empty = own.met({"shop": names}, data.probs)
     np.testing.assert_array_equal(met, ~np.isin(names, [*kept, ""]))
     np.testing.assert_array_equal(empty, names == "")
 
@@ -668,5 +670,10 @@ def test_the_map_of_a_slice_is_fitted_on_its_rows_alone():
     np.testing.assert_array_equal((written.probs != data.probs).any(axis=1), inside)
     with pytest.raises(InputError, match="no calibration row where site = d"):
         own.fit(X[~inside], y[~inside], columns={"site": columns["site"][~inside]})
+    where = slice_of(data, (("predicted class", "1"),))
+    by_class = RECALIBRATORS["slice+platt"].make(input="probabilities", where=where).fit(X, y)
+    np.testing.assert_array_equal(
+        (by_class.transform(X) != X).any(axis=1), X.argmax(axis=1).astype(bool)
+    )
     with pytest.raises(OptionError, match='"where" must be the conditions of a slice'):
         RECALIBRATORS["slice+platt"].make(input="probabilities").fit(X, y, columns=columns)
