@@ -20,6 +20,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
+from calviz.core.entry_specs import cheap_method
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
@@ -175,7 +176,7 @@ def _say_what_a_fix_brings(chosen: Settings, judged: Verdict, waited: bool) -> N
 
 def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     from calviz.app import before_after, recalibrate_comparison
-    from calviz.report.sections.summary import SIMPLE, advised, cheap_fix, fix_words, no_fix_words
+    from calviz.report.sections.summary import SIMPLE, advised, fix_words, no_fix_words
 
     key = chosen.sample.ece_key
     comparison = recalibrate_comparison.latest_comparison(chosen)
@@ -186,13 +187,12 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     if words := no_fix_words(judged):
         st.markdown(words)
         return
-    method, why = cheap_fix(chosen.whole, judged)
     try:
-        result = before_after.recalibrated_diagrams(chosen, method)
+        result = before_after.recalibrated_diagrams(chosen, cheap_method(chosen.whole))
     except CalvizError:
         return
     before, after = (evaluation[key] for evaluation in result.values)
-    words = md(f"{why}{fix_words(before, after, result.values[0].rows)}")
+    words = md(fix_words(before, after, result.values[0].rows))
     help = md(f"{result.words} {SIMPLE}", 600)
     st.markdown(f"**{words}**" if after.value < before.value else words, help=help)
 

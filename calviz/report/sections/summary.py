@@ -154,23 +154,23 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
     return " ".join(filter(None, (rows, *done.warnings, moved)))
 
 
-def cheap_fix(whole: Dataset, verdict: Verdict | None) -> tuple[str, str]:
-    """Return the recalibrator to try, and why it is not one map for all rows, where one slice is off, alone or most."""
-    if verdict is None or not verdict.alone:
-        return cheap_method(whole), ""
-    return "segments", f"{verdict.alone} "
-
-
 def no_fix_words(verdict: Verdict) -> str:
     """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
+    if verdict.elsewhere:
+        return f"{verdict.alone} Segments, in a comparison of recalibrators, moves it apart from the others."
+    if where := verdict.changed_where or verdict.named_where:
+        since = f" since {verdict.changed_since}" if verdict.changed_where else ""
+        return (
+            f"No map of all rows repairs {where_words(where)}{since} alone: a comparison of recalibrators "
+            "fits one for it, other rows as they are."
+        )
     if verdict.changed:
         return NOT_SINCE
     if verdict.only_classes_off:
         return "What is off are classes, not all rows: methods with parameters for each class may correct that."
-    if verdict.off_alone or (verdict.direction != "calibrated" and not verdict.only_slices_off):
+    if verdict.direction != "calibrated":
         return ""
-    rows = "as a whole" if verdict.only_slices_off else "on these rows"
-    return f"No need of a correction is shown: no miscalibration was found {rows}."
+    return "No need of a correction is shown: no miscalibration was found on these rows."
 
 
 #: What is said of a recalibrator that was not compared with others.
@@ -198,7 +198,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
             f"fewer than {MIN_ROWS} rows do not tell what recalibration would bring."
         )
     whole = sample.data if subject.whole is None else subject.whole
-    method, why = cheap_fix(whole, subject.verdict)
+    method = cheap_method(whole)
     try:
         done = before_and_after(
             whole,
@@ -214,7 +214,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    fix = f"{why}{fix_words(before, after, done.evaluation.rows)}"
+    fix = fix_words(before, after, done.evaluation.rows)
     yield content.Lead(fix, below=f"{fixed_rows_words(method, done)} {SIMPLE}")
 
 
