@@ -14,6 +14,7 @@ from calviz.app import (
     recalibrate_learning_curve,
     recalibrate_results,
     rows_shown,
+    session,
 )
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.session import COMPARED, Settings, md
@@ -27,9 +28,10 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
-        known = recalibrate_comparison.latest_comparison(chosen)
-        answered = known is not None and known.advice is not None and known.advice.is_of_slice
-        changed = rows_shown.say_changed(chosen, primary=not answered)
+        # A change within a slice is answered by the map of it, which the comparison fits.
+        verdict = session.evaluation(chosen).verdict
+        of_slice = verdict is not None and verdict.changed_where
+        changed = "" if of_slice else rows_shown.say_changed(chosen, primary=True)
         if changed:
             say(f"Recalibrate on the rows since {changed}")
         # What to take comes before the choices that led to it.

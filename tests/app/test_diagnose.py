@@ -296,7 +296,7 @@ def test_the_columns_of_one_file_do_not_leave_another_without_columns():
     app = quiet(open_page(page="slices"))
     # Its slices are off in both ways, which all rows do not explain.
     assert "The scores are off as a whole: no segment" in helps_of(app)
-    assert app.multiselect(key="slice-columns").value == ["condition"]
+    assert app.multiselect(key="slice-columns").value == ["condition", "predicted class"]
     lines = "".join(f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]}\n" for i in range(210))
     app = upload(app.open("data"), "mine.csv", f"label,prob,site\n{lines}".encode())
     app.session_state["slice-columns"] = ["condition"]

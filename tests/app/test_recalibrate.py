@@ -515,7 +515,7 @@ def test_results_are_judged_shown_as_in_their_report_and_closed():
     assert "12 experiments on 12 data sets, 3 methods" in page
     # TS beats Beta in every other experiment, and nothing always: 1/2 (1/2 + 1) for both.
     assert re.search(r"<td>TS</td><td[^>]*><em>0\.750 ", page)
-    assert "below 1,000 rows" in page
+    assert "below 1,000 calibration rows" in page
     press(app, "Close")
     assert app.file_uploader
 
