@@ -31,6 +31,7 @@ from calviz.sample.sample import (
     Sample,
     chosen_bins,
     dataset_of,
+    rows_since,
     rows_where,
     shows_options,
     where_words,
@@ -91,8 +92,10 @@ class ReliabilityOverlay:
         cls, sample: Sample, sums: BinSums, verdict: Verdict | None
     ) -> tuple[Self, ...]:
         """The bins of the slice that the headline of a verdict is about, but those of few rows; none if it is about all rows."""
-        where = () if verdict is None else verdict.named_where
-        rows = rows_where(sample.data, where)
+        data, where = sample.data, () if verdict is None else verdict.named_where
+        if verdict is not None and verdict.changed_where:
+            data, where = rows_since(data, verdict.changed_since, verdict.changed_where)
+        rows = rows_where(data, where)
         if rows is None:
             return ()
         name = where_words(where, 20)

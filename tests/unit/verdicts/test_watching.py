@@ -22,6 +22,7 @@ from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.words import NOT_SINCE
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.sections.summary import advised, no_fix_words
 from calviz.sample.sample import Sample
@@ -817,6 +818,12 @@ def test_a_change_in_one_slice_is_the_verdict():
     assert len(verdict.headline.split()) <= 15
     assert verdict.sentence.startswith(f"{verdict.headline}. All rows together: ")
     assert (verdict.changed_where, verdict.changed_since) == (state.found.where, state.found.since)
+    # The diagram draws these rows since then.
+    sums = Reliability.compute(sample).sums
+    (drawn,) = ReliabilityOverlay.of_headline(sample, sums, verdict)
+    late = sample.data.times >= np.datetime64(verdict.changed_since)
+    inside = (late & sample.data.groups["language"].mask("tr")).sum()
+    assert 0.9 * inside < drawn.count.sum() <= inside
     assert state.headline == verdict.headline
     assert state.sentence().startswith(f"{verdict.headline} (95 % confidence: ")
     (finding,) = CHECKS["CAL028"].findings(sample)
