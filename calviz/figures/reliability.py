@@ -93,12 +93,13 @@ class ReliabilityOverlay:
     ) -> tuple[Self, ...]:
         """The bins of the slice that the headline of a verdict is about, but those of few rows; none if it is about all rows."""
         data, where = sample.data, () if verdict is None else verdict.named_where
+        name = where_words(where, 20)
         if verdict is not None and verdict.changed_where:
+            name = f"{where_words(verdict.changed_where, 20)} since then"
             data, where = rows_since(data, verdict.changed_since, verdict.changed_where)
         rows = rows_where(data, where)
         if rows is None:
             return ()
-        name = where_words(where, 20)
         return (cls.of_rows(sample, sums, np.flatnonzero(rows), name, "named", least=FEW_ROWS),)
 
 

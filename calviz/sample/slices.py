@@ -227,10 +227,9 @@ class Slices(Displayed):
             where, gap = self.furthest
             return f"Unlike the rest: {where} ({gap}){more}; other rows: {self.rest}"
         if self.also and self.changed == where_words(self.off[0].where):
-            return f"Changed over time: {self.changed}; also off: {self.also}"
+            return f"Changed over time: {self.changed}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
-        also = f", also {self.also}" * bool(self.also)
-        return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}{also}"
+        return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
 
     @property
     def change(self) -> str:

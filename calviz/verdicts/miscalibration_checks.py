@@ -190,13 +190,13 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most surely"
     if slices.rest:
         head = f"{slices.headline} ({of}, {rate}). Most surely off"
-    also = f" Also off: {slices.also}." * bool(slices.also and not slices.rest)
+    also = f"also off: {slices.also}" * bool(slices.also and not slices.rest)
     yield (
         "info" if slight else "warning",
         f"{head} {slices.furthest[0]}: {score} "
         f"{words.percent(worst.score, decimals)} but {hit} {words.percent(worst.hits, decimals)} on "
-        f"{words.counted(worst.rows, 'row')}, {slices.furthest[1]}.{also} {slices.remark}".rstrip(),
-        slices.headline,
+        f"{words.counted(worst.rows, 'row')}, {slices.furthest[1]}. {also and words.capitalised(also) + '. '}{slices.remark}".rstrip(),
+        "; ".join(filter(None, (slices.headline, also))),
     )
 
 

@@ -158,11 +158,13 @@ def no_fix_words(verdict: Verdict) -> str:
     """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
     if verdict.elsewhere:
         return f"{verdict.alone} Segments, in a comparison of recalibrators, moves it apart from the others."
-    if where := verdict.changed_where or verdict.named_where:
-        since = f" since {verdict.changed_since}" if verdict.changed_where else ""
+    where = (verdict.off_in or ("",))[0] if verdict.named_where else ""
+    if verdict.changed_where:
+        where = f"{where_words(verdict.changed_where)} since {verdict.changed_since}"
+    if where:
         return (
-            f"No map of all rows repairs {where_words(where)}{since} alone: a comparison of recalibrators "
-            "fits one for it, other rows as they are."
+            f"No map of all rows repairs {where} alone: a comparison of recalibrators fits one for it, "
+            "other rows as they are."
         )
     if verdict.changed:
         return NOT_SINCE
