@@ -16,6 +16,7 @@ from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_
 from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, sets_of
 from calviz.core import words
 from calviz.core.errors import PREDICTED, CalvizError
+from calviz.core.predictions import usual_columns
 from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import levels_of
@@ -41,8 +42,9 @@ _MOST_LEVELS = 100
 
 
 def trust_columns(sample: Sample, every: Sample) -> list[str]:
-    """Return the group columns that can be chosen: that of the slice of all rows that is most surely off, then those with few levels first."""
-    counts = {name: len(column.levels) for name, column in sample.data.groups.items()}
+    """Return the columns that can be chosen: that of the slice of all rows that is most surely off, then those with few levels first."""
+    columns = (*sample.data.groups, *usual_columns(sample.data))
+    counts = {name: len(sample.data.sliced(name).levels) for name in columns}
     few = sorted(
         (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
     )

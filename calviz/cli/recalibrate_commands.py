@@ -454,7 +454,7 @@ def threshold(
         The risk (give it twice for two): wrong predictions among those kept, 1 - precision, 1 - recall, false-positive rate, or the
         mean cost of a row.
     by : COL
-        A group column, or "predicted class": each of its values has a threshold.
+        A column, or "predicted class": each of its values, or intervals, has a threshold.
     predicted : CLASS
         Only the rows that are predicted as this class (give it for each of several).
     costs : WRONG REFERRED RIGHT

@@ -15,7 +15,7 @@ from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import PREDICTED, OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.predictions import Dataset, no_group_column
+from calviz.core.predictions import Dataset, no_group_column, with_group
 from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample import cutoff_and_grades
@@ -223,7 +223,7 @@ def threshold(
         cost of a row, if the others are referred. For decisions about a class, by its probability: *precision* (the risk is
         1 - precision), *recall* (1 - recall: the threshold is the highest), *fpr* (rows of other classes that are kept).
     by : str, optional
-        A group column, or "predicted class": each level has a threshold of its own.
+        A column, numbers in intervals, or "predicted class": each level has a threshold of its own.
     costs : (float, float, float)
         Of a wrong prediction, of a referral and of a right prediction, for ``of="cost"``.
     reduction : Reduction or str, optional
@@ -272,6 +272,8 @@ def threshold(
         )
     if by == PREDICTED:
         data = with_predicted(data)
+    elif by is not None and by in data.cuts and by not in data.groups:
+        data = with_group(data, by, data.sliced(by))
     if by is not None and by not in data.groups:
         raise no_group_column(data, by)
     data = Sample(data).predicted(predicted).data if predicted else data

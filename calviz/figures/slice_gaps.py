@@ -14,7 +14,7 @@ from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
-from calviz.core.predictions import Dataset, no_group_column
+from calviz.core.predictions import Dataset, no_group_column, sliceable_columns
 from calviz.core.words import capitalised, counted, plotly_text, points, shorten, signed_points
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
@@ -359,14 +359,14 @@ class Levels:
 
 
 def check_column(data: Dataset, column: str) -> None:
-    """Raise OptionError if there is no such group column."""
-    if column not in data.groups:
+    """Raise OptionError if there is no such column to slice by."""
+    if column not in sliceable_columns(data):
         raise no_group_column(data, column)
 
 
 @takes_weights
 def levels_of(sample: Sample, column: str, risk: float) -> Levels:
-    """Judge each level of a group column.
+    """Judge each level of a group column, or each interval of numbers.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
         If there is no such group column, or no level of it can be judged.
     """
     check_column(sample.data, column)
-    counts = sample.data.groups[column].counts()
+    counts = sample.data.sliced(column).counts()
     try:
         judged = slices(sample, [column], pairs=False, min_rows=Levels.least_rows, rate=USUAL_RATE)
     except NotAvailable as error:

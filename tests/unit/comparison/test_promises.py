@@ -16,6 +16,8 @@ import calviz
 from benchmarks import record_monitors as monitors
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.core.predictions import cut_columns
+from calviz.figures.slice_gaps import levels_of
 from calviz.sample.risk_tests import Risk, RiskTests
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -134,6 +136,16 @@ def test_what_is_kept_as_some_classes_is_promised_as_if_there_were_no_other_rows
     for of in ("precision", "recall", "fpr"):
         with pytest.raises(OptionError, match=f"'predicted' is for error and cost; {of} is about"):
             calviz.threshold(data, of=of, reduction="class:spam", predicted=["spam"])
+
+
+def test_numbers_have_a_threshold_for_each_interval():
+    data = binary(splits=halves(2_000), numbers={"amount": np.arange(2_000.0) % 97})
+    data = cut_columns(data, {"amount": [40]})
+    each = calviz.threshold(data, 0.2, by="amount").groups
+    assert list(each) == ["≤ 40", "> 40"]
+    assert sum(one.rows for one in each.values()) == 1_000
+    levels = levels_of(Sample(data), "amount", 0.2)
+    assert {s.where[0][1] for s in levels.slices.slices} == {"≤ 40", "> 40"}
 
 
 def test_the_bound_is_that_of_clopper_and_pearson():
