@@ -151,6 +151,7 @@ def ask_for_file() -> None:
         help=f"The digest of the file begins with {md(link.key, 32)}.",
     )
     draw_uploader(f"The file of this {noun}")
+    draw_notes()
     reading_panel.draw_failure()
     if st.button("Show sample data instead"):
         open_files.stop_waiting()

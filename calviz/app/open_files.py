@@ -212,7 +212,7 @@ def open_file(
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
         if by_link and link is not None and key != link.key:
-            raise OptionError("it is another one.")
+            raise OptionError(f"it is another one{_than_of(link)}.")
     except CalvizError as error:
         if by_link:
             queue_note(f"The file is not read as the link says: {error}")
@@ -240,6 +240,12 @@ def open_file(
         asks = any(one.readings or (answered and one.asks) for one in questions)
         asks = asks or (bool(questions) and all(one.obvious for one in questions))
         title = name or "several files"
+        if is_new and link is not None and not isinstance(source, tuple):
+            with Source(source, name, options) as opened:
+                if opened.hasher()()[:DIGEST_LENGTH] != link.key:
+                    queue_note(
+                        f"{title} is not the file of the link, but another one{_than_of(link)}."
+                    )
         failure = UnreadableFile(
             title, source, options, str(error), questions, rows, stays, asks, is_text
         )
@@ -257,6 +263,11 @@ def open_file(
         queue_note(closed)
     select(stays if stays and stays in files() else key)
     return entry
+
+
+def _than_of(link: WaitingLink) -> str:
+    """Name the file of a link, if the link does."""
+    return f" than {name}" if (name := link.query.get(FILE)) else ""
 
 
 def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> ReadingOptions | None:

@@ -125,6 +125,8 @@ class InputError(CalvizError):
         Whether all that is missing is what the columns are, which the user can say.
     further : iterable of InputError, optional
         What else the file asks, whatever the answer to this is.
+    unmatched : tuple of two tuples of str, optional
+        The classes of the scores, in their order, and the labels, if the question is which label is which class.
     """
 
     def __init__(
@@ -142,8 +144,9 @@ class InputError(CalvizError):
         readings: Iterable[Reading] = (),
         asks: bool = False,
         further: Iterable[InputError] = (),
+        unmatched: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     ) -> None:
-        self.what, self.remedy, self.asks = what, remedy, asks
+        self.what, self.remedy, self.asks, self.unmatched = what, remedy, asks, unmatched
         self.file, self.row, self.line, self.column = file, row, line, column
         self.where, self.placed = where, placed
         self.repairs, self.readings = tuple(repairs), tuple(readings)

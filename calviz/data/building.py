@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_only, row_blocks
-from calviz.core.errors import Finding, InputError, Repair
+from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
 from calviz.data import labels, roles
@@ -40,6 +41,8 @@ from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 #: Row sums further from 1 than this are accepted with a warning.
 SUM_NOTICE = 1e-4
+#: Another order of the class names is named if it is right in this share of the rows more.
+FAR = 0.1
 
 
 def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Loaded:
@@ -57,6 +60,7 @@ class _Builder:
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
         self.repairs: list[str] = []
+        self.ways: list[Reading] = []
         #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
         #: The rows of each model that a column names.
@@ -98,6 +102,8 @@ class _Builder:
             decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
+        if self.options.class_names and first.width > 2:
+            self._note_other_order(arrays[0], decoded)
         no_label = decoded.missing | self._blank(fetched, self.layout.correct)
         columns = self._columns(fetched, no_label, decoded.indices)
         names = self._class_names(first, k, decoded)
@@ -363,6 +369,7 @@ class _Builder:
             class_labels=first.labels,
             only=named or "drop-labels" in repair,
             asks=first.width > 2 or len(first.columns) == first.width,
+            models=len(layout.scores),
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
@@ -370,6 +377,32 @@ class _Builder:
         for text in filter(None, (decoded.notice, joined)):
             self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         return decoded
+
+    def _note_other_order(self, array: FloatArray, decoded: labels.Labels) -> None:
+        """Say if the largest score is right far more often with the given class names in another order, beyond chance.
+
+        Of rows of which one order alone is right, each order has half if both are equally good, by Hoeffding's bound within chance at
+        0.1 % for all K! orders together.
+        """
+        from scipy.optimize import linear_sum_assignment
+
+        known = ~(decoded.missing | np.isnan(array).any(axis=1))
+        k, n = array.shape[1], int(known.sum())
+        pairs = k * array[known].argmax(axis=1) + decoded.indices[known]
+        rows = np.bincount(pairs, minlength=k * k).reshape(k, k)
+        _, best = linear_sum_assignment(-rows)
+        moved, own = np.flatnonzero(best != np.arange(k)), rows.trace()
+        here, there = int(rows[moved, moved].sum()), int(rows[moved, best[moved]].sum())
+        bound = 2 * (here + there) * (math.lgamma(k + 1) + math.log(1_000))
+        if there - here < FAR * n or (there - here) ** 2 <= bound:
+            return
+        names = tuple(decoded.class_names[j] for j in best)
+        text = (
+            f"with the class names in this order the largest score is right in {own / n:.1%} of the rows, and in "
+            f"{(own + there - here) / n:.1%} in the order {', '.join(map(short, names))}: which one is that of the scores?"
+        )
+        self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
+        self.ways.append(Reading(f"name the classes {', '.join(names)}", {"class_names": names}))
 
     def _one_hot(self, fetched: Fetched) -> FloatArray:
         """The 0/1 columns of the classes as numbers, shape (n, K)."""
@@ -609,6 +642,7 @@ class _Builder:
             recognition=self._recognition(first, tuple(models), form),
             notices=notices,
             repairs_offered=tuple(self.offered),
+            ways=tuple(self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,

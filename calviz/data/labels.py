@@ -71,6 +71,7 @@ def decode(
     class_labels: tuple[str, ...] = (),
     only: bool = False,
     asks: bool = False,
+    models: int = 1,
 ) -> Labels:
     """Return the class indices of a label column, matched by class name first, by index second.
 
@@ -96,13 +97,15 @@ def decode(
         Whether labels that are none of the classes are left out.
     asks : bool
         Whether leaving them out is offered.
+    models : int
+        The number of models, of which each has these classes.
 
     Raises
     ------
     InputError
         If a label is none of the classes; names the row.
     """
-    decoder = _Decoder(k, class_names, columns, base, name, line, only, asks)
+    decoder = _Decoder(k, class_names, columns, base, name, line, only, asks, models)
     if not class_labels and (plain := decoder.plain_indices(values)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
@@ -114,6 +117,8 @@ def decode(
 
 #: A question that would have more answers is not asked.
 _MOST_READINGS = 6
+#: With more classes, nobody is asked which label is which.
+_MOST_MATCHED = 12
 _NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
 
 
@@ -129,6 +134,7 @@ class _Decoder:
     line: Callable[[int], int | None]
     only: bool
     asks: bool
+    models: int
 
     def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
         """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
@@ -183,7 +189,7 @@ class _Decoder:
             return self._by_index(numbers, names)
         if self.k == 2 and (pair := self._by_pair(names)) is not None:
             return pair
-        raise self._unknown(names)
+        raise self._which_class() or self._unknown(names)
 
     def by_given_labels(self, labels: tuple[str, ...]) -> Labels:
         place = {class_key(label): j for j, label in enumerate(labels)}
@@ -307,6 +313,38 @@ class _Decoder:
             column=self.name,
             remedy="correct the label, or give the class names in the order of the scores",
             readings=self._without(names),
+        )
+
+    def _which_class(self) -> InputError | None:
+        """Return the question which label, in words of its own, is which of the named classes; None if that is not the question."""
+        classes, labels, k = self.class_names, tuple(self.spelled.values()), self.k
+        if not (self.asks and classes and 1 < len(labels) <= k <= _MOST_MATCHED):
+            return None
+        pairs = column_names.paired(labels, classes)
+        if not pairs and not {*self.counts}.isdisjoint(map(class_key, classes)):
+            return None  # some labels are classes, the others none
+        if k == 2 and self.models > 1:
+            return None  # their columns cannot be named in one order
+        orders = [pairs] if pairs else []
+        if k == 2:  # both ways are shown, the one by words first
+            both = [dict(zip(labels, order, strict=True)) for order in (classes, classes[::-1])]
+            orders += [order for order in both if order != pairs]
+        readings = []
+        for order in orders:
+            label_of = {name: label for label, name in order.items()}
+            names = tuple(label_of.get(name, name) for name in classes)
+            text = ", ".join(f"{short(label_of[n])} = {short(n)}" for n in classes if n in label_of)
+            # Of two columns, the event comes last unless their order is given.
+            columns = {"scores": self.columns} if k == 2 else {}
+            readings.append(Reading(text, {**columns, "class_names": names}))
+        asked = f"{readings[0].label}?" if len(readings) == 1 else "which label is which class?"
+        return InputError(
+            f"the labels in '{short(self.name)}', {self._shown(self.known)}, are spelt otherwise than the classes of the scores, "
+            f"{', '.join(map(short, classes))}: {asked}",
+            remedy=None if readings else "give the class names in the order of the scores",
+            readings=readings,
+            asks=True,
+            unmatched=(classes, labels) if k > 2 else ((), ()),
         )
 
     def _which_event(self) -> InputError | None:

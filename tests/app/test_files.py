@@ -435,7 +435,7 @@ PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(100)
 def test_a_doubtful_file_shows_its_rows_and_opens_with_one_click():
     app = quiet(upload(open_page(page="data"), "mine.csv", MODELS))
     words = text_of(app)
-    assert "How is mine.csv to be read?" in words
+    assert "One question about mine.csv" in words
     assert "do not sum to 1" in app.warning[0].value
     assert len(app.table) == 3
     press(app, "2 models")
