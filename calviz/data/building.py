@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -41,8 +40,6 @@ from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 #: Row sums further from 1 than this are accepted with a warning.
 SUM_NOTICE = 1e-4
-#: Another order of the class names is named if it is right in this share of the rows more.
-FAR = 0.1
 
 
 def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Loaded:
@@ -103,7 +100,9 @@ class _Builder:
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
         if self.options.class_names and first.width > 2:
-            self._note_other_order(arrays[0], decoded)
+            for text, way in labels.in_another_order(arrays[0], decoded):
+                self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
+                self.ways.append(way)
         no_label = decoded.missing | self._blank(fetched, self.layout.correct)
         columns = self._columns(fetched, no_label, decoded.indices)
         names = self._class_names(first, k, decoded)
@@ -377,32 +376,6 @@ class _Builder:
         for text in filter(None, (decoded.notice, joined)):
             self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         return decoded
-
-    def _note_other_order(self, array: FloatArray, decoded: labels.Labels) -> None:
-        """Say if the largest score is right far more often with the given class names in another order, beyond chance.
-
-        Of rows of which one order alone is right, each order has half if both are equally good, by Hoeffding's bound within chance at
-        0.1 % for all K! orders together.
-        """
-        from scipy.optimize import linear_sum_assignment
-
-        known = ~(decoded.missing | np.isnan(array).any(axis=1))
-        k, n = array.shape[1], int(known.sum())
-        pairs = k * array[known].argmax(axis=1) + decoded.indices[known]
-        rows = np.bincount(pairs, minlength=k * k).reshape(k, k)
-        _, best = linear_sum_assignment(-rows)
-        moved, own = np.flatnonzero(best != np.arange(k)), rows.trace()
-        here, there = int(rows[moved, moved].sum()), int(rows[moved, best[moved]].sum())
-        bound = 2 * (here + there) * (math.lgamma(k + 1) + math.log(1_000))
-        if there - here < FAR * n or (there - here) ** 2 <= bound:
-            return
-        names = tuple(decoded.class_names[j] for j in best)
-        text = (
-            f"with the class names in this order the largest score is right in {own / n:.1%} of the rows, and in "
-            f"{(own + there - here) / n:.1%} in the order {', '.join(map(short, names))}: which one is that of the scores?"
-        )
-        self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
-        self.ways.append(Reading(f"name the classes {', '.join(names)}", {"class_names": names}))
 
     def _one_hot(self, fetched: Fetched) -> FloatArray:
         """The 0/1 columns of the classes as numbers, shape (n, K)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -430,8 +429,10 @@ def _are_alike(one: str, two: str) -> bool:
     own, other = ({re.sub("y$", "i", w) for w in words(name)} for name in (one, two))
     if bool(own & _NOT) != bool(other & _NOT):
         return False
-    pairs = ((a, b) for a in own - _NOT for b in other - _NOT if min(len(a), len(b)) > 2)
-    return any(len(os.path.commonprefix(p)) >= max(3, min(map(len, p)) - 1) for p in pairs)
+    pairs = [sorted((a, b), key=len) for a in own - _NOT for b in other - _NOT]
+    pairs = [pair for pair in pairs if len(pair[0]) > 2]
+    # Alike but for the last letter of the shorter one.
+    return any(a[: max(3, len(a) - 1)] == b[: max(3, len(a) - 1)] for a, b in pairs)
 
 
 def whole(level: str) -> int | None:

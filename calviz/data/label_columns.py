@@ -230,7 +230,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     )
     words = [c for c in free if models and c.type == "text" and c.pairs]
     possible = [c for c in free if _can_be_label(c, first) or c in words]
-    possible = [*_of_other_words(view, free, first), *possible]
+    worded = _of_other_words(view, free, first)
+    possible = [*worded, *(c for c in possible if c not in worded)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     if not possible:
         more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]

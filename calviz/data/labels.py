@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, Factor, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
@@ -392,6 +393,37 @@ class _Decoder:
 
     def _first_row(self, level: int) -> int:
         return int(np.argmax(self.factor.codes == level))
+
+
+#: Another order of the class names is named if it is right in this share of the rows more.
+_FAR = 0.1
+
+
+def in_another_order(array: FloatArray, labels: Labels) -> Iterator[tuple[str, Reading]]:
+    """Say if the largest score, shape (n, K), is right in far more rows with the class names in another order, beyond chance.
+
+    If no order is better than the given one, it has at least half of the rows in which one of both is right: Hoeffding's bound, at 0.1 %
+    for all K! orders together.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    known = ~(labels.missing | np.isnan(array).any(axis=1))
+    k, n = array.shape[1], int(known.sum())
+    pairs = k * array[known].argmax(axis=1) + labels.indices[known]
+    rows = np.bincount(pairs, minlength=k * k).reshape(k, k)
+    best = linear_sum_assignment(-rows)[1]
+    moved = np.flatnonzero(best != np.arange(k))
+    here, there = int(rows[moved, moved].sum()), int(rows[moved, best[moved]].sum())
+    gain, chance = there - here, 2 * (here + there) * (math.lgamma(k + 1) + math.log(1_000))
+    if gain < _FAR * n or gain**2 <= chance:
+        return
+    right, names = int(rows.trace()), tuple(labels.class_names[j] for j in best)
+    words = ", ".join(map(short, names))
+    text = (
+        f"with the class names in this order the largest score is right in {right / n:.1%} of the rows, and in {(right + gain) / n:.1%} "
+        f"in the order {words}: which one is that of the scores?"
+    )
+    yield text, Reading(f"name the classes {words}", {"class_names": names})
 
 
 def are_missing(values: npt.NDArray[Any] | Factor) -> bool:

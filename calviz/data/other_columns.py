@@ -428,10 +428,11 @@ def weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
 
 
 def _may_be_id(column: Column, within: Column | None = None) -> bool:
-    """Whether the values tell the rows apart, those of each model where `within` names it; else up to one copy in twenty."""
+    """Whether the values tell the rows apart, those of each model where `within` names it; else up to one copy in a hundred, of texts in twenty."""
     heads = [c.head.tolist() for c in (column, within) if c]
     repeats = len(column.head) - len({*zip(*heads, strict=False)})
-    return column.type in _DISCRETE and repeats <= (0 if within else len(column.head) / 20)
+    most = len(column.head) / (20 if column.type == "text" else 100)
+    return column.type in _DISCRETE and repeats <= (0 if within else most)
 
 
 def number_columns(view: TableView, used: set[str]) -> tuple[str, ...]:

@@ -415,7 +415,7 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     assert "label 'second'" not in text_of(other)
     # What a file asks is answered by its link, also when the page is loaded again.
     file.write_bytes(b"label,p [%]\n" + b"1,0.8\n0,0.2\n" * 30)
-    assert "How is" in open_page("", "data").title[0].value
+    assert "One question about" in open_page("", "data").title[0].value
     options = ReadingOptions(repair=("percent",))
     key = read(file, options=options).digest[:DIGEST_LENGTH]
     answered = quiet(open_page(f"data={key}&reading={encode_options(options)}", "data"))
@@ -502,7 +502,7 @@ def test_a_role_that_is_chosen_reads_the_file_at_once():
     rows = rows.replace(b"z", b"y")
     app = upload(open_page(page="data"), "mine.csv", rows)
     # Which of two words is the event is asked with it.
-    assert [plain(box.label) for box in app.checkbox] == ["'site' is the label"]
+    assert [plain(box.label) for box in app.checkbox] == ["'site' is the true class"]
     assert len(app.warning) == 2
     event = next(r for r in app.radio if r.options[0].startswith("The probability"))
     event.set_value(event.options[0]).run()
