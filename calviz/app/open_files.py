@@ -212,10 +212,11 @@ def open_file(
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
         if by_link and link is not None and key != link.key:
-            raise OptionError(f"it is another one{_than_of(link)}.")
+            raise InputError(_other_than_of(link, name, source))
     except CalvizError as error:
-        if by_link:
-            queue_note(f"The file is not read as the link says: {error}")
+        if by_link and link is not None:
+            other = isinstance(error, InputError) and _other_than_of(link, name, source)
+            queue_note(f"The file is not read as the link says: {other or error}")
             return open_file(name, source, ReadingOptions(), stays=stays)
         questions: tuple[InputError, ...] = ()
         if isinstance(error, InputError):
@@ -240,12 +241,8 @@ def open_file(
         asks = any(one.readings or (answered and one.asks) for one in questions)
         asks = asks or (bool(questions) and all(one.obvious for one in questions))
         title = name or "several files"
-        if is_new and link is not None and not isinstance(source, tuple):
-            with Source(source, name, options) as opened:
-                if opened.hasher()()[:DIGEST_LENGTH] != link.key:
-                    queue_note(
-                        f"{title} is not the file of the link, but another one{_than_of(link)}."
-                    )
+        if is_new and link is not None and (other := _other_than_of(link, name, source)):
+            queue_note(f"This is not the file of the link: {other}")
         failure = UnreadableFile(
             title, source, options, str(error), questions, rows, stays, asks, is_text
         )
@@ -265,9 +262,15 @@ def open_file(
     return entry
 
 
-def _than_of(link: WaitingLink) -> str:
-    """Name the file of a link, if the link does."""
-    return f" than {name}" if (name := link.query.get(FILE)) else ""
+def _other_than_of(link: WaitingLink, name: str | None, source: FileSource) -> str:
+    """Say that a file is another one than that of a link; "" if it is that one, or several logs."""
+    if isinstance(source, tuple):
+        return ""
+    with Source(source, name, ReadingOptions()) as opened:
+        if opened.hasher()()[:DIGEST_LENGTH] == link.key:
+            return ""
+    of_link = link.query.get(FILE)
+    return f"it is another one{f' than {of_link}' if of_link else ''}."
 
 
 def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> ReadingOptions | None:

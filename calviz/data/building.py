@@ -99,10 +99,9 @@ class _Builder:
             decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
-        if self.options.class_names and first.width > 2:
-            for text, way in labels.in_another_order(arrays[0], decoded):
-                self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
-                self.ways.append(way)
+        for text, way in labels.in_another_order(arrays[0], decoded, self.options.class_names):
+            self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
+            self.ways.append(way)
         no_label = decoded.missing | self._blank(fetched, self.layout.correct)
         columns = self._columns(fetched, no_label, decoded.indices)
         names = self._class_names(first, k, decoded)
@@ -301,7 +300,7 @@ class _Builder:
         if not n:
             raise no_rows()
         given = options.class_names or self.table.class_names
-        self._check_class_names(given, k)
+        labels.check_class_names(given, k)
         # Columns without names are named by their numbers.
         named = given or (first.class_names if self.table.named else ())
         names = options.names_of_classes(named, k)
@@ -353,10 +352,9 @@ class _Builder:
             names = first.class_names
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
                 base = None  # labels that are names are not counted
-        self._check_class_names(names, k)
-        repair = self.options.repair
+        labels.check_class_names(names, k)
         # Of named classes, labels that are none of them have always been missing.
-        named = bool(self.options.class_names) and "drop-missing" in repair
+        named = bool(self.options.class_names) and "drop-missing" in self.options.repair
         decoded = labels.decode(
             values,
             k,
@@ -366,7 +364,7 @@ class _Builder:
             name=layout.label,
             line=line,
             class_labels=first.labels,
-            only=named or "drop-labels" in repair,
+            only=named or "drop-labels" in self.options.repair,
             asks=first.width > 2 or len(first.columns) == first.width,
             models=len(layout.scores),
         )
@@ -381,12 +379,6 @@ class _Builder:
         """The 0/1 columns of the classes as numbers, shape (n, K)."""
         columns = [as_numbers(fetched.columns[c], c) for c in self.layout.one_hot]
         return np.stack(columns, axis=1).astype(np.float64, copy=False)
-
-    @staticmethod
-    def _check_class_names(names: tuple[str, ...], k: int) -> None:
-        if names and len(names) != k:
-            what = f"there are {len(names):,} class names for {k:,} classes"
-            raise InputError(what, remedy="give one name per class, in the order of the scores")
 
     def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
         given = decoded.class_names or self.options.class_names or self.table.class_names

@@ -318,7 +318,7 @@ class _Decoder:
 
     def _which_class(self) -> InputError | None:
         """Return the question which label, in words of its own, is which of the named classes; None if that is not the question."""
-        classes, labels, k = self.class_names, tuple(self.spelled.values()), self.k
+        classes, labels, k = self.class_names, tuple(self.spelled[c] for c in self.counts), self.k
         if not (self.asks and classes and 1 < len(labels) <= k <= _MOST_MATCHED):
             return None
         pairs = column_names.paired(labels, classes)
@@ -338,7 +338,7 @@ class _Decoder:
             # Of two columns, the event comes last unless their order is given.
             columns = {"scores": self.columns} if k == 2 else {}
             readings.append(Reading(text, {**columns, "class_names": names}))
-        asked = f"{readings[0].label}?" if len(readings) == 1 else "which label is which class?"
+        asked = f"{readings[0].label}?" if pairs else "nothing says which is which"
         return InputError(
             f"the labels in '{short(self.name)}', {self._shown(self.known)}, are spelt otherwise than the classes of the scores, "
             f"{', '.join(map(short, classes))}: {asked}",
@@ -399,14 +399,18 @@ class _Decoder:
 _FAR = 0.1
 
 
-def in_another_order(array: FloatArray, labels: Labels) -> Iterator[tuple[str, Reading]]:
-    """Say if the largest score, shape (n, K), is right in far more rows with the class names in another order, beyond chance.
+def in_another_order(
+    array: FloatArray, labels: Labels, given: tuple[str, ...] | None
+) -> Iterator[tuple[str, Reading]]:
+    """Say if the largest score, shape (n, K), is right in far more rows with the `given` names of more than two classes in another order.
 
     If no order is better than the given one, it has at least half of the rows in which one of both is right: Hoeffding's bound, at 0.1 %
     for all K! orders together.
     """
     from scipy.optimize import linear_sum_assignment
 
+    if not (labels.form and given and len(given) > 2):
+        return
     known = ~(labels.missing | np.isnan(array).any(axis=1))
     k, n = array.shape[1], int(known.sum())
     pairs = k * array[known].argmax(axis=1) + labels.indices[known]
@@ -424,6 +428,13 @@ def in_another_order(array: FloatArray, labels: Labels) -> Iterator[tuple[str, R
         f"in the order {words}: which one is that of the scores?"
     )
     yield text, Reading(f"name the classes {words}", {"class_names": names})
+
+
+def check_class_names(names: tuple[str, ...], k: int) -> None:
+    """Raise InputError unless there is one name for each of K classes, or none."""
+    if names and len(names) != k:
+        what = f"there are {len(names):,} class names for {k:,} classes"
+        raise InputError(what, remedy="give one name per class, in the order of the scores")
 
 
 def are_missing(values: npt.NDArray[Any] | Factor) -> bool:

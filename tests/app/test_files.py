@@ -870,3 +870,61 @@ def test_how_a_text_is_divided_is_told_in_the_panel():
     told = decode_options(app.query_params["reading"])
     assert (told.header_line, told.separator, told.decimal) == (1, ";", ",")
     assert "40 rows" in text_of(app)
+
+
+CLAIMS = b"Claim No.,Prob pay,Prob review,Prob reject,Final decision\n" + b"".join(
+    f"C{i},{a},{b},{c},{['Paid', 'Under review', 'Rejected'][i % 3]}\n".encode()
+    for i in range(60)
+    for a, b, c in [np.roll((0.7, 0.2, 0.1), i % 3 if i % 7 else 1)]
+)
+#: How the lists of classes are set, by label.
+MATCHED = {"'Paid' is": "pay", "'Under review' is": "review", "'Rejected' is": "reject"}
+
+
+def lists(app):
+    return {plain(box.label): box for box in app.selectbox if plain(box.label) in MATCHED}
+
+
+@pytest.mark.slow
+def test_labels_in_other_words_than_the_scores_are_matched_in_lists():
+    app = upload(open_page(page="data"), "claims.csv", CLAIMS)
+    assert plain(app.title[0].value) == "2 questions about claims.csv"
+    assert not app.error
+    assert {label: box.value for label, box in lists(app).items()} == MATCHED
+    # Two labels of one class are none of an answer.
+    lists(app)["'Paid' is"].set_value("review").run()
+    assert button(app).disabled
+    lists(app)["'Under review' is"].set_value("pay").run()
+    press(app, "Read it with these answers")
+    assert "in the order Paid, Under review, Rejected" in text_of(quiet(app))
+    (other,) = (b for b in app.button if plain(b.label).startswith("Name the classes Paid, Under"))
+    other.click().run()
+    told = decode_options(app.query_params["reading"])
+    assert told.class_names == ("Paid", "Under review", "Rejected")
+    assert "which one is that of the scores" not in text_of(quiet(app))
+
+
+def test_labels_that_nothing_matches_with_the_scores_are_matched_by_hand():
+    app = upload(open_page(page="data"), "own.csv", CLAIMS.replace(b"Final decision", b"label"))
+    assert plain(app.title[0].value) == "One question about own.csv"
+    greek = CLAIMS.replace(b"Final decision", b"label")
+    for name, other in ((b"pay", b"alpha"), (b"review", b"beta"), (b"reject", b"gamma")):
+        greek = greek.replace(b"Prob " + name, b"Prob " + other)
+    app = upload(open_page(page="data"), "greek.csv", greek)
+    assert [box.value for box in lists(app).values()] == [None] * 3
+    assert button(app).disabled
+    for label, name in zip(MATCHED, ("alpha", "beta", "gamma"), strict=True):
+        lists(app)[label].set_value(name).run()
+    press(app, "Read it with these answers")
+    assert "3 classes (Paid, Under review, Rejected)" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reading", [ReadingOptions(), ReadingOptions(label="Final decision")])
+def test_a_file_that_asks_is_said_to_be_another_one_than_that_of_the_link(reading):
+    link = f"data=0123456789abcdef&file=mine.csv&reading={encode_options(reading)}"
+    app = open_page(link, "data")
+    drop(app, "claims.csv", CLAIMS)
+    notes = " ".join(plain(note.value) for note in app.info)
+    assert "mine.csv" in notes
+    assert "is the true class" in plain(" ".join(box.label for box in app.checkbox))
