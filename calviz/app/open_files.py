@@ -212,7 +212,7 @@ def open_file(
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
         if by_link and link is not None and key != link.key:
-            raise InputError(_other_than_of(link, name, source))
+            raise OptionError(_another_one(link))
     except CalvizError as error:
         if by_link and link is not None:
             other = isinstance(error, InputError) and _other_than_of(link, name, source)
@@ -263,12 +263,16 @@ def open_file(
 
 
 def _other_than_of(link: WaitingLink, name: str | None, source: FileSource) -> str:
-    """Say that a file is another one than that of a link; "" if it is that one, or several logs."""
-    if isinstance(source, tuple):
+    """Say that a file is another one than that of a link; "" if it is that one, or cannot be compared."""
+    if isinstance(source, tuple) or (isinstance(source, Path) and source.is_dir()):
         return ""
     with Source(source, name, ReadingOptions()) as opened:
         if opened.hasher()()[:DIGEST_LENGTH] == link.key:
             return ""
+    return _another_one(link)
+
+
+def _another_one(link: WaitingLink) -> str:
     of_link = link.query.get(FILE)
     return f"it is another one{f' than {of_link}' if of_link else ''}."
 
