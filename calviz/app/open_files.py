@@ -215,8 +215,9 @@ def open_file(
             raise OptionError(_another_one(link))
     except CalvizError as error:
         if by_link and link is not None:
-            other = isinstance(error, InputError) and _other_than_of(link, name, source)
-            queue_note(f"The file is not read as the link says: {other or error}")
+            asked = isinstance(error, InputError)
+            why = (asked and _other_than_of(link, name, source)) or str(error)
+            queue_note(f"The file is not read as the link says: {why}")
             return open_file(name, source, ReadingOptions(), stays=stays)
         questions: tuple[InputError, ...] = ()
         if isinstance(error, InputError):
@@ -241,8 +242,8 @@ def open_file(
         asks = any(one.readings or (answered and one.asks) for one in questions)
         asks = asks or (bool(questions) and all(one.obvious for one in questions))
         title = name or "several files"
-        if is_new and link is not None and (other := _other_than_of(link, name, source)):
-            queue_note(f"This is not the file of the link: {other}")
+        if is_new and link is not None and (why := _other_than_of(link, name, source)):
+            queue_note(f"This is not the file of the link: {why}")
         failure = UnreadableFile(
             title, source, options, str(error), questions, rows, stays, asks, is_text
         )

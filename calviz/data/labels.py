@@ -423,9 +423,10 @@ def in_another_order(
         return
     right, names = int(rows.trace()), tuple(labels.class_names[j] for j in best)
     words = ", ".join(map(short, names))
+    now, then = (f"{100 * hits / n:.1f} %" for hits in (right, right + gain))
     text = (
-        f"with the class names in this order the largest score is right in {right / n:.1%} of the rows, and in {(right + gain) / n:.1%} "
-        f"in the order {words}: which one is that of the scores?"
+        f"with the class names in this order the largest score is right in {now} of the rows, and in {then} in the order {words}: "
+        "which one is that of the scores?"
     )
     yield text, Reading(f"name the classes {words}", {"class_names": names})
 

@@ -1642,7 +1642,8 @@ def test_names_in_an_order_in_which_the_scores_are_right_far_less_often_are_said
     p, y = classes(3)
     right = [np.mean(p[:, order].argmax(axis=1) == y) for order in ([0, 1, 2], [0, 2, 1])]
     (text,) = said(columns, ("Paid", "Rejected", "Under review"))
-    assert f"right in {right[1]:.1%} of the rows, and in {right[0]:.1%} in the order Paid" in text
+    wrong, best = (f"{100 * share:.1f} %" for share in right[::-1])
+    assert f"right in {wrong} of the rows, and in {best} in the order Paid" in text
     assert not said(columns, DECIDED)
     # Labels that have nothing to do with the scores follow no order.
     for seed in range(20):
