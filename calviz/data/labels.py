@@ -396,7 +396,7 @@ class _Decoder:
 
 
 #: Another order of the class names is named if it is right in this share of the rows more.
-_FAR = 0.1
+_FAR = 0.05
 
 
 def in_another_order(
