@@ -153,6 +153,7 @@ def ask_for_file() -> None:
     if missing := open_files.missing_files(link.query):
         st.markdown(md(missing, 1_000))
     draw_uploader(f"The file of this {noun}")
+    draw_notes()
     reading_panel.draw_failure()
     if st.button("Show sample data instead"):
         open_files.stop_waiting()

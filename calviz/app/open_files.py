@@ -267,10 +267,12 @@ def open_file(
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
         if by_link and link is not None and key != link.key:
-            raise OptionError("it is another one.")
+            raise OptionError(_another_one(link))
     except CalvizError as error:
-        if by_link:
-            queue_note(f"The file is not read as the link says: {error}")
+        if by_link and link is not None:
+            asked = isinstance(error, InputError)
+            why = (asked and _other_than_of(link, name, source)) or str(error)
+            queue_note(f"The file is not read as the link says: {why}")
             return open_file(name, source, ReadingOptions(), stays=stays)
         questions: tuple[InputError, ...] = ()
         if isinstance(error, InputError):
@@ -295,6 +297,8 @@ def open_file(
         asks = any(one.readings or (answered and one.asks) for one in questions)
         asks = asks or (bool(questions) and all(one.obvious for one in questions))
         title = name or "several files"
+        if is_new and link is not None and (why := _other_than_of(link, name, source)):
+            queue_note(f"This is not the file of the link: {why}")
         failure = UnreadableFile(
             title, source, options, str(error), questions, rows, stays, asks, is_text
         )
@@ -312,6 +316,21 @@ def open_file(
         queue_note(closed)
     select(stays if stays and stays in files() else key)
     return entry
+
+
+def _other_than_of(link: WaitingLink, name: str | None, source: FileSource) -> str:
+    """Say that a file is another one than that of a link; "" if it is that one, or cannot be compared."""
+    if isinstance(source, tuple) or (isinstance(source, Path) and source.is_dir()):
+        return ""
+    with Source(source, name, ReadingOptions()) as opened:
+        if opened.hasher()()[:DIGEST_LENGTH] == link.key:
+            return ""
+    return _another_one(link)
+
+
+def _another_one(link: WaitingLink) -> str:
+    of_link = link.query.get(FILE)
+    return f"it is another one{f' than {of_link}' if of_link else ''}."
 
 
 def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> ReadingOptions | None:

@@ -13,7 +13,7 @@ import streamlit as st
 from calviz.app import navigation, open_files, screen
 from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md
-from calviz.core.errors import CalvizError, Reading
+from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.core.words import capitalised, counted, shorten
 from calviz.data import FirstRows, ReadingOptions, first_rows
 from calviz.data.csv_dialect import NAMES, SEPARATORS
@@ -52,8 +52,10 @@ def draw_page() -> None:
     failure = open_files.unreadable_file()
     assert failure is not None
     name = md(failure.title, 60)
+    count = len(failure.questions)
+    asked = f"{'One question' if count == 1 else f'{count} questions'} about {name}"
     asks = failure.asks or failure.may_be_for_map
-    title = f"How is {name} to be read?" if asks else f"{name} could not be read"
+    title = asked if asks and count else f"{name} could not be read"
     if failure.lacks_labels:
         title = f"No labels found in {name}"
     if (answer := failure.obvious) is not None:
@@ -74,15 +76,16 @@ def draw_failure() -> None:
     asks = failure.asks or failure.lacks_labels or failure.may_be_for_map
     box, icon = (st.warning, "help") if asks else (st.error, "error")
     questions, obvious = failure.questions, failure.obvious
+    together = len(questions) > 1 or any(question.unmatched[0] for question in questions)
     if obvious is not None:
         where = questions[0].where or questions[0].what
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
-    elif len(questions) < 2:
+    elif not together:
         box(md(failure.message, 2_000), icon=f":material/{icon}:")
     else:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
     with st.container(horizontal=True, vertical_alignment="center"):
-        for j, answer in enumerate(questions[0].answers if len(questions) == 1 else ()):
+        for j, answer in enumerate(questions[0].answers if questions and not together else ()):
             kind: Literal["primary", "secondary"] = "primary" if obvious else "secondary"
             if st.button(md(capitalised(answer.label), 200), key=f"calviz.way.{j}", type=kind):
                 read_again(failure.title, failure.source, failure.options.answered(answer))
@@ -126,7 +129,9 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
         key = f"calviz.answer.{j}.{abs(hash(failure.options))}"
         answers = question.answers
         words = [md(capitalised(answer.label), 200) for answer in answers]
-        if len(answers) == 1:
+        if question.unmatched[0]:
+            chosen.append(_draw_matching(question, key))
+        elif len(answers) == 1:
             chosen.append(answers[0] if st.checkbox(words[0], value=True, key=key) else None)
         else:
             picked = st.radio("Answer", words, index=None, key=key, label_visibility="collapsed")
@@ -144,6 +149,34 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
         st.caption(f"Still to answer: {counted(left, 'question')}.")
     if clicked:
         read_again(failure.title, failure.source, failure.options.answered(Reading.joined(given)))
+
+
+def _draw_matching(question: InputError, key: str) -> Reading | None:
+    """Draw a list of the classes for each label, as proposed; return the answer, or None if not each label has a class of its own."""
+    classes, labels = question.unmatched
+    proposed: Mapping[str, str] = {}
+    if question.readings:
+        names = question.readings[0].options["class_names"]
+        proposed = dict(zip(names, classes, strict=True))
+    with st.container(horizontal=True):
+        chosen = {
+            label: st.selectbox(
+                f"'{md(shorten(label, 30))}' is",
+                classes,
+                index=classes.index(proposed[label]) if label in proposed else None,
+                format_func=lambda name: shorten(name, 40),
+                key=f"{key}.{place}",
+                placeholder="choose a class",
+                width=220,
+            )
+            for place, label in enumerate(labels)
+        }
+    label_of = {name: label for label, name in chosen.items() if name is not None}
+    if len(label_of) < len(labels):
+        if None not in chosen.values():
+            st.caption("Two labels cannot be the same class.")
+        return None
+    return Reading("", {"class_names": tuple(label_of.get(name, name) for name in classes)})
 
 
 def _draw_way_back(entry: OpenFile) -> None:

@@ -129,6 +129,8 @@ class InputError(CalvizError):
         What else the file asks, whatever the answer to this is.
     unlabelled : bool
         Whether it is that there are no labels, so that the data can be calibrated but not judged.
+    unmatched : tuple of two tuples of str, optional
+        The classes of the scores, in their order, and the labels, if the question is which label is which class.
     """
 
     def __init__(
@@ -147,8 +149,10 @@ class InputError(CalvizError):
         asks: bool = False,
         further: Iterable[InputError] = (),
         unlabelled: bool = False,
+        unmatched: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     ) -> None:
-        self.what, self.remedy, self.asks, self.unlabelled = what, remedy, asks, unlabelled
+        self.what, self.remedy, self.asks = what, remedy, asks
+        self.unlabelled, self.unmatched = unlabelled, unmatched
         self.file, self.row, self.line, self.column = file, row, line, column
         self.where, self.placed = where, placed
         self.repairs, self.readings = tuple(repairs), tuple(readings)

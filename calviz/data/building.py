@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_only, row_blocks
-from calviz.core.errors import Finding, InputError, Repair
+from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
 from calviz.data import labels, roles
@@ -57,6 +57,7 @@ class _Builder:
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
         self.repairs: list[str] = []
+        self.ways: list[Reading] = []
         #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
         #: The rows of each model that a column names.
@@ -98,6 +99,9 @@ class _Builder:
             decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
+        for text, way in labels.in_another_order(arrays[0], decoded, self.options.class_names):
+            self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
+            self.ways.append(way)
         no_label = decoded.missing | self._blank(fetched, self.layout.correct)
         columns = self._columns(fetched, no_label, decoded.indices)
         names = self._class_names(first, k, decoded)
@@ -296,7 +300,7 @@ class _Builder:
         if not n:
             raise no_rows()
         given = options.class_names or self.table.class_names
-        self._check_class_names(given, k)
+        labels.check_class_names(given, k)
         # Columns without names are named by their numbers.
         named = given or (first.class_names if self.table.named else ())
         names = options.names_of_classes(named, k)
@@ -348,10 +352,9 @@ class _Builder:
             names = first.class_names
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
                 base = None  # labels that are names are not counted
-        self._check_class_names(names, k)
-        repair = self.options.repair
+        labels.check_class_names(names, k)
         # Of named classes, labels that are none of them have always been missing.
-        named = bool(self.options.class_names) and "drop-missing" in repair
+        named = bool(self.options.class_names) and "drop-missing" in self.options.repair
         decoded = labels.decode(
             values,
             k,
@@ -361,8 +364,9 @@ class _Builder:
             name=layout.label,
             line=line,
             class_labels=first.labels,
-            only=named or "drop-labels" in repair,
+            only=named or "drop-labels" in self.options.repair,
             asks=first.width > 2 or len(first.columns) == first.width,
+            models=len(layout.scores),
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
@@ -375,12 +379,6 @@ class _Builder:
         """The 0/1 columns of the classes as numbers, shape (n, K)."""
         columns = [as_numbers(fetched.columns[c], c) for c in self.layout.one_hot]
         return np.stack(columns, axis=1).astype(np.float64, copy=False)
-
-    @staticmethod
-    def _check_class_names(names: tuple[str, ...], k: int) -> None:
-        if names and len(names) != k:
-            what = f"there are {len(names):,} class names for {k:,} classes"
-            raise InputError(what, remedy="give one name per class, in the order of the scores")
 
     def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
         given = decoded.class_names or self.options.class_names or self.table.class_names
@@ -609,6 +607,7 @@ class _Builder:
             recognition=self._recognition(first, tuple(models), form),
             notices=notices,
             repairs_offered=tuple(self.offered),
+            ways=tuple(self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,

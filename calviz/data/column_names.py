@@ -246,6 +246,16 @@ def is_identifier(name: str) -> bool:
     return bool(named) and not own & NO_ID_WORDS
 
 
+def ends_as_number(name: str) -> bool:
+    """Whether a name ends in a word for a number, as that of what has one does, and has none for classes or scores.
+
+    >>> ends_as_number("Claim No."), ends_as_number("number of visits"), ends_as_number("pred_no")
+    (True, False, False)
+    """
+    *before, last = words(name) or ("",)
+    return bool(before) and last in _NUMBER_WORDS - {"n"} and NO_ID_WORDS.isdisjoint(before)
+
+
 def may_be_cluster(name: str) -> bool:
     """Whether a name is that of an identifier, or of what several rows may belong to.
 
@@ -393,6 +403,36 @@ def told_apart(names: Sequence[str]) -> list[str]:
         return keys
     one, two = map(words, names)
     return [" ".join(w for w in own if w not in other) for own, other in ((one, two), (two, one))]
+
+
+#: Words that turn the meaning of those beside them.
+_NOT = frozenset(("no", "not", "non", "never", "without", "kein", "keine", "nicht", "ohne", "pas", "sans", "sin", "senza"))  # fmt: skip
+
+
+def paired(labels: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
+    """Return the name that each label goes with: the only one with a word of the same stem, as it is the only label for that name; None if one has no such.
+
+    >>> paired(["Paid", "Under review", "Rejected"], ["pay", "review", "reject"])
+    {'Paid': 'pay', 'Under review': 'review', 'Rejected': 'reject'}
+    >>> paired(["not approved", "not rejected"], ["approved", "rejected"]) is None
+    True
+    """
+    fits = {label: [name for name in names if _are_alike(label, name)] for label in labels}
+    found = {label: own[0] for label, own in fits.items() if len(own) == 1}
+    return found if len(found) == len({*found.values()}) == len(labels) else None
+
+
+def _are_alike(one: str, two: str) -> bool:
+    """Whether two names are equal but for case, or both have a word of one stem, such as pay and paid, and none or both a word like "not"."""
+    if class_key(one) == class_key(two):
+        return True
+    own, other = ({re.sub("y$", "i", w) for w in words(name)} for name in (one, two))
+    if bool(own & _NOT) != bool(other & _NOT):
+        return False
+    pairs = [sorted((a, b), key=len) for a in own - _NOT for b in other - _NOT]
+    pairs = [pair for pair in pairs if len(pair[0]) > 2]
+    # Alike but for the last letter of the shorter one.
+    return any(a[: max(3, len(a) - 1)] == b[: max(3, len(a) - 1)] for a, b in pairs)
 
 
 def whole(level: str) -> int | None:

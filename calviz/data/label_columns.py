@@ -14,7 +14,7 @@ import numpy.typing as npt
 from calviz.core.errors import InputError, Reading
 from calviz.data import column_names, roles
 from calviz.data.column_names import class_key, event_of, is_event_first, plain, whole
-from calviz.data.format import Column, Notice, short, span
+from calviz.data.format import SAMPLE_ROWS, Column, Notice, short, span
 from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import CLEAR, FEWEST_ROWS, ColumnRoles, ScoreColumns, TableView, share_equal
 from calviz.data.score_columns import by_known_words, is_named_after_another, named_by_labels
@@ -230,10 +230,15 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     )
     words = [c for c in free if models and c.type == "text" and c.pairs]
     possible = [c for c in free if _can_be_label(c, first) or c in words]
+    worded = _of_other_words(view, free, first)
+    possible = [*worded, *(c for c in possible if c not in worded)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     if not possible:
-        sizes = [(short(c.name), len(c.levels)) for c in whole_numbers]
-        near = [f"'{name}' has {size:,} value{'s' * (size != 1)}" for name, size in sizes]
+        more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]
+        near = [
+            f"'{short(c.name)}' has {'at least ' * sampled}{size:,} value{'s' * (size != 1)}"
+            for c, size, sampled in more
+        ]
         near += [f"'{short(c.name)}' is the class of the largest score" for c in predicted]
         stops = f" ({', '.join(near[:3])})" if near else ""
         # Beside one row, the app shows a guess.
@@ -244,10 +249,46 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
             remedy="add a column 'label' with the true class",
             unlabelled=not one,
         )
-    could = "several could be it" if len(possible) > 1 else "one could be it"
-    raise _several_labels(
-        [c.name for c in possible], f"there is no column called 'label' ({what}), and {could}"
-    )
+    none = f"there is no column called 'label' ({what})"
+    if len(possible) == 1:
+        name = short(possible[0].name)
+        way = Reading(f"'{name}' is the true class", {"label": possible[0].name})
+        raise InputError(f"{none}: is '{name}' the true class?", readings=[way])
+    raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
+
+
+def _of_other_words(view: TableView, free: list[Column], scores: ScoreColumns) -> list[Column]:
+    """The columns of as many texts as there are classes, in words of their own, that may be the true class, best first.
+
+    That are those whose values are alike the classes, that are called like a label, or that the scores follow, each value another one.
+    """
+    k = scores.width
+    if not 1 < k == len(scores.columns) <= _MOST_CLASSES:
+        return []
+    heads, found = [c.head.astype(float) for c in view.columns(scores)], []
+    for column in free:
+        texts = column.type == "text" and len(column.classes) == k
+        if not texts or column.classes & {class_key(name) for name in scores.class_names}:
+            continue
+        alike = column_names.paired([*column.classes], scores.class_names) is not None
+        clear, few = 0.0, len(column.head) < FEWEST_ROWS
+        if len(column.head) == len(heads[0]):
+            z, best = _ranked(heads, [np.array(column.keys == key, bool) for key in column.classes])
+            each = z[range(k), best]
+            clear = float(each.sum() / np.sqrt(k)) if each.min() > 0 else 0.0
+        if alike or column.is_called_label or few or clear > CLEAR:
+            found.append((alike, clear, column))
+    return [c for _, _, c in sorted(found, key=lambda each: each[:2], reverse=True)]
+
+
+def _ranked(
+    heads: Sequence[npt.NDArray[Any]], hits: Sequence[npt.NDArray[np.bool_]]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """How clearly the hits of each label, of K, follow each of K columns, shape (K, K), and which label each column is of, so that they follow best."""
+    from scipy.optimize import linear_sum_assignment
+
+    z = np.array([[roles.follows(head, hit) for hit in hits] for head in heads])
+    return z, linear_sum_assignment(-z)[1]
 
 
 def _equals_best(view: TableView, column: Column, scores: ScoreColumns) -> bool:
@@ -572,13 +613,10 @@ class _Matching:
 
     def _matched(self, order: list[str]) -> list[str]:
         """The order in which every column is of the label that it ranks highest; the given one where the labels hardly tell another."""
-        from scipy.optimize import linear_sum_assignment
-
         hits = [np.array(self.label.keys == number, dtype=bool) for number in order]
         if len(order) > _MOST_CLASSES or min(hit.sum() for hit in hits) < 5:
             return order
-        z = np.array([[roles.follows(c.head.astype(float), h) for h in hits] for c in self.columns])
-        _, best = linear_sum_assignment(-z)
+        z, best = _ranked([c.head.astype(float) for c in self.columns], hits)
         gain = float((z[range(len(order)), best] - z.diagonal()).sum())
         return [order[j] for j in best] if gain > 2 * CLEAR else order
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, Factor, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
@@ -71,6 +72,7 @@ def decode(
     class_labels: tuple[str, ...] = (),
     only: bool = False,
     asks: bool = False,
+    models: int = 1,
 ) -> Labels:
     """Return the class indices of a label column, matched by class name first, by index second.
 
@@ -96,13 +98,15 @@ def decode(
         Whether labels that are none of the classes are left out.
     asks : bool
         Whether leaving them out is offered.
+    models : int
+        The number of models, of which each has these classes.
 
     Raises
     ------
     InputError
         If a label is none of the classes; names the row.
     """
-    decoder = _Decoder(k, class_names, columns, base, name, line, only, asks)
+    decoder = _Decoder(k, class_names, columns, base, name, line, only, asks, models)
     if not class_labels and (plain := decoder.plain_indices(values)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
@@ -114,6 +118,8 @@ def decode(
 
 #: A question that would have more answers is not asked.
 _MOST_READINGS = 6
+#: With more classes, nobody is asked which label is which.
+_MOST_MATCHED = 12
 _NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
 
 
@@ -129,6 +135,7 @@ class _Decoder:
     line: Callable[[int], int | None]
     only: bool
     asks: bool
+    models: int
 
     def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
         """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
@@ -183,7 +190,7 @@ class _Decoder:
             return self._by_index(numbers, names)
         if self.k == 2 and (pair := self._by_pair(names)) is not None:
             return pair
-        raise self._unknown(names)
+        raise self._which_class() or self._unknown(names)
 
     def by_given_labels(self, labels: tuple[str, ...]) -> Labels:
         place = {class_key(label): j for j, label in enumerate(labels)}
@@ -309,6 +316,38 @@ class _Decoder:
             readings=self._without(names),
         )
 
+    def _which_class(self) -> InputError | None:
+        """Return the question which label, in words of its own, is which of the named classes; None if that is not the question."""
+        classes, labels, k = self.class_names, tuple(self.spelled[c] for c in self.counts), self.k
+        if not (self.asks and classes and 1 < len(labels) <= k <= _MOST_MATCHED):
+            return None
+        pairs = column_names.paired(labels, classes)
+        if not pairs and not {*self.counts}.isdisjoint(map(class_key, classes)):
+            return None  # some labels are classes, the others none
+        if k == 2 and self.models > 1:
+            return None  # their columns cannot be named in one order
+        orders = [pairs] if pairs else []
+        if k == 2:  # both ways are shown, the one by words first
+            both = [dict(zip(labels, order, strict=True)) for order in (classes, classes[::-1])]
+            orders += [order for order in both if order != pairs]
+        readings = []
+        for order in orders:
+            label_of = {name: label for label, name in order.items()}
+            names = tuple(label_of.get(name, name) for name in classes)
+            text = ", ".join(f"{short(label_of[n])} = {short(n)}" for n in classes if n in label_of)
+            # Of two columns, the event comes last unless their order is given.
+            columns = {"scores": self.columns} if k == 2 else {}
+            readings.append(Reading(text, {**columns, "class_names": names}))
+        asked = f"{readings[0].label}?" if pairs else "nothing says which is which"
+        return InputError(
+            f"the labels in '{short(self.name)}', {self._shown(self.known)}, are spelt otherwise than the classes of the scores, "
+            f"{', '.join(map(short, classes))}: {asked}",
+            remedy=None if readings else "give the class names in the order of the scores",
+            readings=readings,
+            asks=True,
+            unmatched=(classes, labels) if k > 2 else ((), ()),
+        )
+
     def _which_event(self) -> InputError | None:
         """Return the question which two labels are the classes of a single score, and which is the event; None if it has too many answers."""
         single = self.asks and self.k == 2 and not self.class_names
@@ -354,6 +393,49 @@ class _Decoder:
 
     def _first_row(self, level: int) -> int:
         return int(np.argmax(self.factor.codes == level))
+
+
+#: Another order of the class names is named if it is right in this share of the rows more.
+_FAR = 0.05
+
+
+def in_another_order(
+    array: FloatArray, labels: Labels, given: tuple[str, ...] | None
+) -> Iterator[tuple[str, Reading]]:
+    """Say if the largest score, shape (n, K), is right in far more rows with the `given` names of more than two classes in another order.
+
+    If no order is better than the given one, it has at least half of the rows in which one of both is right: Hoeffding's bound, at 0.1 %
+    for all K! orders together.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if not (labels.form and given and len(given) > 2):
+        return
+    known = ~(labels.missing | np.isnan(array).any(axis=1))
+    k, n = array.shape[1], int(known.sum())
+    pairs = k * array[known].argmax(axis=1) + labels.indices[known]
+    rows = np.bincount(pairs, minlength=k * k).reshape(k, k)
+    best = linear_sum_assignment(-rows)[1]
+    moved = np.flatnonzero(best != np.arange(k))
+    here, there = int(rows[moved, moved].sum()), int(rows[moved, best[moved]].sum())
+    gain, chance = there - here, 2 * (here + there) * (math.lgamma(k + 1) + math.log(1_000))
+    if gain < _FAR * n or gain**2 <= chance:
+        return
+    right, names = int(rows.trace()), tuple(labels.class_names[j] for j in best)
+    words = ", ".join(map(short, names))
+    now, then = (f"{100 * hits / n:.1f} %" for hits in (right, right + gain))
+    text = (
+        f"with the class names in this order the largest score is right in {now} of the rows, and in {then} in the order {words}: "
+        "which one is that of the scores?"
+    )
+    yield text, Reading(f"name the classes {words}", {"class_names": names})
+
+
+def check_class_names(names: tuple[str, ...], k: int) -> None:
+    """Raise InputError unless there is one name for each of K classes, or none."""
+    if names and len(names) != k:
+        what = f"there are {len(names):,} class names for {k:,} classes"
+        raise InputError(what, remedy="give one name per class, in the order of the scores")
 
 
 def are_missing(values: npt.NDArray[Any] | Factor) -> bool:

@@ -326,7 +326,8 @@ def identifier_column(view: TableView, model: str | None = None) -> str | None:
     """The column that identifies the rows, of each model if a column names it: one with a usual name or, but for a map, a word for it."""
     worded: list[str] = []
     if not view.options.for_map:
-        worded = [key for key, name in view.plain.items() if column_names.is_identifier(name)]
+        may_be = (column_names.is_identifier, column_names.ends_as_number)
+        worded = [key for is_one in may_be for key, name in view.plain.items() if is_one(name)]
     fits = partial(_may_be_id, within=view.table[model] if model else None)
     return _role(view, view.options.id_column, (*column_names.IDS, *worded), fits)
 
@@ -427,10 +428,11 @@ def weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
 
 
 def _may_be_id(column: Column, within: Column | None = None) -> bool:
-    """Whether the values tell the rows apart, those of each model where `within` names it; else up to one copy in a hundred."""
+    """Whether the values tell the rows apart, those of each model where `within` names it; else up to one copy in a hundred, of texts in twenty."""
     heads = [c.head.tolist() for c in (column, within) if c]
     repeats = len(column.head) - len({*zip(*heads, strict=False)})
-    return column.type in _DISCRETE and repeats <= (0 if within else len(column.head) / 100)
+    most = len(column.head) / (20 if column.type == "text" else 100)
+    return column.type in _DISCRETE and repeats <= (0 if within else most)
 
 
 def number_columns(view: TableView, used: set[str]) -> tuple[str, ...]:

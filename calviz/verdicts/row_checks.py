@@ -257,9 +257,13 @@ def shared_rows(sample: Sample) -> Iterator[Told]:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 
+#: Rows that repeat another one are a warning from this share of the rows; ids that repeat in more rows identify no single ones.
+AGAIN, NEARLY_UNIQUE = 0.005, 0.05
+
+
 @check("CAL029", "Rows that repeat another one", clusters=True, weights=True, about="values")
 def rows_again(sample: Sample) -> Iterator[Told]:
-    """Count the rows that are equal to an earlier one with the same id, as far as their columns are known."""
+    """Count the rows that are equal to an earlier one with the same id, as far as their columns are known, and those that only share a nearly unique id."""
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None:
         return
@@ -271,10 +275,17 @@ def rows_again(sample: Sample) -> Iterator[Told]:
     cells = np.stack([c[tied].astype(np.float64) for c in own if c is not None], axis=1)
     keys = row_hashes(scores)[tied] ^ row_hashes(cells)
     again = np.delete(tied, np.unique(keys, return_index=True)[1])
+    shared = np.delete(tied, np.unique(codes[tied], return_index=True)[1])
+    name, ids = shorten(data.id_name, 30), np.asarray(data.ids)
     if again.size:
         count = counted(again.size, "row repeats", "rows repeat")
-        same = f"{shorten(data.id_name, 30)} {shorten(str(np.asarray(data.ids)[again[0]]), 30)}"
-        yield "info", f"{count} an earlier row in all cells (first: {same}); each counts."
+        same = f"(first: {name} {shorten(str(ids[again[0]]), 30)})"
+        text, many = f"{count} an earlier row in all cells", again.size >= AGAIN * data.n
+        yield "warning" if many else "info", f"{text} {same}; each counts.", text
+    if shared.size <= NEARLY_UNIQUE * data.n and (other := np.setdiff1d(shared, again)).size:
+        count = counted(other.size, "row has", "rows have")
+        text = f"{count} the {name} of an earlier row, with other cells"
+        yield "info", f"{text} (first: {shorten(str(ids[other[0]]), 30)}).", text
 
 
 def _finding(shared: int, n: int, statement: str) -> Told:

@@ -513,7 +513,7 @@ def test_grades_of_a_judge_have_a_button_for_each_meaning():
     lines = _judged_file().decode().splitlines()
     graded = [line.replace(",yes,", ",5,").replace(",no,", ",2,") for line in lines]
     app = upload(open_page(), "grades.csv", "\n".join([*graded, ""]).encode())
-    assert "How is grades" in app.title[0].value
+    assert "One question about grades" in app.title[0].value
     assert "Still to say" not in text_of(app)
     labels = [button.label for button in app.button]
     assert "Read it like this" not in labels

@@ -418,7 +418,7 @@ def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
     assert "label 'second'" not in text_of(other)
     # What a file asks is answered by its link, also when the page is loaded again.
     file.write_bytes(b"label,p [%]\n" + b"1,0.8\n0,0.2\n" * 30)
-    assert "How is" in open_page("", "data").title[0].value
+    assert "One question about" in open_page("", "data").title[0].value
     options = ReadingOptions(repair=("percent",))
     key = read(file, options=options).digest[:DIGEST_LENGTH]
     answered = quiet(open_page(f"data={key}&reading={encode_options(options)}", "data"))
@@ -438,7 +438,7 @@ PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(100)
 def test_a_doubtful_file_shows_its_rows_and_opens_with_one_click():
     app = quiet(upload(open_page(page="data"), "mine.csv", MODELS))
     words = text_of(app)
-    assert "How is mine.csv to be read?" in words
+    assert "One question about mine.csv" in words
     assert "do not sum to 1" in app.warning[0].value
     assert len(app.table) == 3
     press(app, "2 models")
@@ -505,7 +505,7 @@ def test_a_role_that_is_chosen_reads_the_file_at_once():
     rows = rows.replace(b"z", b"y")
     app = upload(open_page(page="data"), "mine.csv", rows)
     # Which of two words is the event is asked with it.
-    assert [plain(box.label) for box in app.checkbox] == ["'site' is the label"]
+    assert [plain(box.label) for box in app.checkbox] == ["'site' is the true class"]
     assert len(app.warning) == 2
     event = next(r for r in app.radio if r.options[0].startswith("The probability"))
     event.set_value(event.options[0]).run()
@@ -941,3 +941,61 @@ def test_a_map_of_another_column_or_of_a_slice_is_said_to_be_and_a_damaged_one_i
     drop(app, "map.json", saved_map(fitted={"temperature_": 1.0}))
     assert not app.warning[1:]
     assert "40 rows calibrated, 0 changed." in text_of(app)
+
+
+CLAIMS = b"Claim No.,Prob pay,Prob review,Prob reject,Final decision\n" + b"".join(
+    f"C{i},{a},{b},{c},{['Paid', 'Under review', 'Rejected'][i % 3]}\n".encode()
+    for i in range(60)
+    for a, b, c in [np.roll((0.7, 0.2, 0.1), i % 3 if i % 7 else 1)]
+)
+#: How the lists of classes are set, by label.
+MATCHED = {"'Paid' is": "pay", "'Under review' is": "review", "'Rejected' is": "reject"}
+
+
+def lists(app):
+    return {plain(box.label): box for box in app.selectbox if plain(box.label) in MATCHED}
+
+
+@pytest.mark.slow
+def test_labels_in_other_words_than_the_scores_are_matched_in_lists():
+    app = upload(open_page(page="data"), "claims.csv", CLAIMS)
+    assert plain(app.title[0].value) == "2 questions about claims.csv"
+    assert not app.error
+    assert {label: box.value for label, box in lists(app).items()} == MATCHED
+    # Two labels of one class are none of an answer.
+    lists(app)["'Paid' is"].set_value("review").run()
+    assert button(app).disabled
+    lists(app)["'Under review' is"].set_value("pay").run()
+    press(app, "Read it with these answers")
+    assert "in the order Paid, Under review, Rejected" in text_of(quiet(app))
+    (other,) = (b for b in app.button if plain(b.label).startswith("Name the classes Paid, Under"))
+    other.click().run()
+    told = decode_options(app.query_params["reading"])
+    assert told.class_names == ("Paid", "Under review", "Rejected")
+    assert "which one is that of the scores" not in text_of(quiet(app))
+
+
+def test_labels_that_nothing_matches_with_the_scores_are_matched_by_hand():
+    app = upload(open_page(page="data"), "own.csv", CLAIMS.replace(b"Final decision", b"label"))
+    assert plain(app.title[0].value) == "One question about own.csv"
+    greek = CLAIMS.replace(b"Final decision", b"label")
+    for name, other in ((b"pay", b"alpha"), (b"review", b"beta"), (b"reject", b"gamma")):
+        greek = greek.replace(b"Prob " + name, b"Prob " + other)
+    app = upload(open_page(page="data"), "greek.csv", greek)
+    assert [box.value for box in lists(app).values()] == [None] * 3
+    assert button(app).disabled
+    for label, name in zip(MATCHED, ("alpha", "beta", "gamma"), strict=True):
+        lists(app)[label].set_value(name).run()
+    press(app, "Read it with these answers")
+    assert "3 classes (Paid, Under review, Rejected)" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reading", [ReadingOptions(), ReadingOptions(label="Final decision")])
+def test_a_file_that_asks_is_said_to_be_another_one_than_that_of_the_link(reading):
+    link = f"data=0123456789abcdef&file=mine.csv&reading={encode_options(reading)}"
+    app = open_page(link, "data")
+    drop(app, "claims.csv", CLAIMS)
+    notes = " ".join(plain(note.value) for note in app.info)
+    assert "mine.csv" in notes
+    assert "is the true class" in plain(" ".join(box.label for box in app.checkbox))

@@ -230,6 +230,7 @@ def test_a_copy_keeps_every_argument():
         "asks": True,
         "unlabelled": True,
         "further": (InputError("and 2 rows are empty"),),
+        "unmatched": (("p", "q"), ("a", "b")),
     }
     error = InputError("sums to 1.2", **given)
     assert vars(error.but(row=5)) == {"what": "sums to 1.2"} | given | {"row": 5}

@@ -1562,3 +1562,140 @@ def test_a_judge_s_words_are_asked_about_beside_whether_its_confidence_is_right(
     assert labels == ["'violates' is right", "'allowed' is right", "is its confidence right?"]
     result = run("audit", file, *shlex.split(asked.value.readings[2].in_shell()))
     assert "confidence in judge_confidence" in result.stdout
+
+
+# ---- Labels in other words than the score columns
+
+
+VERBS = ("pay", "review", "reject")
+DECIDED = ("Paid", "Under review", "Rejected")
+
+
+def decided(
+    labels: Sequence[str] = DECIDED, names: Sequence[str] = VERBS, called: str = "Final decision"
+) -> dict[str, Any]:
+    """A file with a number of each row, a group of as many words as there are classes, and labels in words of their own."""
+    k = len(names)
+    p, y = classes(k)
+    sites = np.random.default_rng(2).choice(["North", "South", "West", "East"][:k], N)
+    scores = {f"Prob {name}": p[:, j] for j, name in enumerate(names)}
+    return {"site": sites, **scores, called: [labels[j] for j in y]}
+
+
+def test_a_column_of_as_many_words_as_classes_is_asked_about_with_the_pairs() -> None:
+    error = asked(decided())
+    assert "is 'Final decision' the true class?" in error.what
+    assert [r.options for r in error.readings] == [{"label": "Final decision"}]
+    (pairs,) = error.further
+    assert pairs.what.endswith("Paid = pay, Under review = review, Rejected = reject?")
+    assert "--class-names 'Paid,Under review,Rejected'" in error.ways[0].in_shell()
+    data = loaded(decided(), **error.ways[0].options).first
+    p, y = classes(3)
+    assert data.class_names == DECIDED
+    np.testing.assert_array_equal(data.labels, y)
+    np.testing.assert_allclose(data.probs, p, atol=1e-9)
+
+
+def test_columns_that_may_be_the_true_class_are_listed_best_first() -> None:
+    columns = decided()
+    # The class of the scores that nobody calls a label, in words of nobody, comes after one in words of the scores.
+    other = {"Segment": [f"segment {'ABC'[DECIDED.index(c)]}" for c in columns["Final decision"]]}
+    error = asked({**other, **columns})
+    assert "several could be it: Final decision, Segment" in error.what
+    # A group that the scores say nothing of is none, and neither are scores without any label.
+    del columns["Final decision"]
+    with pytest.raises(InputError, match=r"no label column.*'site' has 3 values"):
+        loaded(columns)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "pairs"),
+    [
+        (("Denied", "Applied", "Cried"), ("deny", "apply", "cry"), True),
+        (("is low risk", "is medium risk", "is high risk"), ("low", "medium", "high"), True),
+        (("Rejected", "Paid", "Reviewed"), ("reject", "pay", "review"), True),
+        (("not paid", "paid", "reviewed"), ("reject", "pay", "review"), False),
+        (("grade 1", "grade 2", "grade 3"), ("grade_a", "grade_b", "grade_c"), False),
+        (("pay", "Unpaid", "Rejected"), ("paid", "unpaid claim", "paid later"), False),
+        (("A1", "B2", "C3"), ("alpha", "beta", "gamma"), False),
+    ],
+)
+def test_pairs_are_proposed_where_each_label_has_one_name_with_its_stem(
+    labels: tuple[str, ...], names: tuple[str, ...], pairs: bool
+) -> None:
+    columns = decided(labels, names, "label")
+    with pytest.raises(InputError) as caught:
+        loaded(columns)
+    (chosen,) = [r.options["class_names"] for r in caught.value.readings] or [None]
+    assert chosen == (labels if pairs else None)
+    assert caught.value.unmatched[0] == names
+    assert {*caught.value.unmatched[1]} == {*labels}
+    p, y = classes(3)
+    data = loaded(columns, class_names=labels).first
+    np.testing.assert_array_equal(data.labels, y)
+    np.testing.assert_allclose(data.probs, p, atol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [("Refused", "Granted"), ("Zu", "Auf")])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_two_columns_both_ways_are_asked_about_and_each_is_read_as_it_says(
+    labels: tuple[str, str], backwards: bool
+) -> None:
+    columns = decided(labels, ("refuse", "grant"), "label")
+    if backwards:
+        columns = dict(reversed(columns.items()))
+    readings = asked(columns).readings
+    assert len(readings) == 2
+    for reading in readings:
+        data = loaded(columns, **reading.options).first
+        assert isinstance(data, Predictions)
+        for label in labels:
+            name = reading.label.split(f"{label} = ")[1].split(",")[0]
+            place = data.class_names.index(label)
+            np.testing.assert_allclose(data.probs[:, place], columns[f"Prob {name}"], atol=1e-9)
+            np.testing.assert_array_equal(data.labels == place, np.array(columns["label"]) == label)
+    if labels[0] == "Refused":
+        assert "Refused = refuse" in readings[0].label
+
+
+def test_names_in_an_order_in_which_the_scores_are_right_far_less_often_are_said() -> None:
+    def said(columns: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+        file = loaded(columns, class_names=tuple(names))
+        texts = [n.message for n in file.notices if "in this order" in n.message]
+        assert [w.options for w in file.ways] == [{"class_names": DECIDED}] * len(texts)
+        return texts
+
+    columns = decided(called="label")
+    p, y = classes(3)
+    right = [np.mean(p[:, order].argmax(axis=1) == y) for order in ([0, 1, 2], [0, 2, 1])]
+    (text,) = said(columns, ("Paid", "Rejected", "Under review"))
+    wrong, best = (f"{100 * share:.1f} %" for share in right[::-1])
+    assert f"right in {wrong} of the rows, and in {best} in the order Paid" in text
+    assert not said(columns, DECIDED)
+    # Labels that have nothing to do with the scores follow no order.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        columns["label"] = rng.choice(DECIDED, N)
+        assert not said(columns, DECIDED)
+
+
+def test_a_count_of_the_first_rows_is_not_said_to_be_that_of_the_file() -> None:
+    n = 1_200
+    p = np.random.default_rng(0).dirichlet((1, 1, 1), n).round(6)
+    columns: dict[str, Any] = {"name": [f"c{i}" for i in range(n)]}
+    columns |= {f"p_{c}": p[:, j] for j, c in enumerate("abc")}
+    with pytest.raises(InputError, match="'name' has at least 1,000 values"):
+        loaded(columns)
+
+
+def test_the_number_at_the_end_of_a_name_identifies_texts_that_nearly_all_differ() -> None:
+    def found(name: str, copies: int, text: bool = True) -> str | None:
+        numbers = [i if i >= copies else 0 for i in range(N)]
+        own = [f"CLM-{i}" for i in numbers] if text else numbers
+        return loaded({name: own, "label": Y, "p": P}).recognition.id_column
+
+    assert found("Claim No.", 10) == "Claim No."
+    assert found("Policy number", 0, text=False) == "Policy number"
+    assert found("Claim No.", 30) is None
+    assert found("Policy number", 10, text=False) is None
+    assert found("number of visits", 0, text=False) is None

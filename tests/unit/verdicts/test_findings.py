@@ -586,6 +586,14 @@ def test_cal029_rows_that_repeat_another_one():
 
     (text,) = told()
     assert text.startswith("3 rows repeat an earlier row in all cells (first: id 7)")
+    # A few among many rows are worth a word only; a nearly unique id that other rows share is said.
+    data = calviz.Predictions(probs=one.probs[rows], labels=labels, ids=rows)
+    (finding,) = (f for f in calviz.evaluate(data).findings if f.code == "CAL029")
+    assert finding.severity == "warning"
+    shared = np.r_[np.arange(202), 7]
+    assert (
+        told(ids=shared)[-1] == "1 row has the id of an earlier row, with other cells (first: 7)."
+    )
     # What differs in one cell is another row, and only an identifier says that rows are the same.
     other = np.r_[labels[:202], (labels[202] + 1) % 5]
     assert told(labels=other)[0].startswith("2 rows repeat")
