@@ -47,12 +47,13 @@ def data():
 @pytest.mark.slow
 def test_slices_are_those_of_the_library_function(data):
     report = report_of(Subject(Sample(data, bins=10)), "slices")
-    tested = calviz.slices(data, usual_columns(data), pairs=False, bins=10, rate=USUAL_RATE)
+    columns = [*usual_columns(data), "predicted class"]
+    tested = calviz.slices(data, columns, pairs=False, bins=10, rate=USUAL_RATE)
     tables = dict(report.tables())
     numbers = tables["slices"].numbers
     assert numbers["slice"].tolist() == [s.name for s in tested.slices]
     assert numbers["p_value"].tolist() == [s.p_value for s in tested.slices]
-    assert len(tested.slices) == 2 + 3
+    assert sum(len(s.where) == 1 for s in tested.slices) == 2 + 3
     html = report.html()
     assert html == report_of(Subject(Sample(data, bins=10)), "slices").html()
     assert HTML not in html
