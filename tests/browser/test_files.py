@@ -114,7 +114,7 @@ def test_a_file_that_asks_is_answered_by_keys_and_enter_leads_to_its_verdict(vie
     with page.expect_file_chooser() as chooser:
         browse.press("Enter")
     chooser.value.set_files(str(file))
-    tab.expect("How is asks.csv to be read?")
+    tab.expect("2 questions about asks.csv")
     tab.settle()
     page.wait_for_function("document.activeElement.tagName === 'H1'")
     page.keyboard.press("Tab")
