@@ -184,7 +184,7 @@ def grades(chosen: Settings) -> None:
 
 def _of_one_class(chosen: Settings) -> Sample:
     """Ask for the class that is decided on; return its sample."""
-    bar.choose_class(chosen, "Decide for or against the class", CHOOSE)
+    bar.choose_class(chosen, "Decide for or against the class", "One of the classes")
     if bar.needs_class(chosen):
         raise NotAvailable(f"{CHOOSE}: a decision is for or against one class.")
     return decidable(chosen.sample)
