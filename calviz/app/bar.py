@@ -232,6 +232,8 @@ def draw_settings_choice() -> session.Settings:
 CUTS, CUTS_ERROR = "cuts", "calviz.cuts.error"
 #: The file of the last page, and its settings, as the address says them.
 _LAST = "calviz.settings.last"
+#: How often another value was asked for than a widget showed, by setting.
+_ASKED = "calviz.asked"
 #: Names of the settings in the address, which are the keys of their widgets.
 SETTINGS = (
     *("model", "split", "reduction", "r", "class", "prevalence", "scheme", "bins", CUTS),
@@ -256,13 +258,13 @@ class _Requests(dict[str, str]):
         self.shown: dict[str, str] = {}
         for key in SETTINGS:
             if open_files.is_history_step():
-                st.session_state.pop(key, None)
-            if key in st.query_params and key not in st.session_state:
+                st.session_state.pop(_widget(key), None)
+            if key in st.query_params and _widget(key) not in st.session_state:
                 self.setdefault(key, st.query_params[key])
         # Streamlit forgets what had no widget in a run, as while a file is read, or none on screen, as behind a chip after a link.
         if not open_files.is_history_step():
             self.update(
-                {key: v for key, v in kept.items() if key not in {*self, *st.session_state}}
+                {k: v for k, v in kept.items() if not {k, _widget(k)} & {*self, *st.session_state}}
             )
 
     def write(self) -> None:
@@ -274,7 +276,7 @@ class _Requests(dict[str, str]):
 
     def text(self, key: str, default: str, among: Sequence[str] = ()) -> str:
         """Return what a setting will be, which a chip says before the widget behind it is drawn; of another file's, the default."""
-        asked, known = self.get(key), str(st.session_state.get(key) or default)
+        asked, known = self.get(key), str(st.session_state.get(_widget(key)) or default)
         return asked or (known if not among or known in among else default)
 
     def view(self, data: Dataset) -> str:
@@ -318,6 +320,19 @@ def _chip(key: str, label: str, value: object, most: int = 24) -> Any:
 N = TypeVar("N", bound=str)
 
 
+def _widget(key: str) -> str:
+    """Return the key of the widget of a setting."""
+    count = st.session_state.get(f"{_ASKED}.{key}", 0)
+    return f"{key}.{count}" if count else key
+
+
+def _asked(key: str, value: object) -> str:
+    """Return the key of the widget; another one, where it shows another value than is asked for: the browser would send that again, if it stands in a closed chip."""
+    if value is not None and st.session_state.get(_widget(key), value) != value:
+        st.session_state[f"{_ASKED}.{key}"] = st.session_state.get(f"{_ASKED}.{key}", 0) + 1
+    return _widget(key)
+
+
 def _choose(
     label: str,
     key: str,
@@ -332,14 +347,15 @@ def _choose(
     shown = distinct(tuple(names))
     asked = next((name for name, text in shown.items() if text == requests.get(key)), None)
     first = next((name for name in names if name == default), names[0])
-    known = st.session_state.get(key) if asked is None else asked
+    own = _asked(key, asked)
+    known = st.session_state.get(own) if asked is None else asked
     # Set in every run: a browser that has not drawn this yet, as the run that set it was broken off, begins with it too.
-    st.session_state[key] = known if known in names else first
+    st.session_state[own] = known if known in names else first
     chosen = st.selectbox(
         label,
         list(names),
         format_func=lambda name: words(shown.get(name, str(name))),
-        key=key,
+        key=own,
         filter_mode="contains",
         help=help,
     )
@@ -359,11 +375,12 @@ def _number(
 ) -> int:
     """Draw a whole number to choose; one that is asked for is brought between the limits."""
     least, most = limits
-    known: int = st.session_state.get(key, usual)
-    if requests.get(key, "").isdigit():
-        known = min(max(int(requests[key]), least), most)
-    st.session_state[key] = known if known <= most else usual  # as in `_choose`
-    chosen = int(st.number_input(label, least, most, key=key, help=help))
+    asked = requests.get(key, "")
+    wanted = min(max(int(asked), least), most) if asked.isdigit() else None
+    own = _asked(key, wanted)
+    known: int = st.session_state.get(own, usual) if wanted is None else wanted
+    st.session_state[own] = known if known <= most else usual  # as in `_choose`
+    chosen = int(st.number_input(label, least, most, key=own, help=help))
     if chosen != usual:
         requests.shown[key] = str(chosen)
     return chosen
@@ -430,7 +447,8 @@ def _rate(text: str) -> float | None:
 def _follow_default(key: str, default: str, requests: _Requests) -> None:
     """Switch a setting to its default for these rows if that of the previous ones was not changed."""
     before = st.session_state.get(f"{_DEFAULT}.{key}", default)
-    if before != default and st.session_state.get(key) == before and key not in requests:
+    known = st.session_state.get(_widget(key))
+    if before != default and known == before and key not in requests:
         requests[key] = default
         open_files.request_settings({key: default})
     st.session_state[f"{_DEFAULT}.{key}"] = default

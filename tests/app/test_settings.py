@@ -537,8 +537,22 @@ def test_what_was_asked_for_outlives_a_run_that_another_click_breaks_off(monkeyp
     assert "Rows condition = rotated" in text
     assert "View class cat" in text
     # What was drawn is asked for no more.
-    app.selectbox(key="slice").set_value("no slice").run()
+    next(one for one in app.selectbox if one.label == "Slice by").set_value("no slice").run()
     assert "Rows all" in text_of(quiet(app))
+
+
+def test_a_button_that_sets_a_setting_outlives_what_a_browser_still_holds_of_its_widget():
+    """A browser sends the value of a list in a closed chip again with the next click: all rows were a slice again on the next page."""
+    app = quiet(open_page())
+    app.selectbox(key="slice").set_value("condition").run()
+    app.selectbox(key="level").set_value("rotated").run()
+    press(app, "All rows")
+    assert "Rows all" in text_of(quiet(app))
+    assert "slice" not in {one.key for one in app.selectbox}
+    (own,) = (one for one in app.selectbox if one.label == "Slice by")
+    assert own.value == "no slice"
+    own.set_value("condition").run()
+    assert "Rows condition" in text_of(quiet(app))
 
 
 def test_a_link_whose_first_run_starts_another_one_sets_no_value_twice(monkeypatch, caplog):
