@@ -612,6 +612,15 @@ def _mapped(
     """Return a file as it is read for a map, and its rows before and after it."""
     options = reading_for_map(_record, _options, _model)
     loaded = read(_file.source, name=_file.title, options=options)
+    if _model is None and len(loaded.models) > 1:
+        own = _record.get("scores", {}).get("columns")
+        columns = {name: list(loaded.score_columns(name)) for name in loaded.models}
+        _model = next((name for name in columns if columns[name] == own), None)
+        if _model is None:
+            raise InputError(
+                "the file holds several models: to which one is the map applied?",
+                readings=[Reading(name, {"models": columns[name]}) for name in columns],
+            )
     before = one_model(loaded, _model)
     return loaded, before, apply_map(before, _record)
 

@@ -19,6 +19,7 @@ from calviz.app import open_files, recalibrate_results, rows_shown
 from calviz.app.navigation import PAGES
 from calviz.app.open_files import DIGEST_LENGTH, OpenFile, decode_options, encode_options
 from calviz.app.reading_panel import other_way_round
+from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.core.profile import write_profile
 from calviz.core.words import capitalised
@@ -917,6 +918,20 @@ def test_a_file_without_labels_is_calibrated_by_a_saved_map_as_on_the_command_li
     label, content, name, _ = files[-1]
     assert (label, name) == ("Calibrated file (CSV)", "q2-calibrated.csv")
     assert content() == out.read_bytes()
+
+
+def test_a_map_finds_its_own_of_several_models_and_asks_where_it_cannot():
+    mapped = recalibrate_results._mapped.__wrapped__
+    file = SimpleNamespace(source=without_labels(), title="q2.csv")
+    options = ReadingOptions(models=("new", "old"), repair=("drop-missing",))
+    for column in ("old", "new"):
+        record = json.loads(saved_map(scores={"kind": "probabilities", "columns": [column]}))
+        _, before, after = mapped("", file, record, options, None)
+        assert before.name == column
+        assert (before.probs != after.probs).any()
+    with pytest.raises(InputError, match="to which one is the map applied") as error:
+        mapped("", file, json.loads(saved_map()), options, None)
+    assert [r.options for r in error.value.readings] == [{"models": ["new"]}, {"models": ["old"]}]
 
 
 def test_without_a_map_it_is_said_where_one_comes_from():
