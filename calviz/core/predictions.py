@@ -166,6 +166,14 @@ class Predictions(registry.Constructors, RowColumns):
         parts = [self.probs[rows].argmax(axis=1) for rows in row_blocks(self.probs)]
         return read_only(np.concatenate(parts).astype(np.int32))
 
+    @cached_property
+    def columns_of_predicted(self) -> tuple[str, ...]:
+        """Group columns that name the predicted class in nearly all rows."""
+        at = {name: k for k, name in enumerate(self.class_names)}
+        named = {n: g for n, g in self.groups.items() if len(g.levels) > 1 and {*g.levels} <= {*at}}
+        classes = {n: np.array([at[v] for v in g.levels])[g.codes] for n, g in named.items()}
+        return tuple(n for n, k in classes.items() if (k == self.predicted).mean() > 0.99)
+
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
         """Return the predictions of the selected rows (a boolean mask or indices), without validating again."""
         new = super().take(rows, name=name)
@@ -525,10 +533,12 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns of the file that are sliced by default: all but the time, which the watch tests, clusters, and identifiers of many values that repeat."""
+    """Columns of the file that are sliced by default: all but the time, which the watch tests, clusters, identifiers of many values that repeat, and what repeats the predicted class."""
     time = None if data.times is None else data.time_name
     others = {time, data.column_names.get("clusters"), PREDICTED} - {*data.groups}
     others |= {name for name in data.related if name in data.cuts}
+    if isinstance(data, Predictions) and data.n_classes > 2 and data.cells is None:
+        others |= {*data.columns_of_predicted}
     return tuple(name for name in sliceable_columns(data) if name not in others)
 
 

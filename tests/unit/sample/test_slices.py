@@ -869,6 +869,20 @@ def test_confidences_have_predicted_classes_too_but_profiles_and_two_classes_hav
     np.testing.assert_array_equal(part.predicted, top[5:50])
 
 
+def test_a_column_that_repeats_the_predicted_class_is_no_default_slice():
+    data = of_classes(np.random.default_rng(3)).data
+    predicted = np.array(data.class_names)[data.predicted]
+    column = np.where(np.arange(data.n) % 200, predicted, data.class_names[0])
+    again = calviz.Predictions(
+        probs=data.probs,
+        labels=data.labels,
+        class_names=data.class_names,
+        groups={"says": column, "of": np.roll(predicted, 1)},
+    )
+    assert usual_columns(again) == ("of",)
+    assert "says" in sliceable_columns(again)
+
+
 def test_a_second_slice_that_is_off_is_named_and_none_is_excused_that_stays_off():
     sample = of_classes(np.random.default_rng(3), pair=0.14, language=0.09)
     found = usual_slices(sample)
