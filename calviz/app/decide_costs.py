@@ -17,7 +17,7 @@ from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf,
 from calviz.core import words
 from calviz.core.errors import PREDICTED, CalvizError
 from calviz.core.predictions import usual_columns
-from calviz.core.words import capitalised, counted, decimal, percent, percent_numbers, shorten
+from calviz.core.words import capitalised, counted, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import levels_of
 from calviz.sample.sample import Sample
@@ -71,7 +71,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    starts = [decimal(c.threshold) if c.kept else c.more_words for c in levels.choices]
+    starts = [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices]
     screen.table(
         {
             column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],

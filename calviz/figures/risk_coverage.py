@@ -18,6 +18,7 @@ from calviz.core.words import (
     capitalised,
     decimal,
     decimals_for,
+    from_on,
     level_text,
     percent,
     plotly_text,
@@ -449,7 +450,7 @@ class RiskCoverage(SampleFigure):
         decimals = decimals_for(*ends, figures=1, least=3, most=7)
         if self.ranking == "entropy":
             return f"entropy ≤ {decimal(threshold, decimals)} nats"
-        return f"{self.ranking} ≥ {decimal(threshold, decimals)}"
+        return f"{self.ranking} ≥ {from_on(threshold, decimals)}"
 
     def columns(self) -> Mapping[str, Any]:
         """One row per coverage."""

@@ -165,7 +165,7 @@ def test_the_lowest_threshold_whose_risk_is_shown():
     assert choice.threshold == figure.at_coverage(expected / 300).threshold
     assert choice.risk == pytest.approx(np.cumsum(wrong)[expected - 1] / expected)
     assert choice.sentence.startswith(
-        f"Of the predictions with confidence ≥ {choice.threshold:.3f}, at most 5.0 % are wrong, with 95 % confidence."
+        f"Of the predictions with confidence ≥ {from_on(choice.threshold)}, at most 5.0 % are wrong, with 95 % confidence."
     )
     assert figure.at_risk(0.05, confidence=0.999).kept < expected
     # 100 of 100 are right with probability .03 if 3.5 % are wrong.
@@ -276,10 +276,10 @@ def test_of_some_predicted_classes_by_hand():
     assert some.at_risk(0.05).kept == 0
     none = "No threshold can be shown to keep predictions of 'spam' or 'hate' of which at most 5.0 % are wrong"
     assert some.at_risk(0.05).headline == none
-    title = "Confidence ≥ 0.700: at most 20.0 % of what is kept as 'spam' or 'hate' is wrong"
+    title = "Confidence ≥ 0.701: at most 20.0 % of what is kept as 'spam' or 'hate' is wrong"
     assert some.at_risk(0.2).headline == title
     assert some.at_risk(0.2).sentence.startswith(
-        "Of the predictions of 'spam' or 'hate' with confidence ≥ 0.700, at most 20.0 % are wrong, with 95 % confidence. "
+        "Of the predictions of 'spam' or 'hate' with confidence ≥ 0.701, at most 20.0 % are wrong, with 95 % confidence. "
         "These are all of the rows predicted as 'spam' or 'hate' here, 9.0 % of them wrong; no whole row goes to an expert."
     )
     share = "Keep 50.0 % of the rows predicted as 'spam' or 'hate': 92.0 % of them are right"
