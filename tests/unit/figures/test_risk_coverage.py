@@ -8,7 +8,7 @@ from scipy.stats import binom, binomtest, entropy
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.p_values import at_most
-from calviz.core.words import percent
+from calviz.core.words import from_on, percent
 from calviz.figures.risk_coverage import RiskCoverage, margin, negative_entropy
 from calviz.sample.sample import predicted_words
 from tests.inputs.simulated import draw_labels
