@@ -161,3 +161,8 @@ def wait(app: AppTest) -> AppTest:
 def first_table(app: AppTest):
     """Return the data of the first table of the page."""
     return app.dataframe[0].value
+
+
+def setting(app: AppTest, key: str) -> Any:
+    """Return the list of a setting of the bar; a button that sets it gives it another key."""
+    return next(one for one in app.selectbox if re.fullmatch(rf"{key}(\.\d+)?", one.key or ""))

@@ -38,6 +38,7 @@ from tests.app.pages import (
     plain,
     press,
     quiet,
+    setting,
     text_of,
     unfold,
     upload,
@@ -50,12 +51,12 @@ from tests.inputs.reliability import rare, rare_file
 @pytest.mark.slow
 def test_the_evaluation_split_is_the_one_whose_name_says_so():
     app = open_page()
-    assert app.selectbox(key="split").value == "test"
+    assert setting(app, "split").value == "test"
     for page in ("recalibrate", "learning_curve"):
         app.open(page)
         assert "Split test" in text_of(quiet(app))
     app.open("overview")
-    app.selectbox(key="split").set_value("all rows").run()
+    setting(app, "split").set_value("all rows").run()
     assert "Split all rows" in text_of(quiet(app))
 
 
@@ -72,7 +73,7 @@ def test_the_evaluation_split_is_the_one_whose_name_says_so():
 )
 def test_a_link_without_a_reduction_shows_the_default_of_the_data(query, reduction):
     app = quiet(open_page(query))
-    assert app.selectbox(key="reduction").value == reduction
+    assert setting(app, "reduction").value == reduction
 
 
 @pytest.mark.slow
@@ -82,7 +83,7 @@ def test_the_overview_says_what_the_other_view_of_two_classes_shows():
     assert "this page looks at the positive class" in text_of(app)
     assert "Seen by the top label, the predictions are overconfident by " in text_of(app)
     app.button(key="calviz.other_view").click().run()
-    assert quiet(app).selectbox(key="reduction").value == "top-label"
+    assert setting(quiet(app), "reduction").value == "top-label"
     assert "Seen by the positive class, the forecasts are " in text_of(app)
     quiet(app.open("reliability"))
     assert "this page looks at the top label" in text_of(app)
@@ -95,25 +96,25 @@ def test_the_overview_says_what_the_other_view_of_two_classes_shows():
 def test_another_data_set_brings_its_default_where_nothing_was_chosen():
     app = open_page("data=digits")
     pick = next(s for s in app.selectbox if s.label == "Data set")
-    assert app.selectbox(key="reduction").value == "top-label"
+    assert setting(app, "reduction").value == "top-label"
     pick.set_value("breast_cancer").run()
-    assert quiet(app).selectbox(key="reduction").value == "positive"
+    assert setting(quiet(app), "reduction").value == "positive"
     next(s for s in app.selectbox if s.label == "Data set").set_value("digits").run()
-    assert quiet(app).selectbox(key="reduction").value == "top-label"
+    assert setting(quiet(app), "reduction").value == "top-label"
     # What was chosen stays, where the data have it.
-    app.selectbox(key="reduction").set_value("top-r").run()
+    setting(app, "reduction").set_value("top-r").run()
     next(s for s in app.selectbox if s.label == "Data set").set_value("simulated_100_classes").run()
-    assert quiet(app).selectbox(key="reduction").value == "top-r"
+    assert setting(quiet(app), "reduction").value == "top-r"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["within-top-r", "class"])
 def test_reductions(reduction):
     app = open_page(page="reliability")
-    app.selectbox(key="reduction").set_value(reduction).run()
+    setting(app, "reduction").set_value(reduction).run()
     quiet(app)
     if reduction == "class":
-        app.selectbox(key="class").set_value("7").run()
+        setting(app, "class").set_value("7").run()
         assert "View class 7" in text_of(quiet(app))
     else:
         app.number_input(key="r").set_value(3).run()
@@ -124,7 +125,7 @@ def test_reductions(reduction):
 @pytest.mark.parametrize("reduction", ["top-r", "class"])
 def test_the_cumulative_plot_follows_the_reduction(reduction):
     app = open_page(page="cumulative")
-    app.selectbox(key="reduction").set_value(reduction).run()
+    setting(app, "reduction").set_value(reduction).run()
     words = text_of(quiet(app))
     assert "Kuiper error" in words
     assert "A calibrated model stays within" in words
@@ -141,8 +142,8 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
 @pytest.mark.slow
 def test_a_slice_looks_at_some_rows():
     app = open_page()
-    app.selectbox(key="slice").set_value("condition").run()
-    app.selectbox(key="level").set_value("rotated").run()
+    setting(app, "slice").set_value("condition").run()
+    setting(app, "level").set_value("rotated").run()
     assert "Rows condition = rotated" in text_of(quiet(app))
     next(s for s in app.selectbox if s.label == "Data set").set_value("breast_cancer").run()
     # The other data have no such column.
@@ -168,11 +169,11 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     app.open("slices")
     assert "site = y, shift = v" in text_of(app)
     # Another column first: the value of the one before is none of its own.
-    app.selectbox(key="slice-2").set_value("no second column").run()
-    app.selectbox(key="slice").set_value("shift").run()
+    setting(app, "slice-2").set_value("no second column").run()
+    setting(app, "slice").set_value("shift").run()
     assert "Rows shift = " in text_of(quiet(app))
     slice_of(app, "site", "y", "shift", "v")
-    app.selectbox(key="slice").set_value("shift").run()
+    setting(app, "slice").set_value("shift").run()
     assert "Rows shift = " in text_of(quiet(app))
     slice_of(app, "site", "y", "shift", "v")
     assert (
@@ -180,7 +181,7 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
         in text_of(app)
     )
     press(app, "All rows")
-    assert app.selectbox(key="slice").value == "no slice"
+    assert setting(app, "slice").value == "no slice"
     assert "other pages" not in text_of(quiet(app))
 
 
@@ -190,7 +191,7 @@ def test_every_page_names_the_rows_it_is_limited_to_and_ends_that_by_a_click(pag
     app = quiet(open_page("data=digits&slice=condition&level=rotated", page))
     assert re.search(r"\*\*condition = rotated\*\*, [\d,]+ of [\d,]+ rows", text_of(app))
     app.button(key="calviz.limit.end").click().run()
-    assert app.selectbox(key="slice").value == "no slice"
+    assert setting(app, "slice").value == "no slice"
     assert "condition = rotated**" not in text_of(quiet(app))
 
 
@@ -203,7 +204,7 @@ def test_where_no_rows_are_left_a_title_says_so_and_a_click_takes_all():
     content = "\n".join(["label,p,site,split", *lines]).encode()
     app = upload(open_page(page="data"), "empty.csv", content).open("slices")
     slice_of(app, "site", "y")
-    app.selectbox(key="split").set_value("calibration").run()
+    setting(app, "split").set_value("calibration").run()
     for page in ("overview", "risk_coverage", "decisions"):
         app.open(page)
         assert app.title[0].value == "No rows are left"
@@ -220,7 +221,7 @@ def test_a_link_never_takes_another_model_silently(asked, said):
 
 def test_settings_that_do_not_fit_the_data_are_left_out():
     app = quiet(open_page("model=nobody&split=nowhere&bins=0&reduction=class&class=none&slice=x"))
-    assert app.selectbox(key="model").value == "MLP"
+    assert setting(app, "model").value == "MLP"
 
 
 @pytest.mark.slow
@@ -246,7 +247,7 @@ def test_bins_by_the_cube_root_are_kept_in_links_and_pins():
     app = quiet(open_page("data=digits&scheme=cube root, equal mass", "reliability"))
     app.button(key="calviz.pin").click().run()
     assert app.query_params["pinned"] == "bcube_root~hequal-mass"
-    app.selectbox(key="scheme").set_value("equal-width").run()
+    setting(app, "scheme").set_value("equal-width").run()
     assert "16 equal-mass bins" in plain(quiet(app).button(key="calviz.unpin").help)
     assert "scheme" not in app.query_params
 
@@ -417,7 +418,7 @@ def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
         assert "no sign of miscalibration" in text
         assert app.query_params["selected"] == "cell~3~8"
     # The rows of a class mean something in another split too; those of other data do not.
-    app.selectbox(key="split").set_value("all rows").run()
+    setting(app, "split").set_value("all rows").run()
     assert app.query_params["selected"] == "cell~3~8"
     app.button(key="calviz.selected.chip").click().run()
     assert "selected" not in app.query_params
@@ -512,7 +513,7 @@ def test_a_prevalence_is_not_that_of_another_file():
 def test_a_choice_that_no_browser_has_drawn_yet_begins_with_the_present_value():
     """As when the first run was broken off: a later one must not offer the first of the list, which the browser would take."""
     app = open_page("split=calibration&bins=9").run()
-    split = app.selectbox(key="split")
+    split = setting(app, "split")
     assert (split.proto.set_value, split.value) == (True, "calibration")
     bins = app.number_input(key="bins").proto
     assert (bins.set_value, bins.value) == (True, 9)
@@ -544,8 +545,8 @@ def test_what_was_asked_for_outlives_a_run_that_another_click_breaks_off(monkeyp
 def test_a_button_that_sets_a_setting_outlives_what_a_browser_still_holds_of_its_widget():
     """A browser sends the value of a list in a closed chip again with the next click: all rows were a slice again on the next page."""
     app = quiet(open_page())
-    app.selectbox(key="slice").set_value("condition").run()
-    app.selectbox(key="level").set_value("rotated").run()
+    setting(app, "slice").set_value("condition").run()
+    setting(app, "level").set_value("rotated").run()
     press(app, "All rows")
     assert "Rows all" in text_of(quiet(app))
     assert "slice" not in {one.key for one in app.selectbox}
@@ -562,10 +563,7 @@ def test_a_link_whose_first_run_starts_another_one_sets_no_value_twice(monkeypat
     monkeypatch.setattr(policies, "_shown_default_value_warning", False)
     monkeypatch.setattr(policies, "_LOGGER", logging.getLogger("policies"))
     app = quiet(open_page("split=calibration&bins=9"))
-    assert (app.selectbox(key="split").value, app.number_input(key="bins").value) == (
-        "calibration",
-        9,
-    )
+    assert (setting(app, "split").value, app.number_input(key="bins").value) == ("calibration", 9)
     assert next(again, None) is None
     assert not [m for m in caplog.messages if "created with a default value" in m]
 
@@ -589,7 +587,7 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     judged = calviz.verdict(rare(3_000)).beyond_headline
     assert judged in text_of(app).replace("\u00a0", " ")
     assert "scheme" not in app.query_params
-    app.selectbox(key="scheme").set_value("equal-width").run()
+    setting(app, "scheme").set_value("equal-width").run()
     assert "Bins 15\n" in text_of(quiet(app)) + "\n"
     assert app.query_params["scheme"] in ("equal-width", ["equal-width"])
     assert "ECE, points" in [m.label for m in app.metric]
