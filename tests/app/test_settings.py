@@ -594,7 +594,7 @@ def test_rare_events_open_with_bins_of_equal_mass_and_there_is_a_way_back():
     # What was not chosen does not stay for the next file.
     other = quiet(upload(open_page(), "fraud.csv", rare_file()))
     other = quiet(upload(other, "good.csv", GOOD))
-    assert other.selectbox(key="scheme").value == "equal-width"
+    assert setting(other, "scheme").value == "equal-width"
 
 
 @pytest.mark.slow
