@@ -234,7 +234,8 @@ def _spread_table(
     settings: Settings, indices: IntArray, name: str, factor_of: Callable[[], Factor]
 ) -> None:
     factor = factor_of()
-    share, mean = (NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
+    how = None if settings.whole.weights is None else "By weight."
+    share, mean = (NumberColumn(format=form, help=how) for form in ("%.1f %%", "%.4f"))
     screen.table(
         spread(factor, indices, settings),
         height="content" if len(factor.levels) <= 10 else 400,
