@@ -87,10 +87,10 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
                 drawing.layout.height += screen.wider()
                 alt = roc.describe(panel)
                 screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel, alt=alt)
-    weighted = cells[0].weights is not None and not cells[0].alike
+    weighted = cells[0].rows_name != "rows"
     st.caption(
         f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell positives from negatives. "
-        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {words.share_intervals(cells[0].alike)}; of the "
+        f"{'Counts are weighted rows, with weights scaled to a mean of 1. ' if weighted else ''}Intervals of shares: {words.share_intervals(cells[0].alike)}; of the "
         "net benefit: bootstrap."
     )
     _net_benefit(deciding_samples, settings, cutoff, pinned)

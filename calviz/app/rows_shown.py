@@ -234,7 +234,8 @@ def _spread_table(
     settings: Settings, indices: IntArray, name: str, factor_of: Callable[[], Factor]
 ) -> None:
     factor = factor_of()
-    share, mean = (NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
+    how = None if settings.whole.weights is None else "By weight."
+    share, mean = (NumberColumn(format=form, help=how) for form in ("%.1f %%", "%.4f"))
     screen.table(
         spread(factor, indices, settings),
         height="content" if len(factor.levels) <= 10 else 400,
@@ -281,7 +282,7 @@ def _columns(settings: Settings) -> dict[str, Callable[[], Factor]]:
 
 
 def spread(factor: Factor, indices: IntArray, settings: Settings) -> pd.DataFrame:
-    """Return rows, shares, mean score and share of hits of each level within the selection, most rows first.
+    """Return rows, shares, mean score and share of hits of each level within the selection (all but rows by weight), most rows first.
 
     Parameters
     ----------
@@ -291,21 +292,24 @@ def spread(factor: Factor, indices: IntArray, settings: Settings) -> pd.DataFram
         The selected rows.
     settings : Settings
     """
-    events, codes, levels = settings.sample.scored, factor.codes, factor.levels
-    selected = indices[codes[indices] >= 0]
-    level_of_row, size = codes[selected], len(levels)
-    count = np.bincount(level_of_row, minlength=size)
-    everywhere = np.bincount(codes[codes >= 0], minlength=size)
-    present = np.flatnonzero(count)
-    own = (np.asarray(values, dtype=float)[selected] for values in (events.score, events.hit))
-    sums = (np.bincount(level_of_row, values, minlength=size) for values in own)
-    score, observed = (total[present] / count[present] for total in sums)
+    events, weights = settings.sample.scored, settings.sample.row_weights
+    codes, size = factor.codes, len(factor.levels)
+
+    def sums(rows: IntArray, values: FloatArray) -> FloatArray:
+        return np.bincount(codes[rows], values[rows], minlength=size) * 1.0
+
+    selected, everywhere = indices[codes[indices] >= 0], np.flatnonzero(codes >= 0)
+    mass = sums(selected, weights)
+    count = mass if events.counted else np.bincount(codes[selected], minlength=size)
+    present = np.flatnonzero(mass)
+    own = (sums(selected, weights * values)[present] for values in (events.score, events.hit))
+    score, observed = (total / mass[present] for total in own)
     frame = pd.DataFrame(
         {
-            "value": np.asarray(levels, dtype=object)[present],
-            "rows": count[present],
-            "of the selection": 100 * count[present] / max(indices.size, 1),
-            "of all rows": 100 * everywhere[present] / codes.size,
+            "value": np.asarray(factor.levels, dtype=object)[present],
+            "rows": count[present].round().astype(int),
+            "of the selection": 100 * mass[present] / max(weights[indices].sum(), 1e-300),
+            "of all rows": 100 * sums(everywhere, weights)[present] / weights.sum(),
             "mean score": score,
             "observed": observed,
             "gap": 100 * (score - observed),

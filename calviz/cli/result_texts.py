@@ -162,7 +162,7 @@ def print_decisions(counts: CutoffCounts) -> None:
     show()
     show(counts.meaning())
     show(
-        f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} rows: {shares}; net benefit {decimal(counts.net_benefit)} "
+        f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} {counts.rows_name}: {shares}; net benefit {decimal(counts.net_benefit)} "
         f"(acting on everybody {decimal(counts.net_benefit_of_all)})."
     )
 

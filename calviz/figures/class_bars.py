@@ -86,6 +86,8 @@ class ClassBars(SampleFigure):
     class_name : tuple of str
     rows : ndarray of int, shape (C,)
         Rows predicted as the class (``predicted-class``), or rows whose true label is the class.
+    mass : ndarray of float64, shape (C,)
+        The same, weighted rows by their weights.
     value : ndarray, shape (C,)
         The error, to be judged against `band`, which need not contain 0.
     interval : (ndarray, ndarray), shape (C,) each
@@ -112,6 +114,7 @@ class ClassBars(SampleFigure):
     class_index: IntArray
     class_name: tuple[str, ...]
     rows: IntArray
+    mass: FloatArray
     value: FloatArray
     interval: tuple[FloatArray, FloatArray]
     band: tuple[FloatArray, FloatArray] | None
@@ -160,7 +163,13 @@ class ClassBars(SampleFigure):
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
         check_choice("mode", mode, get_args(Mode))
         ranges = sample.view(class_gaps.class_ranges, view=mode)
-        rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
+        mass, has, limits = ranges.rows, ranges.has, ranges.range if band else None
+        rows = np.rint(mass).astype(np.int64)
+        if sample.weights is not None and sample.data.cells is None:
+            predicted = mode == "predicted-class"
+            of_row = class_gaps.winners(sample) if predicted else sample.data.labels
+            assert of_row is not None
+            rows = np.bincount(of_row, minlength=mass.size)
         names = sample.data.class_names
         low, high = _interval(sample, mode, level)
         # An interval without width would claim certainty.
@@ -171,11 +180,12 @@ class ClassBars(SampleFigure):
             mode=mode,
             class_index=np.flatnonzero(has),
             class_name=tuple(names[k] for k in np.flatnonzero(has)),
-            rows=np.rint(rows[has]).astype(np.int64),
+            rows=rows[has],
             value=ranges.value[has],
             interval=(low[has], high[has]),
             band=None if limits is None else (limits[0][has], limits[1][has]),
-            missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
+            mass=mass[has],
+            missing=tuple(names[k] for k in np.flatnonzero(mass == 0)),
             needed=None if ranges.needed is None else ranges.needed[has],
             no_range=None if limits is not None else _why_no_range(sample, band),
         )
@@ -667,8 +677,9 @@ def _hover(f: ClassBars, i: int) -> str:
     if np.isfinite(f.interval[0][i]):
         lines.append(f"{words.level_text(f.level)} interval {ends(f.interval)}")
     if f.mode == "one-vs-rest":
-        expected = f.n * value + float(f.rows[i])
-        lines.append(f"Expected {expected:,.1f} rows, seen {int(f.rows[i]):,}")
+        seen = float(f.mass[i])
+        weighted = "" if round(seen) == f.rows[i] else "weighted "
+        lines.append(f"Expected {f.n * value + seen:,.1f} {weighted}rows, seen {seen:,.0f}")
     if f.band is not None:
         where = LEGEND[f.mode][0 if beyond > 0 else 1] if beyond else "Within the range"
         lines += [f"If calibrated: {ends(f.band)}", where]

@@ -83,8 +83,10 @@ class ReliabilityOverlay:
         selected_events = BinaryEvents(events.score[rows], events.hit[rows])
         row_weights = None if weights is None else weights[rows]
         part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
+        if events.counted:
+            part = replace(part, members=None)  # each event stands for many rows
         kept = np.flatnonzero(part.whole_rows >= least)
-        counts = np.asarray(part.count[kept])
+        counts = np.asarray(part.whole_rows[kept], float)
         return cls(name, role, part.confidence[kept], part.accuracy[kept], counts)
 
     @classmethod

@@ -370,6 +370,7 @@ class Diagram:
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
         high, low = (name.lower() for name in words.too_high(f.reduction))
         bins = f.sums.edges.size - 1
+        of_weight = " by weight" * (f.sums.members is not None)
         texts = []
         for m, index in enumerate(f.bin):
             start, stop = words.range_ends(float(f.low[m]), float(f.high[m]))
@@ -377,7 +378,7 @@ class Diagram:
             mean, observed = words.two_shares(float(f.mean_score[m]), float(f.observed[m]))
             lines = [
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
-                f"{counted(int(f.count[m]), 'row')} ({words.percent(float(f.share[m]))})",
+                f"{counted(int(f.count[m]), 'row')} ({words.percent(float(f.share[m]))}{of_weight})",
                 f"{score} {mean}",
                 f"{hit} {observed}",
                 f"Exact {self._level} interval {_range(f.interval, m)}",
@@ -469,7 +470,7 @@ class Diagram:
     def _tallest(self) -> dict[str, Any]:
         """Label the tallest bar with its number of rows, which gives the scale of all bars."""
         f = self.figure
-        most = int(np.argmax(f.count))
+        most = int(np.argmax(f.share))
         left, right = float(self._left[most]), float(self._right[most])
         middle = (left + right) / 2
         x, anchor = (middle, "center")

@@ -57,6 +57,8 @@ class BinSums:
         that would give the same variance of the share of hits.
     weights : ndarray, shape (M,), optional
         For rows with weights w, ``sum w^2 / sum w`` per bin: the factor by which weights change variances of sums.
+    members : ndarray of int, shape (M,), optional
+        For rows with weights, the number of rows per bin.
     squares_of : callable, optional
         Computes `squares`; None for resamples.
     """
@@ -70,6 +72,7 @@ class BinSums:
     rows: Ordered | None = None
     effective: FloatArray | None = None
     weights: FloatArray | None = None
+    members: IntArray | None = None
     squares_of: Callable[[], FloatArray] | None = None
 
     @cached_property
@@ -85,23 +88,17 @@ class BinSums:
 
     @property
     def count(self) -> FloatArray:
-        """Rows per bin, shape (..., M)."""
+        """Rows per bin, shape (..., M); weighted rows by their weights."""
         return np.asarray(self.cells[..., 0, :, :].sum(axis=-1))
 
     @cached_property
     def whole_rows(self) -> IntArray:
-        """Rows per bin of the sample itself, shape (M,), as whole numbers that add up to all rows; at least 1 in a bin with rows.
-
-        Rows with weights are fractions; they are rounded together.
-        """
-        count, n = self.count, round(float(self.n))
-        filled = (count > 0).astype(np.intp)
-        more, rest = np.maximum(count - 1, 0), n - int(filled.sum())
-        return filled + proportional(more, rest) if rest > 0 else filled
+        """Rows per bin of the sample itself, shape (M,), whatever their weights."""
+        return np.rint(self.count).astype(np.intp) if self.members is None else self.members
 
     def row_words(self, m: int) -> str:
-        """Count the rows of bin m, in words: "329 rows", "86 rows by weight"."""
-        return counted(int(self.whole_rows[m]), "row") + " by weight" * (self.weights is not None)
+        """Count the rows of bin m, in words: "329 rows"."""
+        return counted(int(self.whole_rows[m]), "row")
 
     @cached_property
     def whole_outcomes(self) -> IntArray:
@@ -303,11 +300,20 @@ def bin_between(
     if weights is not None:
         weighted = weighted_sums(events, weights, edges)
         mass = weighted[0].sum(axis=-1)
-        total = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size)
+        own = members = None
         # Frequency weights do not change the variance per row.
-        own = None if events.counted else quotient(total * 1.0, mass, otherwise=1.0)
+        if not events.counted:
+            bins = bin_of_rows(events, edges)
+            total = np.bincount(bins, weights**2, minlength=mass.size)
+            own = quotient(total * 1.0, mass, otherwise=1.0)
+            members = np.bincount(bins, minlength=mass.size)
         return BinSums(
-            edges, weighted[:2], params or {}, weights=own, squares_of=lambda: weighted[2]
+            edges,
+            weighted[:2],
+            params or {},
+            weights=own,
+            members=members,
+            squares_of=lambda: weighted[2],
         )
     few = events.rows if events.n <= EXACT_BINNING_ROWS else None
     if not whole and np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype)):

@@ -67,6 +67,11 @@ class CutoffCounts:
         return np.asarray(self.tp + self.fp + self.fn + self.tn)
 
     @property
+    def rows_name(self) -> str:
+        """What is counted: "rows", or "weighted rows", whose weights have the mean 1."""
+        return "rows" if self.weights is None or self.alike else "weighted rows"
+
+    @property
     def whole(self) -> dict[str, int]:
         """tp, fp, fn and tn as whole numbers that add up to all rows; those of weighted rows are fractions, and rounded together."""
         cells = np.array([float(getattr(self, name)) for name in self.DRAWN])

@@ -2,16 +2,20 @@
 
 import re
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from calviz.app import diagnose_classes
+from calviz.app import diagnose_classes, rows_shown
 from calviz.app.selection import Bins, Predicted
-from calviz.core.blocks import checkpoint
+from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import FAMILIES, METRICS
+from calviz.core.predictions import Predictions
 from calviz.data import load
 from calviz.figures.class_bars import ClassBars
+from calviz.sample.losses import part_numbers
+from calviz.sample.sample import Sample
 from tests.app.pages import (
     GOOD,
     PATIENCE,
@@ -445,3 +449,25 @@ def test_folds_are_shown_and_sites_that_are_chosen():
     app.open("recalibrate")
     app.segmented_control(key="division").set_value("folds").run()
     assert app.toggle(key="own-folds").value
+
+
+def test_values_of_weighted_rows_add_up_to_what_is_said_of_the_selection():
+    rng = np.random.default_rng(0)
+    score = rng.random(600)
+    labels = (rng.random(600) < score).astype(int)
+    country = np.array(["AT", "BR", "CL"])[rng.integers(0, 3, 600)]
+    weights = np.where(labels, 1.0, 4.0)
+    data = Predictions(probs=score, labels=labels, weights=weights, groups={"country": country})
+    sample = Sample.of(data)
+    rows = np.flatnonzero(score > 0.6)
+    some = part_numbers(sample, rows)
+    factors = (data.sliced("country"), Factor(data.labels, data.class_names))
+    for factor in factors:
+        table = rows_shown.spread(factor, rows, SimpleNamespace(sample=sample))
+        share = table["of the selection"] / 100
+        assert table["rows"].sum() == some.rows == rows.size
+        assert share.sum() == pytest.approx(1)
+        assert table["of all rows"].sum() == pytest.approx(100)
+        assert share @ table["mean score"] == pytest.approx(some.score)
+        assert share @ table["observed"] == pytest.approx(some.observed)
+        assert share @ table["gap"] == pytest.approx(100 * some.gap)

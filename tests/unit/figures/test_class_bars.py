@@ -361,3 +361,19 @@ def test_the_share_of_mistakes_of_weighted_rows_is_the_error():
     error = np.average(p.probs.argmax(1) != p.labels, weights=weights)
     assert figure.wrong_share == pytest.approx(error)
     assert f"({100 * error:.1f} % by weight) are predicted wrong" in figure.describe()
+
+
+@pytest.mark.parametrize("mode", ["predicted-class", "true-class", "one-vs-rest"])
+def test_rows_of_weighted_classes_are_rows(mode):
+    p = classes()
+    weights = np.where(p.labels == 0, 1.0, 4.0)
+    weighted = calviz.Predictions(probs=p.probs, labels=p.labels, weights=weights)
+    figure = ClassBars.compute(weighted, mode=mode, resamples=20)
+    of_row = p.probs.argmax(1) if mode == "predicted-class" else p.labels
+    np.testing.assert_array_equal(figure.rows, np.bincount(of_row))
+    scaled = weights / weights.mean()
+    np.testing.assert_allclose(figure.mass, np.bincount(of_row, scaled))
+    if mode == "one-vs-rest":
+        expected, seen = scaled @ p.probs[:, 0], scaled @ (p.labels == 0)
+        said = f"Expected {expected:,.1f} weighted rows, seen {seen:,.0f}"
+        assert said in figure.plot().to_json()

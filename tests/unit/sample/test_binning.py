@@ -20,6 +20,7 @@ from calviz.core.events import (
     make_edges,
     sturges_bins,
 )
+from calviz.figures.reliability import ReliabilityOverlay
 from calviz.metrics.cumulative import ks
 from calviz.sample import binning as sums_per_bin
 from calviz.sample.binning import bin_between, bin_events
@@ -317,17 +318,19 @@ def test_many_events_are_sorted_anew_unless_they_are_in_order(monkeypatch):
     np.testing.assert_array_equal(sums[0].cells, sums[1].cells)
 
 
-def test_whole_rows_of_weighted_bins_add_up():
+def test_rows_of_weighted_bins_are_rows_and_shares_are_by_weight():
     rng = np.random.default_rng(0)
-    score = rng.random(400)
+    score, weights = rng.random(400), rng.exponential(size=400)
     p = calviz.Predictions(
-        probs=score, labels=(rng.random(400) < score).astype(int), weights=rng.exponential(size=400)
+        probs=score, labels=(rng.random(400) < score).astype(int), weights=weights
     )
     figure = calviz.figures.Reliability.compute(p, bins=10, resamples=20)
-    exact = figure.share * 400
-    assert figure.count.sum() == 400
-    assert np.abs(figure.count - exact).max() < 1
-    assert np.rint(exact).sum() != 400  # each by itself
+    bin_of_row = np.ceil(10 * score).astype(int) - 1
+    np.testing.assert_array_equal(figure.count, np.bincount(bin_of_row))
+    np.testing.assert_allclose(figure.share, np.bincount(bin_of_row, weights) / weights.sum())
+    assert f"({figure.share[0]:.1%} by weight)".replace("%", " %") in figure.plot().to_json()
+    part = ReliabilityOverlay.of_rows(Sample.of(p), figure.sums, np.flatnonzero(score < 0.2), "low")
+    np.testing.assert_array_equal(part.count, figure.count[:2])
 
 
 def test_a_bin_with_rows_of_little_weight_has_one():
