@@ -43,8 +43,8 @@ CLUSTER_WORDS = frozenset((
 ))  # fmt: skip
 _NUMBER_WORDS = ID_WORDS | {"n", "no", "num", "number", "numéro", "numero", "número"}
 WEIGHTS = (
-    "weight", "weights", "sample_weight", "sample_weights", "survey_weight", "w", "wt", "freq",
-    "frequency", "n_rows", "gewicht", "gewichte", "gewichtung", "gewichtungsfaktor", "poids", "pondération", "ponderation",
+    "weight", "weights", "sample_weight", "sample_weights", "sampling_weight", "sampling_weights", "survey_weight", "survey_weights", "case_weight",
+    "case_weights", "row_weight", "obs_weight", "observation_weight", "design_weight", "class_weight", "w", "wt", "wts", "wgt", "sample_wt", "survey_wt", "freq", "frequency", "n_rows", "gewicht", "gewichte", "stichprobengewicht", "fallgewicht", "gewichtung", "gewichtungsfaktor", "poids", "pondération", "ponderation",
     "peso", "pesos", "ponderación", "ponderacion", "pesi", "ponderazione", "gewichten", "weging", "wegingsfactor",
 )  # fmt: skip
 TIMES = (

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from calviz.core.errors import CalvizError, InputError, Reading
-from calviz.data import recognition
+from calviz.data import other_columns, recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
@@ -111,8 +111,8 @@ class FirstRows:
         return None if others == ("*",) else others
 
 
-#: The options that say which columns are scores and labels.
-_ESSENTIAL = ("label", "scores", "models", "kind", "prediction_column", "correct_column")
+#: The options that say which columns are scores, labels and weights.
+_ESSENTIAL = ("label", "scores", "models", "kind", "prediction_column", "correct_column", "weight_column")  # fmt: skip
 
 
 def _options_of(
@@ -352,7 +352,9 @@ def _guessed(view: TableView) -> ColumnRoles:
         used |= found.used
         free = [c.name for c in view.table.columns if c.name not in used and c.is_label_like]
         found = replace(found, label=free[0] if len(free) == 1 else None)
-    return recognition.with_other_roles(view, found, {*taken, predicted or ""})
+    weights = other_columns.may_be_weights(view, used)
+    found = recognition.with_other_roles(view, found, {*taken, predicted or ""})
+    return replace(found, weight=found.weight or next(iter(weights), None))
 
 
 def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from calviz.core.probabilities import RENORMALISE, SCORE_SLACK, RowsInRange, fro
 from calviz.core.registry import Registry
 from calviz.core.words import PLAIN_CSV
 from calviz.data import column_names
-from calviz.data.column_names import class_key, event_of, is_missing
+from calviz.data.column_names import WEIGHTS, class_key, event_of, is_missing, plain
 
 # ---- Options
 
@@ -610,6 +610,13 @@ class Column:
         words = self.words
         return bool(words & column_names.LABEL_WORDS) and not words & column_names.NO_LABEL_WORDS
 
+    @property
+    def is_called_event(self) -> bool:
+        """Whether it is called like a label, an event, or what a row is, and 0 and 1 or its two words say whether that is so."""
+        named = self.is_called_label or not self.words.isdisjoint(("is", *column_names.EVENTS))
+        worded = self.type == "text" and event_of(self.classes) is not None
+        return named and (worded or self.is_zero_one)
+
     # What the first rows hold
 
     @cached_property
@@ -660,9 +667,15 @@ class Column:
         return values.size > 0 and bool(np.isin(values, (0, 1)).all())
 
     @cached_property
+    def is_weight(self) -> bool:
+        """Whether its name says that it holds the weight of each row, and it holds numbers that may be; a "w" of 0 and 1 may be a win."""
+        named = plain(self.name) in WEIGHTS and self.numeric and (self._values >= 0).all()
+        return bool(named) and not (self.words == {"w"} and self.is_zero_one)
+
+    @cached_property
     def is_label_like(self) -> bool:
-        """Whether it holds whole numbers or text, one value per row."""
-        if self.width is not None or self.type == "other":
+        """Whether it holds whole numbers or text, one value per row, and no weights."""
+        if self.width is not None or self.type == "other" or self.is_weight:
             return False
         values = self._values if self.type == "number" else None
         return values is None or (values.size > 0 and bool((values == np.floor(values)).all()))

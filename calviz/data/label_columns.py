@@ -42,9 +42,9 @@ def label_by_word(view: TableView, taken: set[str]) -> str | None:
 
 
 def event_column(view: TableView, taken: set[str]) -> str | None:
-    """The column of 0 and 1 that is called like an event, such as a default or a death."""
+    """The column of 0 and 1, or of words that say the same, that is called like an event, such as a default or a death."""
     named = view.named(column_names.EVENTS, taken) if view.table.named else None
-    return named if named is not None and view.table[named].is_zero_one else None
+    return named if named is not None and view.table[named].is_called_event else None
 
 
 def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles | None:
@@ -200,9 +200,12 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     free = [c for c in free if not c.is_label_like or len(c.levels) > 1] or free
     classes = {class_key(name) for name in first.class_names}
     whole_numbers = [c for c in free if c.is_label_like]
+    # Beside a count that is called like a label, words for an event may be the label.
+    counts = [c for c in free if c.numeric and c.is_called_label and not c.is_zero_one]
+    may_be_event = bool(counts) and first.width <= 2
     ways = (
         [c for c in free if c.type == "text" and c.levels and c.classes <= classes],
-        [c for c in whole_numbers if c.is_called_label],
+        [c for c in whole_numbers if c.is_called_label or (may_be_event and c.is_called_event)],
         whole_numbers,
         free,
     )
@@ -231,7 +234,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     words = [c for c in free if models and c.type == "text" and c.pairs]
     possible = [c for c in free if _can_be_label(c, first) or c in words]
     worded = _of_other_words(view, free, first)
-    possible = [*worded, *(c for c in possible if c not in worded)]
+    events_first = sorted(possible, key=lambda c: not c.is_called_event)
+    possible = [*worded, *(c for c in events_first if c not in worded)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     if not possible:
         more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -418,13 +418,10 @@ def related_columns(view: TableView, used: set[str]) -> tuple[str, ...]:
     )
 
 
-def weight_hints(view: TableView, used: set[str]) -> Iterator[Finding]:
-    """Yield hints about columns that may hold weights, which are never used unless the user says so."""
-    if view.options.weight_column is None and view.table.named:
-        for column in view.numeric(used):
-            if plain(name := column.name) in column_names.WEIGHTS:
-                text = f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)"
-                yield Notice.LOGS_AND_HINTS.finding("info", text)
+def may_be_weights(view: TableView, used: set[str]) -> list[str]:
+    """The columns that may hold weights by their names, if the user did not say which one does."""
+    unsaid = view.options.weight_column is None
+    return [c.name for c in view.numeric(used) if c.is_weight and unsaid]
 
 
 def _may_be_id(column: Column, within: Column | None = None) -> bool:

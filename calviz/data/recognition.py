@@ -51,9 +51,24 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     _check_options(table, options)
     view = TableView(table, options)
     taken = columns_of_rows(view)
-    found = _scores_and_label(view, taken)
-    _ask_if_in_percent(view, found)
+    try:
+        found = _scores_and_label(view, taken)
+        _ask_if_in_percent(view, found)
+    except InputError as error:
+        raise _with_weights(error, view, taken) from None
     return with_other_roles(view, found, taken)
+
+
+def _with_weights(error: InputError, view: TableView, taken: set[str]) -> InputError:
+    """Return a question with each reading also with the only column that may hold weights, before those without."""
+    options, readings = view.options, error.readings
+    said = (n for o in (vars(options), *(r.options for r in readings)) for n in o.values() if n)
+    used = {n for names in said for n in (names if isinstance(names, tuple) else (names,))}
+    names = other_columns.may_be_weights(view, taken | used)
+    if options.for_map or len(names) != 1:
+        return error
+    weighted = Reading(f"weighted by '{short(names[0])}'", {"weight_column": names[0]})
+    return error.but(readings=(*(Reading.joined([r, weighted]) for r in readings), *readings))
 
 
 def columns_of_rows(view: TableView) -> set[str]:
@@ -83,7 +98,9 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     if options.for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
     else:
-        view.notices.extend(other_columns.weight_hints(view, used | cluster_only))
+        for name in other_columns.may_be_weights(view, used | cluster_only):
+            text = f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)"
+            view.note(Notice.LOGS_AND_HINTS, "info", text)
     return replace(
         found,
         split=split_column(view),

@@ -388,7 +388,7 @@ def ask_if_models(
     alike = without_common_words(columns) != tuple(columns)
     named = [] if label is None else [view.table[label]]
     possible = named or [c for c in view.table.columns if c.is_label_like and c not in scores]
-    for truth in possible[:_MOST_CANDIDATES]:
+    for truth in sorted(possible, key=lambda c: not c.is_called_event)[:_MOST_CANDIDATES]:
         pair = next(iter(truth.pairs), ()) if truth.width is None else ()
         classes = {class_key(name) for name in without_common_words(columns)}
         if not pair or classes == {*pair}:
@@ -512,7 +512,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
-    unit = [c for c in numeric if c.in_unit or c.note]
+    unit = [c for c in numeric if (c.in_unit or c.note) and not c.is_weight]
     # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
     scores = [c for c in unit if c.type == "number" or (label is not None and len(unit) == 1)]
     if len(scores) == 2:

@@ -77,6 +77,66 @@ def test_the_event_is_what_a_risk_model_predicts(words: str) -> None:
         np.testing.assert_allclose(data.probs[:, 1], P[order])
 
 
+YES_NO = {
+    "Y/N": np.where(Y, "Y", "N"),
+    "yes/no": np.where(Y, "yes", "no"),
+    "ja/nein": np.where(Y, "ja", "nein"),
+    "true/false": Y.astype(bool),
+    "0/1": Y,
+}
+#: Four times as many rows without an event stand for each that was kept.
+KEPT = np.where(Y, 1, 4)
+TWO_MODELS = {"model_a": P, "model_b": np.clip(P + 0.02, 0, 1)}
+
+
+@pytest.mark.parametrize("spelled", YES_NO)
+@pytest.mark.parametrize("name", ["sampling_weight", "weight", "wt", "Gewicht", "Case weight"])
+@pytest.mark.parametrize("last", [False, True], ids=["before the label", "after the label"])
+def test_weights_are_no_label_and_each_answer_is_offered_with_them(name, spelled, last):
+    columns = {name: KEPT, "is_fraud": YES_NO[spelled]}
+    error = asked(dict([*columns.items()][:: -1 if last else 1]) | TWO_MODELS)
+    weighted, plainly = error.readings[:3], error.readings[3:]
+    assert [r.label for r in weighted] == [f"{r.label}, weighted by '{name}'" for r in plainly]
+    for reading in error.readings:
+        data = loaded(columns | TWO_MODELS, **reading.options).first
+        np.testing.assert_array_equal(data.labels, Y)
+        assert (data.weights is not None) == (reading in weighted)
+    np.testing.assert_array_equal(
+        loaded(columns | TWO_MODELS, **weighted[0].options).first.weights, KEPT
+    )
+
+
+def test_a_file_whose_only_whole_numbers_are_weights_has_no_label():
+    with pytest.raises(InputError) as caught:
+        loaded({"sampling_weight": KEPT} | TWO_MODELS)
+    assert not caught.value.readings
+
+
+def test_weights_stay_in_their_role_where_the_user_corrects_the_label():
+    columns = {"sampling_weight": KEPT, "seen": np.where(Y, "u", "v"), "site": np.arange(N) % 3}
+    content = pd.DataFrame(columns | TWO_MODELS).to_csv(index=False).encode()
+    rows = first_rows(content)
+    assert rows.roles["sampling_weight"] == "weight"
+    options = rows.with_role("seen", "label")
+    assert (options.label, options.weight_column) == ("seen", "sampling_weight")
+
+
+@pytest.mark.parametrize("spelled", ["Y/N", "yes/no", "ja/nein"])
+@pytest.mark.parametrize("number", ["n_items", "response_code"])
+def test_words_for_whether_it_happened_come_before_a_count_as_label(number, spelled):
+    columns = {number: np.arange(N) % 2 + 1, "is_late": YES_NO[spelled], "score": P}
+    first, second = asked(columns).readings
+    assert (first.options, second.options["label"]) == ({"label": "is_late"}, number)
+    columns["is_fraud"] = columns.pop("is_late")
+    np.testing.assert_array_equal(loaded(columns).first.labels, Y)
+
+
+def test_a_column_w_of_0_and_1_may_be_a_win_and_a_body_weight_is_no_weight_of_rows():
+    np.testing.assert_array_equal(loaded({"w": Y, "score": P}).first.labels, Y)
+    columns = {"low_birth_weight": Y, "score": P}
+    np.testing.assert_array_equal(loaded(columns).first.labels, Y)
+
+
 #: How a header and the labels write no event and event.
 PAIRED = {
     "p_0,p_1": (0, 1),
