@@ -44,6 +44,10 @@ class Repair:
     label: str
 
 
+#: Options of reading that commands call otherwise.
+_IN_SHELL = {f"{one}_column": one for one in ("id", "cluster", "weight", "time")}
+
+
 @dataclass(frozen=True)
 class Reading:
     """One of the ways in which doubtful data can be read, offered beside the others.
@@ -87,8 +91,8 @@ class Reading:
 
         # Repairs are an option each.
         each = {k: v if k == "repair" else (v,) for k, v in self.options.items()}.items()
-        pairs = ((key.replace("_", "-"), one) for key, values in each for one in values)
-        return " ".join(f"--{key} {written(value)}" for key, value in pairs)
+        pairs = ((_IN_SHELL.get(key, key), one) for key, values in each for one in values)
+        return " ".join(f"--{key.replace('_', '-')} {written(value)}" for key, value in pairs)
 
 
 class CalvizError(ValueError):

@@ -23,7 +23,7 @@ from calviz.data.column_names import blocks_named_by, without_common_words
 from calviz.data.first_rows import ROWS, FirstRows
 from calviz.data.roles import ROLES
 from calviz.sample.sample import Sample
-from tests.inputs.command_line import run
+from tests.inputs.command_line import run, run_successfully
 from tests.inputs.headers import fault
 
 # ---- Doubtful files: what is asked, that every reading that is offered can be taken, and what decides where nothing is asked
@@ -1759,3 +1759,17 @@ def test_the_number_at_the_end_of_a_name_identifies_texts_that_nearly_all_differ
     assert found("Claim No.", 30) is None
     assert found("Policy number", 10, text=False) is None
     assert found("number of visits", 0, text=False) is None
+
+
+def test_an_answer_with_weights_is_a_command_that_works(tmp_path: Path) -> None:
+    path = tmp_path / "weighted.csv"
+    columns = {
+        "sampling_weight": 1 + 3 * (1 - Y),
+        "is_fraud": np.array(["N", "Y"])[Y],
+        "a": P,
+        "b": P**1.3,
+    }
+    pd.DataFrame(columns).to_csv(path, index=False)
+    way = asked(columns).readings[1]
+    assert way.in_shell() == "--scores a --weight sampling_weight"
+    assert "weighted rows" in run_successfully("audit", path, *shlex.split(way.in_shell()))
