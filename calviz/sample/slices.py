@@ -480,7 +480,7 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     cell, cells = cells_of(sample.scored.score)
     part = cell * min(cells, _PARTS) // cells
     outside = np.ones(cell.size, bool)
-    may = {s.where: s.gap for s in found.off}
+    may = {s.where: s.gap for s in found.off if not _is_part(sample, s, found)}
     # One that is right where the others are off differs, too; it is tested if it seems to.
     may |= {s.where: s.gap for s in found.slices if _seems_unlike(s, found)}
     off, differ = {s.where for s in found.off}, list[Where]()
@@ -505,6 +505,14 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
         # The slices differ from one another.
         return found
     return replace(found, differ=tuple(differ), rest=rest)
+
+
+def _is_part(sample: Sample, one: Slice, found: Slices) -> bool:
+    """Whether a slice lies within another one that is off without its rows, too."""
+    around = [s.where for s in found.off if {*s.where} < {*one.where}]
+    outside = ~np.asarray(rows_where(sample.data, one.where))
+    largest = found.rate * len(found.off) / len(found.slices)
+    return any(p <= largest for p, _ in _tested(sample, around, outside))
 
 
 def _seems_unlike(one: Slice, found: Slices) -> bool:
