@@ -63,7 +63,8 @@ def _with_weights(error: InputError, view: TableView, taken: set[str]) -> InputE
     """Return a question with each reading also with the only column that may hold weights, before those without."""
     options, readings = view.options, error.readings
     said = (n for o in (vars(options), *(r.options for r in readings)) for n in o.values() if n)
-    used = {n for names in said for n in (names if isinstance(names, tuple) else (names,))}
+    each = (n for names in said for n in (names if isinstance(names, tuple) else (names,)))
+    used = {n for n in each if isinstance(n, str)}
     names = other_columns.may_be_weights(view, taken | used)
     if options.for_map or len(names) != 1:
         return error

@@ -47,7 +47,7 @@ from calviz.data.format import Notice
 #:                weights that are seen as such, and rows of weighted files that are counted 50; with it 21 imports
 LIMITS = {
     "files": 213,
-    "code lines": 66_674,
+    "code lines": 66_680,
     "code lines per file, most": 562,
     "imports between files": 1_864,
     "rooms": 12,
