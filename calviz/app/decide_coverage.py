@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -172,7 +171,7 @@ def _slider(
             kept = st.slider(
                 "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params", width=420
             )
-            return lambda curve: curve.at_coverage(kept / 100)
+            return lambda curve: curve.at_threshold(curve.at_coverage(kept / 100).threshold)
         allowed = st.slider(
             "Errors allowed among the kept, %",
             0.0,
@@ -240,7 +239,7 @@ def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoi
     label, first = f"Keep where the {figure.ranking} is at least", 0.8
     if figure.ranking == "entropy":
         most = math.log(max(2, figure.n_classes))
-        label, first = "Keep where the entropy is at most", most / 2
+        label, first = "Keep where the entropy is at most", round(most / 2, 3)
     key, limits = f"{figure.ranking}-limit", Interval(0.0, most)
     at = screen.choose_threshold(label, first, limits, values.tolist(), key)
     return lambda curve: curve.at_threshold(at)
@@ -251,7 +250,10 @@ def _clickable(
 ) -> None:
     """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
     key = selection.widget_key(_CURVE)
-    rule = partial(Covered, "kept", ranking, predicted=predicted)
+
+    def rule(percent: int) -> Covered:
+        return Covered("kept", ranking, figure.at_coverage(percent / 100).threshold, predicted)
+
     react = selection.of_click(key, rule, by=_CURVE)
     screen.chart(figure, key=key, filename="risk-coverage", on_select=react, wide=True, **options)
 
@@ -260,7 +262,7 @@ def _select(
     ranking: RankedBy, choice: ReferralChoice, before: str, predicted: tuple[str, ...]
 ) -> None:
     """Draw buttons that select the kept and the referred rows."""
-    kept = round(100 * choice.coverage)
+    at: int | float = choice.threshold if choice.kept else 0
     with st.container(horizontal=True, gap="small"):
         for side in ("kept", "referred"):
             st.button(
@@ -268,8 +270,8 @@ def _select(
                 type="tertiary",
                 key=f"calviz.risk.select.{side}",
                 on_click=selection.choose,
-                args=(Covered(side, ranking, kept, predicted),),
-                disabled=kept == (0 if side == "kept" else 100),
+                args=(Covered(side, ranking, at, predicted),),
+                disabled=not getattr(choice, side),
             )
 
 

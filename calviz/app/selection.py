@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset
-from calviz.core.words import full_sentence, number, percent, range_ends, shorten
+from calviz.core.words import from_on, full_sentence, percent, range_ends, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
@@ -235,24 +236,25 @@ class OtherRows(SliceRule):
 
 @dataclass(frozen=True)
 class Covered(SelectionRule):
-    """The rows that are kept, or referred, at a coverage: the most certain rows are kept."""
+    """The rows that are kept, or referred, at a threshold in its usual unit or, in older links, at a coverage in percent."""
 
     code = "covered"
     side: str
     ranking: RankedBy
-    percent: int
+    at: int | float
     predicted: tuple[str, ...] = ()
 
     def words(self, sample: Sample) -> str:
-        """Return the coverage and, when ranked by confidence, the threshold."""
-        share = percent(self.percent / 100, 0)
-        words = f"{self.side} at {share} coverage"
+        """Return the threshold; if the rule is a coverage, this and, when ranked by confidence, its threshold."""
+        by_share = isinstance(self.at, int)
+        words = f"{self.side} at {percent(self.at / 100, 0)} coverage" if by_share else self.side
         if self.predicted:
             words += f" of those predicted as {predicted_words(sample.data, self.predicted)}"
-        if self.ranking != "confidence":
+        if by_share and self.ranking != "confidence":
             return f"{words} by {self.ranking}"
-        low = self._threshold(sample)
-        return f"{words}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
+        signs = "≤>" if self.ranking == "entropy" else "≥<"
+        limit = self._threshold(sample) if by_share else self.at
+        return f"{words}, {self.ranking} {signs[self.side != 'kept']} {from_on(limit)}"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Return the rows on one side of the threshold, shape (n,); all rows at the threshold are kept."""
@@ -265,15 +267,20 @@ class Covered(SelectionRule):
 
     def _threshold(self, sample: Sample) -> float:
         """Return the smallest value that is kept, inf if none is."""
+        if isinstance(self.at, float):
+            of_entropy = self.ranking == "entropy"
+            return (
+                1 - self.at / math.log(sample.data.n_classes) if of_entropy else self.at
+            ) - 1e-12
         value = ranking_values(sample, self.ranking)[self._among(sample)]
-        count = round(value.size * self.percent / 100)
+        count = round(value.size * self.at / 100)
         return (
             float(np.partition(value, value.size - count)[value.size - count]) if count else np.inf
         )
 
     def link(self) -> str:
-        """Encode side, ranking, percent and the predicted classes."""
-        parts = (self.code, self.side, self.ranking, str(self.percent), *self.predicted)
+        """Encode side, ranking, threshold or percent, and the predicted classes."""
+        parts = (self.code, self.side, self.ranking, str(self.at), *self.predicted)
         return join_parts(parts)
 
     @classmethod
@@ -282,9 +289,10 @@ class Covered(SelectionRule):
         side, ranking, share, *predicted = parts
         if side not in ("kept", "referred") or ranking not in get_args(RankedBy):
             raise ValueError(parts)
-        if not 0 <= int(share) <= 100:
+        at = int(share) if share.isdecimal() else float(share)
+        if not 0 <= at <= 100:
             raise ValueError(share)
-        return cls(side, ranking, int(share), tuple(predicted))  # type: ignore[arg-type]
+        return cls(side, ranking, at, tuple(predicted))  # type: ignore[arg-type]
 
 
 def _class(data: Dataset, name: str) -> int:

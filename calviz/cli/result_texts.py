@@ -257,7 +257,7 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
         above_threshold = [choice.more_words, "", ""]
         if choice.kept:
-            threshold, accuracy = from_on(choice.threshold, 3), percent(choice.accuracy)
+            threshold, accuracy = from_on(choice.threshold), percent(choice.accuracy)
             above_threshold = [threshold, f"{choice.kept:,}", accuracy]
         gap = percent(s.score, 2), percent(s.hits, 2), points(s.gap, plus=True)
         texts = (s.where[0][1], f"{s.rows:,}", *gap, levels.word(s), *above_threshold)

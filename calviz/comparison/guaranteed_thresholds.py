@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from calviz.core.errors import PREDICTED, OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, no_group_column, with_group
 from calviz.core.profile import Profile
-from calviz.core.words import counted, decimal, level_text, percent, shorten
+from calviz.core.words import counted, decimal, from_on, level_text, percent, shorten
 from calviz.sample import cutoff_and_grades
 from calviz.sample.risk_tests import (
     CONFIDENCE,
@@ -26,6 +26,7 @@ from calviz.sample.risk_tests import (
     RiskTests,
     lowest_scores,
     more_rows_words,
+    threshold_at,
 )
 from calviz.sample.sample import Sample, dataset_of, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
@@ -154,7 +155,7 @@ class ThresholdChoice:
         what = "confidence"
         if self.class_name:
             what = f"probability of '{shorten(self.class_name, 40)}'"
-        threshold = f"a {what} of {decimal(self.threshold, 4)}"
+        threshold = f"a {what} of {from_on(self.threshold)}"
         if self.refuted:
             words = f"It cannot be promised that {promise}: {threshold}, chosen {chosen}, breaks that beyond noise"
         else:
@@ -184,7 +185,7 @@ class ThresholdChoice:
         kept = ""
         if self.kept is not None:
             kept = f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
-        return f"  {shorten(name, 40)}: from {decimal(self.threshold, 4)} on, {promise}, observed {seen}{kept}"
+        return f"  {shorten(name, 40)}: from {from_on(self.threshold)} on, {promise}, observed {seen}{kept}"
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -409,7 +410,7 @@ class _Search:
     """The search for a threshold on some rows: tests of one or two risks along the same ranking."""
 
     score: FloatArray
-    score_at: Callable[[IntArray], FloatArray]
+    threshold_at: Callable[[int], float]
     tests: list[RiskTests]
     targets: list[float]
 
@@ -417,8 +418,8 @@ class _Search:
     def of(cls, sample: Sample, risks: Sequence[Risk], targets: list[float]) -> _Search:
         view = sample.view(steps if risks[0].name in _OF_CLASS else top_label_steps)
         lowest = lowest_scores(_events(sample, risks[0]), view)
-        score_at = view.scores_at if lowest is None else lowest.__getitem__
-        return cls(view.score, score_at, [RiskTests.of(view, risk) for risk in risks], targets)
+        at = partial(threshold_at, scores_at=view.scores_at, lowest=lowest)
+        return cls(view.score, at, [RiskTests.of(view, risk) for risk in risks], targets)
 
     def safe(self, level: float) -> list[IntArray]:
         """Steps that are safe for each risk; the risks share the level."""
@@ -447,7 +448,7 @@ class _Search:
         only_recall = [tests.risk.name for tests in self.tests] == ["recall"]
         step = int(safe[-1] if only_recall else safe[0])
         return {
-            "threshold": float(self.score_at(np.array([step]))[0]),
+            "threshold": self.threshold_at(step),
             "bound": _one_or_all(tests.bound(step, own) for tests in self.tests),
         }
 

@@ -239,14 +239,14 @@ def decimal(value: float | Decimal, decimals: int = 3, *, plus: bool = False) ->
     return f"−{text}" if value < 0 else f"+{text}" if plus else text
 
 
-def from_on(value: float, decimals: int = 3) -> str:
-    """Write a threshold rounded up, so that no row below it is kept by what is written; with more digits where that would be 1.
+def from_on(value: float) -> str:
+    """Write a threshold with all of its digits, so that what is written keeps the same rows.
 
-    >>> from_on(0.89432), from_on(0.9996), from_on(0.5)
-    ('0.895', '0.9996', '0.500')
+    >>> from_on(0.89432), from_on(0.5)
+    ('0.89432', '0.500')
     """
-    up = math.ceil(round(value * 10**decimals, 6)) / 10**decimals
-    return from_on(value, decimals + 1) if value < 1 <= up else decimal(up, decimals)
+    digits = Decimal(repr(value)).as_tuple().exponent
+    return decimal(value, max(3, -digits) if isinstance(digits, int) else 3)
 
 
 def number(value: float, figures: int = 3) -> str:

@@ -17,7 +17,6 @@ from calviz.core.p_values import clopper_pearson
 from calviz.core.words import (
     capitalised,
     decimal,
-    decimals_for,
     from_on,
     level_text,
     percent,
@@ -29,7 +28,13 @@ from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
 from calviz.sample import step_views
 from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled
-from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores, more_rows_words
+from calviz.sample.risk_tests import (
+    CONFIDENCE,
+    RiskTests,
+    lowest_scores,
+    more_rows_words,
+    threshold_at,
+)
 from calviz.sample.sample import (
     Sample,
     event_sums,
@@ -292,6 +297,8 @@ class RiskCoverage(SampleFigure):
     def at_threshold(self, threshold: float) -> ReferralChoice:
         """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, a threshold."""
         kept = float(self.steps.count[self.keeps(self.steps.score, threshold)].sum())
+        if math.isnan(threshold):
+            return self.at_coverage(0)
         if kept <= 0:
             words = f"No prediction{self._of} has {self._condition(threshold)}"
             return self._nothing(f"{words}: every row goes to an expert.")
@@ -335,10 +342,8 @@ class RiskCoverage(SampleFigure):
                 f"expert. {needed}.{observed}"
             )
             return replace(none, sentence=words)
-        # The rows of a profile's cell have scores below that of the step.
         step = int(safe[0])
-        lowest = self.steps.scores_at(safe[:1]) if self.lowest is None else self.lowest[safe[:1]]
-        limit = self.threshold_of(float(lowest[0]))
+        limit = self._limit(step)
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
         kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
         words = (
@@ -396,8 +401,6 @@ class RiskCoverage(SampleFigure):
         if self.steps.weight is not None:
             # A single row may weigh more than 1.
             tied &= bool(self.steps.count[lowest] > self.steps.weight[lowest] + rounding)
-        lowest = self.steps.scores_at(lowest)
-        limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
         drawing, share = drawn_by(self.steps), 1.0
         if drawing is not None:
@@ -407,7 +410,7 @@ class RiskCoverage(SampleFigure):
         accuracy, referred = 1 - errors / kept, self.n - rows
         if whole and self.accuracy_interval is not None:
             interval = self.accuracy_interval
-        shown = limit if threshold is None else threshold
+        shown = self._limit(self.steps.size - 1 - at) if threshold is None else threshold
         if whole:
             which = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
             which += self._of
@@ -430,6 +433,12 @@ class RiskCoverage(SampleFigure):
             rows=self._rows,
         )
 
+    def _limit(self, step: int) -> float:
+        """Return a threshold that keeps the rows of a step and of all above it, and no others, in its usual unit."""
+        if self.ranking == "entropy":
+            return -threshold_at(step, lambda at: -self.threshold_of(self.steps.scores_at(at)))
+        return threshold_at(step, self.steps.scores_at, self.lowest)
+
     def _ci(self, interval: Interval) -> str:
         low, high = (percent(end) for end in interval)
         return f"{level_text(self.level)} CI {low} to {high}"
@@ -445,12 +454,9 @@ class RiskCoverage(SampleFigure):
         )
 
     def _condition(self, threshold: float) -> str:
-        # Enough digits to distinguish it from 0 and from 1.
-        ends = (threshold, 1 - threshold) if threshold < 1 else (threshold,)
-        decimals = decimals_for(*ends, figures=1, least=3, most=7)
         if self.ranking == "entropy":
-            return f"entropy ≤ {decimal(threshold, decimals)} nats"
-        return f"{self.ranking} ≥ {from_on(threshold, decimals)}"
+            return f"entropy ≤ {from_on(threshold)} nats"
+        return f"{self.ranking} ≥ {from_on(threshold)}"
 
     def columns(self) -> Mapping[str, Any]:
         """One row per coverage."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 from functools import partial
 from typing import Literal, get_args
 
@@ -346,6 +347,25 @@ class _Units:
             return 1.0
         gain = np.bincount(unit, weight * (target - risk.loss[cell[counts]])).astype(np.float64)
         return _by_betting(gain, 1.0, float(np.bincount(unit, weight).max()) * (1 - target))
+
+
+def threshold_at(
+    step: int, scores_at: Callable[[IntArray], FloatArray], lowest: FloatArray | None = None
+) -> float:
+    """The threshold with the fewest decimals, at least three, that keeps the rows of a step and of those above it, and no others.
+
+    A test of these rows is as much about all scores above the next lower one. `lowest` is what `lowest_scores` returns.
+    """
+    limit, below = map(float, scores_at(np.array([step, max(step - 1, 0)])))
+    if lowest is not None:
+        limit = float(lowest[step])
+        below = limit - 1e-7
+    exact = Decimal(repr(limit))
+    for decimals in range(3, 15):
+        short = float(exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR))
+        if not step or short - below > 2e-12:
+            return short
+    return limit
 
 
 def lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:

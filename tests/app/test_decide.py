@@ -10,6 +10,7 @@ import calviz
 from calviz.app import open_files
 from calviz.app.selection import SliceRule
 from calviz.comparison.fitting import before_and_after
+from calviz.core.words import from_on
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
 from calviz.sample.sample import Sample, with_predicted
@@ -321,8 +322,11 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     assert "Select the kept rows before recalibration" in {b.label for b in app.button}
     app = quiet(unfold(app, "Accuracy by share kept, as a table"))
     curve = next(t.value for t in app.dataframe if "rows kept" in t.value)
-    assert curve["threshold"].tolist()[-1] == pytest.approx(after.top_scored.score.min())
-    assert curve["threshold before"].tolist()[-1] == pytest.approx(before.top_scored.score.min())
+    assert curve["threshold"].tolist()[-1] == RiskCoverage.compute(after).at_coverage(1).threshold
+    assert (
+        curve["threshold before"].tolist()[-1]
+        == RiskCoverage.compute(before).at_coverage(1).threshold
+    )
 
 
 def _by(app, column):
@@ -652,9 +656,13 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     table = next(t.value for t in app.dataframe if "rows kept" in t.value)
     assert table["rows kept"].tolist()[-1] == curve.n
     app.button(key="calviz.risk.select.kept").click().run()
-    assert f"{round(100 * some.coverage)} % coverage of those predicted as 'spam' or 'hate'" in (
-        text_of(quiet(app)).replace("\xa0", " ")
-    )
+    # As many rows as are promised, and as the threshold that is written keeps.
+    text = text_of(quiet(app)).replace("\xa0", " ")
+    name = f"Kept of those predicted as 'spam' or 'hate', confidence ≥ {from_on(some.threshold)}"
+    assert f"{name}, {some.kept:,} rows" in text
+    top = data.probs[data.probs.argmax(axis=1) > 0].max(axis=1)
+    assert np.count_nonzero(top >= float(from_on(some.threshold))) == some.kept
+    assert round(100 * some.coverage) / 100 * curve.n != some.kept
 
 
 @pytest.mark.slow

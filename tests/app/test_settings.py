@@ -351,7 +351,7 @@ RULES = st.one_of(
         Covered,
         st.sampled_from(["kept", "referred"]),
         st.sampled_from(["confidence", "entropy", "margin"]),
-        st.integers(0, 100),
+        st.integers(0, 100) | st.floats(0, 100),
     ),
 )
 
@@ -394,6 +394,8 @@ def _sample():
         (Covered("referred", "margin", 40), [0, 2, 4]),
         (Covered("kept", "confidence", 67, ("cat",)), [0, 1]),  # of rows 0, 1 and 4
         (Covered("referred", "confidence", 67, ("cat",)), [4]),
+        (Covered("kept", "confidence", 0.7), [0, 1, 3]),
+        (Covered("referred", "entropy", 0.501), [0, 2, 4]),
     ],
 )
 def test_rows_by_hand(rule, rows):
