@@ -426,7 +426,7 @@ def threshold(
     risk: tuple[float, ...] = (0.05,),
     confidence: options.Level[float] = 0.95,
     of: tuple[Literal["error", "precision", "recall", "fpr", "cost"], ...] = ("error",),
-    by: str | None = None,
+    by: tuple[str, ...] = (),
     predicted: tuple[str, ...] = (),
     costs: tuple[float, float, float] = (10.0, 1.0, 0.0),
     reduction: options.HowJudged = None,
@@ -454,7 +454,7 @@ def threshold(
         The risk (give it twice for two): wrong predictions among those kept, 1 - precision, 1 - recall, false-positive rate, or the
         mean cost of a row.
     by : COL
-        A column, or "predicted class": each of its values, or intervals, has a threshold.
+        A column, or "predicted class": each of its values, or intervals, has a threshold (give it twice for pairs of values).
     predicted : CLASS
         Only the rows that are predicted as this class (give it for each of several).
     costs : WRONG REFERRED RIGHT

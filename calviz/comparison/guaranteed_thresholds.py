@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division
-from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import PREDICTED, OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, no_group_column, with_group
@@ -201,7 +201,7 @@ def threshold(
     risk: float | Sequence[float] = 0.05,
     confidence: float = CONFIDENCE,
     of: RiskName | Sequence[RiskName] = "error",
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     *,
     costs: Sequence[float] = COSTS,
     reduction: Reduction | str | None = None,
@@ -223,8 +223,8 @@ def threshold(
         *error*: share of wrong predictions among those whose confidence reaches the threshold, for any number of classes. *cost*: mean
         cost of a row, if the others are referred. For decisions about a class, by its probability: *precision* (the risk is
         1 - precision), *recall* (1 - recall: the threshold is the highest), *fpr* (rows of other classes that are kept).
-    by : str, optional
-        A column, numbers in intervals, or "predicted class": each level has a threshold of its own.
+    by : str or (str, str), optional
+        A column, numbers in intervals, or "predicted class": each level, or pair of levels, has a threshold of its own.
     costs : (float, float, float)
         Of a wrong prediction, of a referral and of a right prediction, for ``of="cost"``.
     reduction : Reduction or str, optional
@@ -271,12 +271,18 @@ def threshold(
         raise OptionError(
             f"'predicted' is for error and cost; {names[0]} is about rows of every predicted class."
         )
-    if by == PREDICTED:
-        data = with_predicted(data)
-    elif by is not None and by in data.cuts and by not in data.groups:
-        data = with_group(data, by, data.sliced(by))
-    if by is not None and by not in data.groups:
-        raise no_group_column(data, by)
+    columns = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by or ()))
+    for column in columns:
+        if column == PREDICTED:
+            data = with_predicted(data)
+        elif column in data.cuts and column not in data.groups:
+            data = with_group(data, column, data.sliced(column))
+        if column not in data.groups:
+            raise no_group_column(data, column)
+    by = ", ".join(columns)
+    if len(columns) > 1:
+        texts = [np.array(data.groups[c].levels, object)[data.groups[c].codes] for c in columns]
+        data = with_group(data, by, Factor.of(reduce(lambda a, b: a + ", " + b, texts)))
     data = Sample(data).predicted(predicted).data if predicted else data
     divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
@@ -286,7 +292,7 @@ def threshold(
         judged = judged.but(reduction=chosen.reduction)
         about = judged.data.class_names[judged.reduction.class_index(judged.data)]
     scaled = [(t - r.least) / r.unit for t, r in zip(targets, risks, strict=True)]
-    names_of_groups = () if by is None else data.groups[by].levels
+    names_of_groups = data.groups[by].levels if by else ()
     parts = [_rows_where(chosen, by, level) for level in names_of_groups] if by else [chosen]
     searches = [None if part is None else _Search.of(part, risks, scaled) for part in parts]
     levels = _levels(searches, 1 - confidence)
@@ -306,7 +312,7 @@ def threshold(
         for search, level in zip(searches, levels, strict=True)
     ]
     events, weights = _events(judged, risks[0]), judged.weights
-    if by is None:
+    if not by:
         choice = replace(found[0], rows=events.score.size)
         if choice.threshold is None:
             return choice

@@ -299,6 +299,8 @@ def test_the_record_is_that_of_python(file):
     python = calviz.threshold(data, risk=(0.3, 0.3), of=("precision", "recall"), by="site")
     assert [two.pop(key) for key in HEAD] == head
     assert two == json.loads(json.dumps(python.to_dict()))
+    twice = ("--by", "site", "--by", "predicted class")
+    assert ", 1: " in run_successfully("threshold", file, "--risk", ".1", *twice)
     text = run_successfully("threshold", file, "--risk", ".1", "--by", "site")
     assert "2 of 2 groups" in text or "1 of 2 groups" in text
     assert "guaranteed" in text

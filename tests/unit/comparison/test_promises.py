@@ -146,6 +146,12 @@ def test_numbers_have_a_threshold_for_each_interval():
     assert sum(one.rows for one in each.values()) == 1_000
     levels = levels_of(Sample(data), "amount", 0.2)
     assert {s.where[0][1] for s in levels.slices.slices} == {"≤ 40", "> 40"}
+    pairs = calviz.threshold(data, 0.2, by=["amount", "predicted class"])
+    low, top = data.sliced("amount"), data.probs.argmax(axis=1)
+    joint = [f"{low.levels[i]}, {data.class_names[k]}" for i, k in zip(low.codes, top, strict=True)]
+    data = binary(splits=halves(2_000), groups={"joint": joint})
+    assert pairs.to_dict() == calviz.threshold(data, 0.2, by="joint").to_dict()
+    assert len(pairs.groups) == 4
 
 
 def test_the_bound_is_that_of_clopper_and_pearson():
