@@ -59,7 +59,7 @@ def draw_bar(page: str) -> None:
         pinning.draw_pinned(chosen)
         if not phone:
             st.space("stretch")
-            with st.popover("Style", icon=":material/palette:"):
+            with st.popover("Style", icon=":material/palette:", key="calviz.style"):
                 screen.draw_picture_choices()
         screen.draw_link_buttons()
     # Where no rows are left, the page says so.

@@ -563,6 +563,13 @@ MIDDLES = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
     const box = e.getBoundingClientRect(); return Math.round(box.y + box.height / 2) })"""
 
 
+@pytest.mark.parametrize(("width", "lines"), [(600, 2), (1000, 1)])
+def test_the_bar_with_a_selection_takes_few_lines(width, lines, view):
+    tab = view(width=width).open("/?data=digits&model=MLP&selected=cell~3~8").settle()
+    middles = waiting.at_rest(tab.page, lambda: tab.page.evaluate(MIDDLES))
+    assert len({middle // 8 for middle in middles}) == lines
+
+
 @pytest.mark.parametrize("width", [360, 390, 430])
 def test_on_a_phone_one_line_holds_every_button_of_the_bar_by_its_name(width, view):
     page = view(width=width).open("/reliability?selected=bins~14&data=breast_cancer").page
