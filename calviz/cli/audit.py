@@ -55,7 +55,7 @@ class Audit:
         Add the confidence from which on the share of wrong predictions is at most --risk on new rows, with this confidence, such as
         0.95: chosen on one split, observed on the other (see 'calviz threshold'); with --by for each value.
     preset
-        What a report holds: default (a few pages), one-page (verdict, picture, what recalibration would bring, where to look), full,
+        What a report holds: default (a few pages), one-page (verdict, picture, what recalibration would bring, where to look, what can be kept), full,
         or what a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) or credit (also tests per
         rating grade).
     sections : KEYS

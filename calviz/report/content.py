@@ -525,8 +525,8 @@ PRESETS: dict[Preset, PresetSections] = {
     ),
     "one-page": PresetSections(
         "for a manager",
-        "verdict diagram fix where-to-look",
-        "verdict, picture, what recalibration would bring and where to look, on one sheet of paper",
+        "verdict diagram fix where-to-look threshold",
+        "verdict, picture, what recalibration would bring, where to look and what can be kept, on one sheet of paper",
         decides=False,
     ),
     # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.

@@ -407,6 +407,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         reduction,
         _class_words(sample, reduction),
         off[0] if off else None,
+        groups.also if groups and not groups.rest else "",
         verdict.beyond_noise and sample.once(label_errors_found) is not None,
         _expected(sample, verdict),
         classes_off(sample) if verdict.beyond_noise and sample.data.alike else (),
@@ -439,6 +440,7 @@ class _Sentences:
     reduction: Reduction
     name: str
     group: Slice | None
+    also: str
     labels: bool
     expected: tuple[float, Interval] | None
     classes: tuple[str, ...]
@@ -536,7 +538,8 @@ class _Sentences:
             digits = words.share_decimals(group.score, group.hits)
             return (
                 f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
-                f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true."
+                f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true"
+                f"{self.also and '; also off: ' + self.also}."
             )
         return (
             f"What it said and what happened differ by {gap} on average, which chance can explain."

@@ -145,7 +145,7 @@ def test_presets_and_the_links_to_them():
         app = open_page(f"data=digits&preset={name}", "report")
         assert app.session_state["preset"] == name
         sections[name] = set(app.session_state["sections"])
-    assert sections["one-page"] == {"verdict", "fix", "diagram", "where-to-look"}
+    assert sections["one-page"] == {"verdict", "fix", "diagram", "where-to-look", "threshold"}
     assert sections["default"] < sections["all"] | {"diagram"}
     # A link holds the titles of the sections: no two have the same, and none that another had.
     titles = [section.title for section in SECTIONS]

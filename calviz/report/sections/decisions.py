@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from calviz.comparison.guaranteed_thresholds import threshold
 from calviz.comparison.prediction_sets import sets_of
 from calviz.core import errors, words
+from calviz.data.loaded import fit_split_for
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.roc import OutcomeHistogram, Roc, RocPanel
@@ -17,9 +20,11 @@ from calviz.report import content
 from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
 from calviz.sample import cutoff_and_grades
 from calviz.sample.cutoff_and_grades import COUNTS_AS, at_cutoff, decidable, grade_columns, grades
-from calviz.sample.sample import Sample, rate_if_rare
+from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, rate_if_rare
 from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
 
+#: Share of errors that is allowed at first, as on the tab Risk-coverage.
+RISK = 0.05
 #: Number of rows of the tables below the charts.
 ROWS = 21
 #: Cutoffs in the table of decisions; of a rare event, those from which these shares of the rows are acted on.
@@ -251,6 +256,29 @@ def make_prediction_sets(subject: Subject) -> Iterator[Block]:
         f"Split-conformal ({sets.method.upper()}): {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}. The "
         "share holds for new rows like these whatever the probabilities are worth; better probabilities make the sets smaller."
     )
+
+
+@section("threshold", "Which predictions can be kept", 37, on_request=True)
+def make_threshold(subject: Subject) -> Iterator[Block]:
+    """From which confidence on at most 5 % are wrong.
+
+    Yield the sentence of the tab Risk-coverage; nothing after a change, or of an event so rare that it may always be denied.
+    """
+    top, whole = subject.sample.top_label, subject.whole
+    rate = event_rate_if_rare(subject.sample)
+    rare = rate is not None and min(rate, 1 - rate) <= RISK
+    if rare or top.data.rows < MIN_ROWS or subject.verdict.changed:
+        return
+    judged = subject.sample.split
+    split = fit_split_for(whole, judged) if whole is not None and judged else None
+    if whole is not None and split is not None:
+        with suppress(errors.CalvizError):
+            choice = threshold(whole, RISK, choose_split=split)
+            if choice.threshold is not None:
+                yield Text(choice.reading())
+                return
+    figure = top.view(RiskCoverage.compute, ranking="confidence", band=False, **top.redrawing)
+    yield Text(figure.at_risk(RISK, others=False).sentence)
 
 
 @section("risk-coverage", "Risk-coverage", 60, earlier="Risk and coverage")

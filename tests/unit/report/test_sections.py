@@ -177,8 +177,13 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     report = written("one-page").dated()
     assert report.on_one_page
     keys = [w.section.key for w in report.parts[0].sections]
-    assert keys == ["verdict", "diagram", "fix", "where-to-look"]
+    assert keys == ["verdict", "diagram", "fix", "where-to-look", "threshold"]
     text = report.markdown()
+    assert "No threshold can be shown to keep predictions of which at most 5.0 % are wrong" in text
+    sure = replace(divided(), probs=np.eye(3)[divided().labels])
+    subject = Subject(Sample.of(sure, split="test"), whole=sure)
+    promise = calviz.threshold(sure, choose_split="calibration").reading()
+    assert promise in report_of(subject, "threshold").markdown().replace("\\", "")
     assert f"File scores.csv · {report.date}" in text
     # What was not compared is not named where advice stands.
     assert re.search(r"\*\*Recalibrating can take the ECE from [^*]+ points or lower on", text)
@@ -220,6 +225,7 @@ def test_after_a_change_a_report_leads_with_the_warning_and_names_the_worst_grou
     one = one.replace("\\", "")
     assert f"**{NOT_SINCE}**" in one
     assert "Advice" not in one
+    assert "can be kept" not in one
     assert "All rows together: Segments would take the ECE from" in one
     look = where_to_look(subject.headline)
     assert look[0].short.startswith("Unlike the rest: site = c")

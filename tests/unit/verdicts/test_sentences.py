@@ -269,6 +269,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert text[2].startswith(
         f"Most surely off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
     )
+    assert text[2].endswith(f" came true; also off: {also}.")
 
 
 def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_finding():
