@@ -221,7 +221,7 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, s
 
 def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
-    n, per = figures[0].n, figures[0].per
+    per = figures[0].per
     rules = [rule for one in figures for rule in one.rules.values()]
     ends = [rule.interval for rule in rules]
     shown = pd.DataFrame(
@@ -230,7 +230,7 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
             "cost of 1,000": [per(rule.cost) for rule in rules],
             "95 % interval": [f"{per(i.low)} to {per(i.high)}" if i else "–" for i in ends],
             "confidence ≥": [kept_from(rule).removeprefix("confidence ≥ ") for rule in rules],
-            "referred": [percent(rule.referred / n) for rule in rules],
+            "referred": [percent(rule.referred_share) for rule in rules],
             "accuracy of the kept": [percent(r.accuracy) if r.kept else "–" for r in rules],
         }
     )

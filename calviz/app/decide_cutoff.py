@@ -87,10 +87,9 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
                 drawing.layout.height += screen.wider()
                 alt = roc.describe(panel)
                 screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel, alt=alt)
-    weighted = cells[0].rows_name != "rows"
     st.caption(
         f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell positives from negatives. "
-        f"{'Counts are weighted rows, with weights scaled to a mean of 1. ' if weighted else ''}Intervals of shares: {words.share_intervals(cells[0].alike)}; of the "
+        f"{'The table of decisions counts rows; all else is by weight. ' if cells[0].by_weight else ''}Intervals of shares: {words.share_intervals(cells[0].alike)}; of the "
         "net benefit: bootstrap."
     )
     _net_benefit(deciding_samples, settings, cutoff, pinned)
@@ -171,9 +170,10 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
     confusion, shares = {}, {}
     for (name, sample), c in zip(samples.items(), cells, strict=True):
         head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
-        rows = c.whole
-        confusion[f"positives{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
-        confusion[f"negatives{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
+        per_1000 = {key: decimal(value, 2) for key, value in c.per_1000.items()}
+        for outcome, keys in (("positives", ("tp", "fn")), ("negatives", ("fp", "tn"))):
+            by_weight = [per_1000[key] for key in keys] if cells[0].by_weight else []
+            confusion[f"{outcome}{head}"] = [*(whole(c.rows[key]) for key in keys), *by_weight]
         net = decimal(
             float(cutoff_and_grades.net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])), _digits(c)
         )
@@ -181,12 +181,15 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         ends = [(low, high) for _, low, high in c.shares().values()]
         ranges = ["–" if low != low else words.percent_range(low, high) for low, high in ends]
         shares[f"95 % interval{head}"] = [*ranges, _interval(sample, c)]
+    decisions = ["act", "do not act"]
+    if cells[0].by_weight:
+        decisions += [f"{decision}, of 1,000" for decision in decisions]
     # On a small page, the numbers would be cut beside the confusion matrix.
     side_by_side = len(cells) == 1 and screen.width_class() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
         with st.container(width=_NARROW if side_by_side else "stretch"):
             screen.table(
-                pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
+                pd.DataFrame({"decision": decisions, **confusion}),
                 alt="Confusion matrix at the cutoff",
                 column_config=dict.fromkeys(confusion, tables_and_cards.RIGHT),
             )
@@ -294,12 +297,18 @@ def _recalibrated(
 
 def _two_classes(sample: Sample, name: str) -> Sample:
     """Return the class that is decided on against the rest, which takes little memory."""
-    events = sample.events
+    # Of a profile, `events` says that it has no rows.
+    events = sample.scored if sample.data.cells is None else sample.events
     index = sample.reduction.class_index(sample.data)
     names = ("the rest", sample.data.class_names[index])
     names = names if names[0] != names[1] else ("all others", names[1])
     data = Predictions(
-        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
+        probs=events.score,
+        labels=events.hit.astype(int),
+        class_names=names,
+        name=name,
+        weights=sample.data.weights,
+        clusters=sample.data.clusters,
     )
     return Sample(data, reduction=Reduction("positive"))
 

@@ -318,6 +318,14 @@ def open_file(
     return entry
 
 
+def answer_in_part(failure: UnreadableFile, options: ReadingOptions) -> None:
+    """Show the first rows of a file with the roles that were chosen; it is read once that is asked for."""
+    rows = first_rows(failure.source, name=failure.title, options=options)
+    st.session_state[_UNREADABLE] = replace(
+        failure, options=options, message="", questions=(), first_rows=rows, asks=True
+    )
+
+
 def _other_than_of(link: WaitingLink, name: str | None, source: FileSource) -> str:
     """Say that a file is another one than that of a link; "" if it is that one, or cannot be compared."""
     if isinstance(source, tuple) or (isinstance(source, Path) and source.is_dir()):

@@ -56,6 +56,8 @@ def draw_page() -> None:
     asked = f"{'One question' if count == 1 else f'{count} questions'} about {name}"
     asks = failure.asks or failure.may_be_for_map
     title = asked if asks and count else f"{name} could not be read"
+    if not failure.message:
+        title = f"{name} is not read yet"
     if failure.lacks_labels:
         title = f"No labels found in {name}"
     if (answer := failure.obvious) is not None:
@@ -80,7 +82,7 @@ def draw_failure() -> None:
     if obvious is not None:
         where = questions[0].where or questions[0].what
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
-    elif not together:
+    elif not together and failure.message:
         box(md(failure.message, 2_000), icon=f":material/{icon}:")
     else:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
@@ -200,14 +202,17 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
         proposed = with_role - of_user
         shown = replace(shown, asked=shown.asked | proposed)
     st.caption(said)
-    options = draw_rows("failed", shown)
-    as_shown = shown.as_shown()
+    chosen = draw_rows("failed", shown)
+    if chosen is not None:
+        open_files.answer_in_part(failure, chosen)
+        st.rerun()
+    options, as_shown = None, shown.options if shown.recognised else shown.as_shown()
     asks = any(question.readings for question in failure.questions)
     if shown.missing and not asks:
         st.markdown(f"**Still to say:** {' and '.join(shown.missing)}.")
     elif (
-        not (shown.recognised or asks)
-        and as_shown != failure.options
+        not asks
+        and (not failure.message or not (shown.recognised or as_shown == failure.options))
         and st.button("Read it like this", icon=":material/check:", type="primary")
     ):
         options = as_shown

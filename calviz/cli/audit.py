@@ -283,7 +283,8 @@ class Audit:
             }
             nets = {"net_benefit": c.net_benefit}
             nets["net_benefit_of_acting_on_all"] = c.net_benefit_of_all
-            extra["decisions"] = {"cutoff": self.cutoff, **c.whole, **shares, **nets}
+            counts = {**c.rows, "per_1000": c.per_1000}
+            extra["decisions"] = {"cutoff": self.cutoff, **counts, **shares, **nets}
         if one.conventions is not None:
             extra["conventions"] = convention_records(one.conventions)
         if self.prevalence is not None:

@@ -153,7 +153,8 @@ def print_conventions(conventions: Conventions) -> None:
 
 def print_decisions(counts: CutoffCounts) -> None:
     """Print what a cutoff means and what follows from it."""
-    rows = counts.whole
+    rows, per_1000 = counts.rows, counts.per_1000
+    weighted = f", {decimal(per_1000['tp'] + per_1000['fp'], 2)} of 1,000 by weight"
     shares = ", ".join(
         f"{name} {percent(value)}" + ("" if low != low else f" ({percent(low)} to {percent(high)})")
         for name, (value, low, high) in counts.shares().items()
@@ -162,7 +163,7 @@ def print_decisions(counts: CutoffCounts) -> None:
     show()
     show(counts.meaning())
     show(
-        f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} {counts.rows_name}: {shares}; net benefit {decimal(counts.net_benefit)} "
+        f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} rows{weighted * counts.by_weight}: {shares}; net benefit {decimal(counts.net_benefit)} "
         f"(acting on everybody {decimal(counts.net_benefit_of_all)})."
     )
 

@@ -96,8 +96,7 @@ class RowsByLevel(NamedTuple):
             raise OptionError(
                 f"{named} has {len(names):,} values, more than {MOST_LEVELS}: choose a column of folds or sites."
             )
-        # A cell of a profile counts as many rows as it summarises.
-        counts = sample.row_weights if sample.data.cells is not None else np.ones(code.size)
+        counts = sample.row_counts
         rows, hits = (
             np.rint(np.bincount(code, w)).astype(np.intp)
             for w in (counts, counts * sample.scored.hit)

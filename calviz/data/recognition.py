@@ -69,7 +69,9 @@ def _with_weights(error: InputError, view: TableView, taken: set[str]) -> InputE
     if options.for_map or len(names) != 1:
         return error
     weighted = Reading(f"weighted by '{short(names[0])}'", {"weight_column": names[0]})
-    return error.but(readings=(*(Reading.joined([r, weighted]) for r in readings), *readings))
+    with_weights = [Reading.joined([r, weighted]) for r in readings]
+    without = [replace(r, options={**r.options, "weight_column": ""}) for r in readings]
+    return error.but(readings=(*with_weights, *without))
 
 
 def columns_of_rows(view: TableView) -> set[str]:
@@ -96,10 +98,12 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         groups = tuple(dict.fromkeys((*(n for n in groups if n in left), *named)))
         features = tuple(n for n in features if n in left - {*named})
     kept: tuple[str, ...] = ()
+    may_weigh: list[str] = []
     if options.for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
     else:
-        for name in other_columns.may_be_weights(view, used | cluster_only):
+        may_weigh = other_columns.may_be_weights(view, used | cluster_only)
+        for name in may_weigh:
             text = f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)"
             view.note(Notice.LOGS_AND_HINTS, "info", text)
     return replace(
@@ -115,6 +119,8 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         related=() if options.for_map else other_columns.related_columns(view, used - {identifier}),
         cluster=cluster,
         weight=options.weight_column or None,
+        # A "w" alone may be a win, or anything.
+        may_weigh=tuple(name for name in may_weigh if plain(name) != "w"),
         time=time,
         notices=tuple(view.notices),
     )

@@ -143,6 +143,8 @@ class ColumnRoles:
         Columns without another role, which a map leaves as they are.
     related : tuple of str
         Columns without a role that may say which rows belong together.
+    may_weigh : tuple of str
+        Columns that are called like weights, which nothing says to be weights or none.
     """
 
     scores: tuple[ScoreColumns, ...] = ()
@@ -162,6 +164,7 @@ class ColumnRoles:
     features: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
+    may_weigh: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = ()
 
     @property

@@ -677,9 +677,9 @@ def _hover(f: ClassBars, i: int) -> str:
     if np.isfinite(f.interval[0][i]):
         lines.append(f"{words.level_text(f.level)} interval {ends(f.interval)}")
     if f.mode == "one-vs-rest":
-        seen = float(f.mass[i])
-        weighted = "" if round(seen) == f.rows[i] else "weighted "
-        lines.append(f"Expected {f.n * value + seen:,.1f} {weighted}rows, seen {seen:,.0f}")
+        seen = float(f.mass[i]) / f.n
+        shares = words.percent(value + seen), words.percent(seen)
+        lines.append("Expected {} of the rows, seen {}".format(*shares))
     if f.band is not None:
         where = LEGEND[f.mode][0 if beyond > 0 else 1] if beyond else "Within the range"
         lines += [f"If calibrated: {ends(f.band)}", where]

@@ -127,6 +127,9 @@ class RuleResult:
     threshold : float
         Predictions with at least this confidence are kept; infinity keeps none.
     kept, referred : int
+        Rows, whatever their weights.
+    referred_share : float
+        Share of all rows, by weight.
     accuracy : float
         Share of the kept predictions that are right; ``nan`` where none is kept.
     cost : float
@@ -138,6 +141,7 @@ class RuleResult:
     threshold: float
     kept: int
     referred: int
+    referred_share: float
     accuracy: float
     cost: float
     interval: Interval | None
@@ -293,6 +297,9 @@ class Decision(SampleFigure):
         rules = np.array([face, best, 0.0, math.inf])
         kept, errors = kept_and_wrong(view, rules)
         per_rule = costs.total(kept, errors, n) / n
+        rows = kept
+        if view.weight is not None:
+            rows = np.array([np.count_nonzero(sample.scored.score >= rule) for rule in rules])
         at = _thresholds(view, rules)
         redrawn = None
         if n > 1:
@@ -301,8 +308,9 @@ class Decision(SampleFigure):
         results = [
             RuleResult(
                 threshold=float(rules[i]),
-                kept=round(float(kept[i])),
-                referred=n - round(float(kept[i])),
+                kept=round(float(rows[i])),
+                referred=n - round(float(rows[i])),
+                referred_share=1 - float(kept[i]) / n,
                 accuracy=1 - float(errors[i] / kept[i]) if kept[i] else math.nan,
                 cost=float(per_rule[i]),
                 interval=None
@@ -415,9 +423,9 @@ class Decision(SampleFigure):
             )
         text = (
             f"At face value ({kept_from(face)}) {PREDICTIONS_PER_COST:,} predictions cost {self.per(face.cost)}, "
-            f"{percent(face.referred / self.n)} of them referred. With the best threshold "
+            f"{percent(face.referred_share)} of them referred. With the best threshold "
             f"({kept_from(best)}) they cost {self.per(best.cost)}, "
-            f"{percent(best.referred / self.n)} of them referred. "
+            f"{percent(best.referred_share)} of them referred. "
         )
         return text + self._difference()
 

@@ -63,7 +63,7 @@ class ReferralChoice:
     coverage : float
         Share of the predictions kept.
     kept, referred : int
-        Number of rows kept, and referred to an expert; a row of which the coverage keeps a part counts as kept.
+        Number of rows kept, and referred to an expert, whatever their weights; a row of which the coverage keeps a part counts as kept.
     threshold : float
         Predictions are kept whose confidence or margin is at least, or whose entropy (in nats) is at most, this
         value; ``nan`` if none is kept.
@@ -401,16 +401,19 @@ class RiskCoverage(SampleFigure):
         if self.steps.weight is not None:
             # A single row may weigh more than 1.
             tied &= bool(self.steps.count[lowest] > self.steps.weight[lowest] + rounding)
-        # For weighted or clustered rows, scale counts to the effective sample size.
+        shown = self._limit(self.steps.size - 1 - at) if threshold is None else threshold
         drawing, share = drawn_by(self.steps), 1.0
         if drawing is not None:
+            # For weighted or clustered rows, scale counts to the effective sample size.
             share = float(drawing.sample.view(event_sums).effective[0]) / n
+            if self.steps.weight is not None:
+                values = ranking_values(drawing.sample, self.ranking)
+                rows = int(np.count_nonzero(self.keeps(values, shown)))
         low, high = clopper_pearson((kept - errors) * share, kept * share, level=self.level)
         interval = Interval(float(low), float(high))
         accuracy, referred = 1 - errors / kept, self.n - rows
         if whole and self.accuracy_interval is not None:
             interval = self.accuracy_interval
-        shown = self._limit(self.steps.size - 1 - at) if threshold is None else threshold
         if whole:
             which = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
             which += self._of

@@ -248,7 +248,7 @@ class OutcomeHistogram(SampleFigure):
         return cls(**cls._fields(sample), reduction=sample.reduction, sums=sums)
 
     def columns(self) -> Mapping[str, Any]:
-        """Return one row per bin: its edges, hits and misses; rows with weights are rounded to whole numbers together."""
+        """Return one row per bin: its edges, hits and misses, in rows."""
         edges, outcomes = self.sums.edges.astype(np.float64), self.sums.whole_outcomes
         return {
             "low": edges[:-1],

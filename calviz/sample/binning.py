@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import chdtri, expit, logit
 
 from calviz.core import blocks
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, proportional, quotient
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, Redrawn, Reweighted
 from calviz.core.errors import OptionError, claim
 from calviz.core.events import (
@@ -57,8 +57,8 @@ class BinSums:
         that would give the same variance of the share of hits.
     weights : ndarray, shape (M,), optional
         For rows with weights w, ``sum w^2 / sum w`` per bin: the factor by which weights change variances of sums.
-    members : ndarray of int, shape (M,), optional
-        For rows with weights, the number of rows per bin.
+    members : ndarray of int, shape (M, 2), optional
+        For rows with weights, the numbers of rows per bin that are misses and hits.
     squares_of : callable, optional
         Computes `squares`; None for resamples.
     """
@@ -94,7 +94,7 @@ class BinSums:
     @cached_property
     def whole_rows(self) -> IntArray:
         """Rows per bin of the sample itself, shape (M,), whatever their weights."""
-        return np.rint(self.count).astype(np.intp) if self.members is None else self.members
+        return np.asarray(self.whole_outcomes.sum(axis=-1))
 
     def row_words(self, m: int) -> str:
         """Count the rows of bin m, in words: "329 rows"."""
@@ -102,16 +102,8 @@ class BinSums:
 
     @cached_property
     def whole_outcomes(self) -> IntArray:
-        """Misses and hits per bin of the sample itself, shape (M, 2), as whole numbers that add up to all rows.
-
-        First all misses and all hits are rounded together, then the bins of each, so that a little weight may round to 0.
-        """
-        cells = self.cells[0]
-        whole = np.zeros(cells.shape, dtype=np.intp)
-        for outcome, rows in enumerate(proportional(cells.sum(axis=0), round(float(self.n)))):
-            if rows:
-                whole[:, outcome] = proportional(cells[:, outcome], int(rows))
-        return whole
+        """Misses and hits per bin of the sample itself, shape (M, 2), in rows, whatever their weights."""
+        return np.rint(self.cells[0]).astype(np.intp) if self.members is None else self.members
 
     @property
     def score_sum(self) -> FloatArray:
@@ -306,7 +298,7 @@ def bin_between(
             bins = bin_of_rows(events, edges)
             total = np.bincount(bins, weights**2, minlength=mass.size)
             own = quotient(total * 1.0, mass, otherwise=1.0)
-            members = np.bincount(bins, minlength=mass.size)
+            members = np.bincount(2 * bins + events.hit, minlength=2 * mass.size).reshape(-1, 2)
         return BinSums(
             edges,
             weighted[:2],

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, proportional
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim, picked, shortened
 from calviz.core.events import BinaryEvents, Reduction
@@ -29,14 +29,17 @@ CUTOFF = 0.5
 
 @dataclass(frozen=True, eq=False)
 class CutoffCounts:
-    """Number of rows by decision and outcome; rows whose score is at least the cutoff are decided for.
+    """Rows by decision and outcome; rows whose score is at least the cutoff are decided for.
 
     Attributes
     ----------
     tp, fp, fn, tn : ndarray of float64, shape (...)
-        Hits and misses decided for, hits and misses decided against; a leading axis of resamples is allowed.
+        Hits and misses decided for, hits and misses decided against, by weight (weights have a mean of 1); a leading axis of resamples
+        is allowed.
     params : mapping
         The cutoff.
+    rows : mapping
+        tp, fp, fn and tn as numbers of rows, whatever their weights; empty for resamples.
     events : BinaryEvents or None
         The rows; None for resamples.
     weights, cluster : ndarray, shape (n,), or None
@@ -48,6 +51,7 @@ class CutoffCounts:
     fn: FloatArray
     tn: FloatArray
     params: Mapping[str, float] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
     events: BinaryEvents | None = None
     weights: FloatArray | None = None
     cluster: IntArray | None = None
@@ -67,15 +71,14 @@ class CutoffCounts:
         return np.asarray(self.tp + self.fp + self.fn + self.tn)
 
     @property
-    def rows_name(self) -> str:
-        """What is counted: "rows", or "weighted rows", whose weights have the mean 1."""
-        return "rows" if self.weights is None or self.alike else "weighted rows"
+    def by_weight(self) -> bool:
+        """Whether rows count by weights in shares, so that these do not follow from `rows`."""
+        return self.weights is not None and self.events is not None and not self.events.counted
 
     @property
-    def whole(self) -> dict[str, int]:
-        """tp, fp, fn and tn as whole numbers that add up to all rows; those of weighted rows are fractions, and rounded together."""
-        cells = np.array([float(getattr(self, name)) for name in self.DRAWN])
-        return dict(zip(self.DRAWN, proportional(cells, round(cells.sum())).tolist(), strict=True))
+    def per_1000(self) -> dict[str, float]:
+        """tp, fp, fn and tn of 1,000 rows, by weight."""
+        return {name: float(1000 * getattr(self, name) / self.n) for name in self.DRAWN}
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> CutoffCounts:
         """Rows drawn with replacement: multinomial over the four cells, which is exact."""
@@ -262,10 +265,12 @@ def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
 def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     checked = checked_cutoff(cutoff)
-    counts = RowSums(_cells(sample.scored, checked), 4, None).once(sample.weights)[0]
+    cells = _cells(sample.scored, checked)
+    rows = np.rint(np.bincount(cells, sample.row_counts, minlength=4)).astype(np.intp)
     return CutoffCounts.of(
-        counts,
+        RowSums(cells, 4, None).once(sample.weights)[0],
         {"cutoff": checked},
+        rows=dict(zip(CutoffCounts.DRAWN, rows.tolist(), strict=True)),
         events=sample.scored,
         weights=sample.weights,
         cluster=sample.row_draws.cluster if sample.data.clusters is not None else None,

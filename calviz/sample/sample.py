@@ -251,6 +251,11 @@ class Sample:
         return np.broadcast_to(1.0, self.data.n) if weights is None else weights
 
     @property
+    def row_counts(self) -> FloatArray:
+        """Rows that each entry stands for whatever its weight, shape (n,): 1, or in a profile as many as its cell has."""
+        return self.row_weights if self.data.cells is not None else np.ones(self.data.n)
+
+    @property
     def row_draws(self) -> RowDraws:
         """How the rows are drawn, for weighted or clustered rows."""
         return self.view(_row_draws)

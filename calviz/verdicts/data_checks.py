@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import CHECKS, Told, check, takes_weights
+from calviz.core.entry_specs import Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
@@ -110,13 +110,15 @@ def one_class(sample: Sample) -> Iterator[Told]:
     )
 
 
+#: Rows that are worth this share of as many independent ones are as good as these.
+NEARLY_ALL = 0.95
 #: With fewer clusters than this, intervals are rough although they follow Student's t: they assume that the sums of clusters are normal.
 FEW_CLUSTERS = 20
 
 
 @check("CAL024", "Rows in clusters or with weights", clusters=True, weights=True)
 def rows_not_alike(sample: Sample) -> Iterator[Told]:
-    """Report the effective sample size of weighted or clustered rows."""
+    """Report the effective sample size of weighted or clustered rows, if it is clearly below their number or rough."""
     data = sample.data
     if data.alike:
         return
@@ -124,15 +126,14 @@ def rows_not_alike(sample: Sample) -> Iterator[Told]:
     assert whole.effective is not None
     independent = f"about {float(whole.effective[0]):,.0f} independent rows"
     information = f"as much information as {independent}"
-    left_out = [c.title.lower() for c in CHECKS if not c.takes(data)]
-    tests = f"; not checked in such rows: {', '.join(left_out)}" if left_out else ""
-    few = False
+    few = data.clusters is not None and len(data.clusters.levels) < FEW_CLUSTERS
+    if not few and whole.effective[0] >= NEARLY_ALL * data.n:
+        return
     if data.clusters is None:
         head = f"The {counted(data.n, 'row')} have weights and carry {information} of equal weight"
         error_bars = "error bars follow the weights"
     else:
         clusters = len(data.clusters.levels)
-        few = clusters < FEW_CLUSTERS
         size = decimal(float(np.mean(np.bincount(data.clusters.codes))), 1)
         both = ", with weights," if data.weights is not None else ""
         head = (
@@ -142,8 +143,8 @@ def rows_not_alike(sample: Sample) -> Iterator[Told]:
         error_bars = "intervals and p-values resample clusters"
         if few:
             error_bars += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are only rough"
-    short = f"The {counted(data.n, 'row')} count as {independent}" if tests else ""
-    yield ("warning" if few else "info", f"{head}; {error_bars}{tests}.", short)
+    short = f"The {counted(data.n, 'row')} count as {independent}"
+    yield ("warning" if few else "info", f"{head}; {error_bars}.", short)
 
 
 #: Share of the rows from which saturated scores are reported; a single wrong one always is.

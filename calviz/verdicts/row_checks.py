@@ -261,7 +261,7 @@ def shared_rows(sample: Sample) -> Iterator[Told]:
 AGAIN, NEARLY_UNIQUE = 0.005, 0.05
 
 
-@check("CAL029", "Rows that repeat another one", clusters=True, weights=True, about="values")
+@check("CAL029", "Rows that repeat another one", clusters=True, weights=True)
 def rows_again(sample: Sample) -> Iterator[Told]:
     """Count the rows that are equal to an earlier one with the same id, as far as their columns are known, and those that only share a nearly unique id."""
     data, codes = sample.data, sample.once(_repeated_ids)

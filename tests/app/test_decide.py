@@ -16,7 +16,18 @@ from calviz.figures.slice_gaps import levels_of
 from calviz.sample.sample import Sample, with_predicted
 from calviz.sample.slices import wrong_where_kept
 from calviz.verdicts.analysis import evaluate
-from tests.app.pages import GOOD, PATIENCE, open_page, plain, press, quiet, text_of, unfold, upload
+from tests.app.pages import (
+    GOOD,
+    PATIENCE,
+    give_role,
+    open_page,
+    plain,
+    press,
+    quiet,
+    text_of,
+    unfold,
+    upload,
+)
 from tests.inputs.reliability import rare, rare_file
 
 # ---- Costs of decisions, and grades
@@ -35,6 +46,35 @@ def test_the_cutoff_decides_what_is_shown():
     app.selectbox(key="recalibrated").set_value("temperature").run()
     assert "is fitted on" in text_of(quiet(app))
     assert "After temperature scaling: Deciding by the scores" in text_of(app)
+
+
+@pytest.mark.slow
+def test_decisions_on_weighted_rows_are_counted_in_rows_and_by_weight_in_1000():
+    rng = np.random.default_rng(0)
+    score = rng.random(600).round(3)
+    hit = rng.random(600) < score
+    weight = np.where(hit, 1.0, 4.0)
+    rows = zip(hit.astype(int), score, weight, strict=True)
+    table = "\n".join(["fraud,p,w", *(f"{h},{p},{w}" for h, p, w in rows)])
+    app = upload(open_page("cutoff=0.6", "data"), "fraud.csv", table.encode())
+    press(app, "Read it differently")
+    give_role(app, "w", "weight")
+    app.open("decisions")
+    on, total = score >= 0.6, weight.sum()
+    cells = [[hit & on, ~hit & on], [hit & ~on, ~hit & ~on]]
+    counts = [[f"{cell.sum()}" for cell in row] for row in cells]
+    rates = [[f"{1000 * weight[cell].sum() / total:.2f}" for cell in row] for row in cells]
+    for method in ("none", "temperature"):
+        app.selectbox(key="recalibrated").set_value(method).run()
+        matrix = next(d.value for d in quiet(app).dataframe if "decision" in d.value)
+        shown = matrix.iloc[:, 1:3].to_numpy().tolist()
+        if method == "none":
+            assert shown == counts + rates
+            assert f"finds {100 * weight[hit & on].sum() / weight[hit].sum():.1f}" in text_of(app)
+        # By weight, too, beside a map.
+        assert sum(float(value) for row in shown[2:] for value in row) == pytest.approx(
+            1000, abs=0.03
+        )
 
 
 @pytest.mark.slow

@@ -495,12 +495,15 @@ def test_a_refused_file_is_read_by_the_roles_of_its_columns():
 
 
 @pytest.mark.slow
-def test_a_role_that_is_chosen_reads_the_file_at_once():
+def test_a_file_that_was_not_read_is_read_by_chosen_roles_when_that_is_asked_for():
     rows = b"ward,site,risk\n" + b"a,x,0.3\nb,y,0.7\nc,z,0.4\n" * 20
     app = upload(open_page(page="data"), "mine.csv", rows)
     assert "Still to say:" in text_of(app)
     # Three words and one probability do not fit, which is said, with the role as chosen.
     give_role(app, "site", "label")
+    assert "mine.csv is not read yet" in text_of(quiet(app))
+    assert "nothing says which class" not in text_of(app)
+    press(app, "Read it like this")
     assert "nothing says which class" in text_of(app)
     assert "Still to say:" not in text_of(app)
     rows = rows.replace(b"z", b"y")
@@ -512,6 +515,21 @@ def test_a_role_that_is_chosen_reads_the_file_at_once():
     event.set_value(event.options[0]).run()
     press(app, "Read it with these answers")
     assert "60 rows, 2 classes" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_column_called_like_weights_is_one_question_with_two_buttons():
+    rows = [f"{j % 3 == 0:d},{j % 10 / 10},{4 - 3 * (j % 3 == 0)}" for j in range(120)]
+    table = "\n".join(["is_fraud,score,sampling_weight", *rows]).encode()
+    for answer, weighted in (("Weighted by", True), ("Without weights", False)):
+        app = upload(open_page(page="data"), "fraud.csv", table)
+        (question,) = app.warning
+        assert "expected 45.0 %, observed 11.1 %; without weights: expected 45.0 %" in plain(
+            question.value
+        )
+        press(app, next(b.label for b in app.button if b.label.startswith(answer)))
+        app.open("overview")
+        assert ("120 weighted rows" in text_of(quiet(app))) == weighted
 
 
 def button(app):

@@ -50,9 +50,10 @@ def make_decisions(subject: Subject) -> Iterator[Block]:
     yield from _trade_offs(subject, sample)
     yield from _net_benefit(subject, sample)
     yield _at_cutoffs(sample, subject.cutoff)
-    intervals = words.share_intervals(sample.view(at_cutoff, cutoff=CUTOFFS[0]).alike)
+    at = sample.view(at_cutoff, cutoff=CUTOFFS[0])
+    by_weight = "Acted on: rows; all else is by weight. " * at.by_weight
     yield Note(
-        f"Shares in % with 95 % intervals: {intervals}; PPV and NPV: positive and negative predictive value. A cutoff of t "
+        f"{by_weight}Shares in % with 95 % intervals: {words.share_intervals(at.alike)}; PPV and NPV: positive and negative predictive value. A cutoff of t "
         "means that a false negative is as bad as (1 - t) / t false positives; net benefit weighs them accordingly."
     )
     yield content.Heading("What validations report")
@@ -150,14 +151,14 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
         c = sample.view(at_cutoff, cutoff=cutoff)
         net = float(cutoff_and_grades.net_benefit_of(c.tp, c.fp, c.n, cutoff))
         digits = words.decimals_for(float((c.tp + c.fn) / c.n), figures=3, least=3)
-        counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}
-        row = {"cutoff": cutoff, **{k: float(v) for k, v in counts.items()}}
+        per_1000 = c.per_1000["tp"] + c.per_1000["fp"]
+        row = {"cutoff": cutoff, **c.rows, "acted on per 1,000": per_1000}
         # Only what fits on a page; the numbers include all counts.
         text = {
             "cutoff": f"{cutoff:.3g}",
             "net benefit": words.decimal(net, digits),
-            "acted on": words.whole(float(c.tp + c.fp)),
-            "per 1,000": words.decimal(1000 * float((c.tp + c.fp) / c.n), 1),
+            "acted on": words.whole(c.rows["tp"] + c.rows["fp"]),
+            "per 1,000": words.decimal(per_1000, 1),
         }
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}

@@ -594,12 +594,18 @@ COUNTS = {"weight": 1 + np.arange(N) % 3}
 
 
 def test_clusters_and_weights_are_asked_for_and_never_assumed():
-    loaded = opened_of_clusters_and_weights(IDS | COUNTS)
-    assert loaded.first.alike
-    asked = [n.message for n in loaded.notices if n.code == "DATA012"]
-    assert len(asked) == 2
-    assert "--weight" in asked[0]
-    assert "--cluster" in asked[1]
+    for name in ("weight", "w"):
+        columns = IDS | {name: COUNTS["weight"]}
+        if name == "weight":
+            with pytest.raises(InputError, match=r"does 'weight' say how much each row counts\?"):
+                opened_of_clusters_and_weights(columns)
+        loaded = opened_of_clusters_and_weights(
+            columns, **({"weight_column": ""} if name == "weight" else {})
+        )
+        assert loaded.first.alike
+        hints = [n.message for n in loaded.notices if n.code == "DATA012"]
+        assert ["--weight" in hint for hint in hints] == [True, False][name == "weight" :]
+        assert "--cluster" in hints[-1]
 
 
 @pytest.mark.parametrize("name", ["Patient", "Patienten-ID"])
@@ -698,11 +704,13 @@ def test_a_date_of_birth_is_no_time_in_other_languages(name):
 @pytest.mark.parametrize("name", ["Gewicht", "poids", "ponderacion", "peso", "wegingsfactor"])
 def test_numbers_without_a_role_are_said_and_weights_of_other_languages_are_offered(name):
     columns = {name: 0.5 + np.arange(N) / N, "income": np.arange(N) / 7}
-    loaded = opened_of_clusters_and_weights(columns)
-    assert loaded.recognition.sentence().endswith(f"numbers {name}, income")
-    (hint,) = (n.message for n in loaded.notices if n.code == "DATA012")
-    assert hint.startswith(f"'{name}' is not used as weights")
-    assert "--weight" in hint
+    with pytest.raises(InputError) as caught:
+        opened_of_clusters_and_weights(columns)
+    weighted, without = (
+        opened_of_clusters_and_weights(columns, **way.options) for way in caught.value.readings
+    )
+    assert weighted.recognition.weight_column == name
+    assert without.recognition.sentence().endswith(f"numbers {name}, income")
 
 
 @pytest.mark.parametrize("name", ["valid_time", "Valid Time", "Zeit UTC"])

@@ -1773,3 +1773,30 @@ def test_an_answer_with_weights_is_a_command_that_works(tmp_path: Path) -> None:
     way = asked(columns).readings[1]
     assert way.in_shell() == "--scores a --weight sampling_weight"
     assert "weighted rows" in run_successfully("audit", path, *shlex.split(way.in_shell()))
+
+
+def test_a_column_called_like_weights_is_asked_about_with_what_it_changes(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {"sampling_weight": 1 + 3 * (1 - Y), "is_fraud": Y, "p": P}
+    question = asked(columns)
+    means = [
+        ", ".join(
+            f"{name} {100 * np.average(values, weights=weights):.1f} %"
+            for name, values in (("expected", P), ("observed", Y))
+        )
+        for weights in (columns["sampling_weight"], None)
+    ]
+    said = (
+        "does 'sampling_weight' say how much each row counts? weighted by 'sampling_weight': {}; "
+        "without weights: {}"
+    )
+    assert question.what.replace("\u00a0", " ") == said.format(*means)
+    path = tmp_path / "weighted.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    refused = run("audit", path)
+    assert refused.exit_code == 2
+    for way, weighted in zip(question.readings, (True, False), strict=True):
+        assert f"{way.label}: {way.in_shell()}" in refused.stderr
+        out = run_successfully("audit", path, *shlex.split(way.in_shell()))
+        assert ("weighted rows" in out) == weighted
+    # Nothing changes by weights that are all alike; a map that is applied needs none.
+    loaded({**columns, "sampling_weight": 1 + 0 * Y})

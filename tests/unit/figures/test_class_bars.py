@@ -375,5 +375,6 @@ def test_rows_of_weighted_classes_are_rows(mode):
     np.testing.assert_allclose(figure.mass, np.bincount(of_row, scaled))
     if mode == "one-vs-rest":
         expected, seen = scaled @ p.probs[:, 0], scaled @ (p.labels == 0)
-        said = f"Expected {expected:,.1f} weighted rows, seen {seen:,.0f}"
-        assert said in figure.plot().to_json()
+        shares = [f"{100 * mass / p.n:.1f} %" for mass in (expected, seen)]
+        said = "Expected {} of the rows, seen {}".format(*shares)
+        assert said in str(figure.plot().to_dict()).replace("\\xa0", " ")

@@ -13,7 +13,9 @@ from benchmarks import record_decision_curves
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.calibration_map import CalibrationCurve
+from calviz.figures.decision_cost import Decision
 from calviz.figures.net_benefit import DecisionLoss, NetBenefit, decision_loss
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.roc import OutcomeHistogram, Roc
 from calviz.sample.cutoff_and_grades import at_cutoff, decidable
 from calviz.sample.sample import Sample
@@ -99,8 +101,7 @@ def test_what_is_drawn_by_outcome():
     assert f"mean score of {score[y == 1].mean():.3f}" in f.describe()
 
 
-def test_rows_with_weights_are_whole_numbers_that_add_up():
-    # 7 hits of weight 0.4 (2.8 of 10 rows) and 3 misses of weight 2.4 (7.2), of which 3 and 7 are shown.
+def test_outcomes_of_weighted_rows_are_rows_and_heights_shares_by_weight():
     p = calviz.Predictions(
         probs=[0.11, 0.31, 0.51, 0.71, 0.71, 0.71, 0.71, 0.15, 0.35, 0.35],
         labels=[1] * 7 + [0] * 3,
@@ -108,17 +109,14 @@ def test_rows_with_weights_are_whole_numbers_that_add_up():
     )
     f = OutcomeHistogram.compute(p, reduction="positive")
     shown = f.frame()
-    # Largest remainders: hits 3 / 7 of each row (0.43, 0.43, 0.43, 1.71), misses 7 / 3 (2.33 and 4.67).
-    assert shown["hits"].to_numpy().nonzero()[0].tolist() == [5, 35]
-    assert shown["hits"].to_numpy()[[5, 15, 25, 35]].tolist() == [1, 0, 0, 2]
-    assert shown["misses"].to_numpy()[[7, 17]].tolist() == [2, 5]
+    assert shown["hits"].to_numpy()[[5, 15, 25, 35]].tolist() == [1, 1, 1, 4]
+    assert shown["misses"].to_numpy()[[7, 17]].tolist() == [1, 2]
     assert (
-        "3 hits with a mean score of 0.539 and 7 other rows with a mean score of 0.283"
+        "7 hits with a mean score of 0.539 and 3 other rows with a mean score of 0.283"
         in f.describe()
     )
     drawn = f.plot().data
-    assert [trace.name for trace in drawn] == ["Hits (3)", "Other rows (7)"]
-    # Heights are exact shares of the weights.
+    assert [trace.name for trace in drawn] == ["Hits (7)", "Other rows (3)"]
     assert drawn[0].y[[5, 35]] == pytest.approx([100 / 7, 400 / 7])
     assert drawn[1].y[17] == pytest.approx(-200 / 3)
 
@@ -229,15 +227,24 @@ def test_where_all_are_right_each_cluster_counts_as_one_row(weighted):
     assert _ends(wrong, "sensitivity") == pytest.approx((0, 0, 1 - 0.025 ** (1 / 10)))
 
 
-def test_whole_counts_of_weighted_rows_add_up():
+def test_counts_of_weighted_rows_are_rows_and_shares_are_by_weight():
     score = np.array([0.9] * 4 + [0.1] * 5)
     labels = np.array([1, 1, 0, 0, 1, 1, 0, 0, 0])
     weights = np.array([0.8, 0.8] + [1.2] * 7)
-    counts = Sample.of(
-        Predictions(probs=score, labels=labels, weights=weights), reduction="positive"
-    ).view(at_cutoff, cutoff=0.5)
-    # 1.6, 2.4, 2.4 and 3.6 of all weights, 10; that is 1.44, 2.16, 2.16 and 3.24 of 9 rows. The first has the largest remainder.
-    assert counts.whole == {"tp": 2, "fp": 2, "fn": 2, "tn": 3}
+    data = Predictions(probs=score, labels=labels, weights=weights)
+    counts = Sample.of(data, reduction="positive").view(at_cutoff, cutoff=0.5)
+    assert counts.rows == {"tp": 2, "fp": 2, "fn": 2, "tn": 3}
+    by_weight = {"tp": 1.6, "fp": 2.4, "fn": 2.4, "tn": 3.6}
+    assert counts.per_1000 == pytest.approx({k: 100 * w for k, w in by_weight.items()})
+    # What is kept of the ranking, and by a rule of costs.
+    kept = RiskCoverage.compute(data, resamples=20).at_threshold(0.85)
+    assert (kept.kept, kept.referred) == (9, 0)
+    score[4:] = 0.4
+    data = Predictions(probs=score, labels=labels, weights=weights)
+    kept = RiskCoverage.compute(data, resamples=20).at_threshold(0.85)
+    assert (kept.kept, kept.referred, kept.coverage) == (4, 5, pytest.approx(0.4))
+    face = Decision.compute(data, wrong=10, referred=2).face
+    assert (face.kept, face.referred, face.referred_share) == (4, 5, pytest.approx(0.6))
 
 
 # ---- The decision loss row by row, and what it is of a calibrated model

@@ -179,6 +179,40 @@ def test_cutoffs_of_a_rare_event_are_those_that_act_on_some_rows():
         assert found == (hit & (score >= cutoff)).sum()
 
 
+@pytest.mark.slow
+def test_counts_of_a_weighted_file_are_rows_and_rates_are_by_weight(tmp_path):
+    rng = np.random.default_rng(1)
+    score = rng.beta(0.3, 3, 1_500).round(4)
+    hit = rng.random(1_500) < score
+    weight = np.where(hit, 1.0, 4.0)
+    file = tmp_path / "fraud.csv"
+    rows = zip(hit.astype(int), score, weight, strict=True)
+    file.write_text("fraud,p,w\n" + "\n".join(f"{h},{p},{w}" for h, p, w in rows))
+    page, record = tmp_path / "page.md", tmp_path / "record.json"
+    asked = ["--cutoff", "0.3", "--resamples", "20", "--preset", "full"]
+    done = run("audit", file, "--weight", "w", *asked, "--json", record, "--markdown", page)
+    assert done.exit_code == 0, done.stderr
+    acted_on = score >= 0.3
+    cells = (hit & acted_on, ~hit & acted_on, hit & ~acted_on, ~hit & ~acted_on)
+    keys = ("tp", "fp", "fn", "tn")
+    decisions = json.loads(record.read_text())["decisions"]
+    assert [decisions[key] for key in keys] == [cell.sum() for cell in cells]
+    rates = [1_000 * weight[cell].sum() / weight.sum() for cell in cells]
+    assert [decisions["per_1000"][key] for key in keys] == pytest.approx(rates)
+    assert decisions["sensitivity"]["value"] == pytest.approx(rates[0] / (rates[0] + rates[2]))
+    per_1000 = sum(rates[:2])
+    said = f"Acting on {acted_on.sum()} of 1,500 rows, {per_1000:.2f} of 1,000 by weight: "
+    assert said in " ".join(done.stdout.split())
+    text = page.read_text(encoding="utf-8")
+    (line,) = (x for x in text.splitlines() if x.startswith("| 0.3 |") and x.count("|") > 6)
+    assert f" {acted_on.sum()} | {per_1000:.1f} |" in line
+    outcomes = text.split("**Scores by outcome.**")[1].split("\n## ")[0]
+    assert f"{hit.sum()} hits with" in outcomes
+    table = [row.split("|")[3:5] for row in outcomes.splitlines() if row.startswith("| 0.")]
+    counts = np.array([[int(n.replace(",", "")) for n in row] for row in table])
+    assert counts.sum(axis=0).tolist() == [hit.sum(), (~hit).sum()]
+
+
 def test_what_a_preset_is_not_about():
     rng = np.random.default_rng(0)
     p = calviz.Predictions(probs=rng.dirichlet(np.ones(3), 30), labels=rng.integers(3, size=30))

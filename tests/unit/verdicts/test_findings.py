@@ -590,6 +590,8 @@ def test_cal029_rows_that_repeat_another_one():
     data = calviz.Predictions(probs=one.probs[rows], labels=labels, ids=rows)
     (finding,) = (f for f in calviz.evaluate(data).findings if f.code == "CAL029")
     assert finding.severity == "warning"
+    # Beside others, too: copies count twice in all that is measured.
+    assert finding in shown_first([finding, Finding("CAL002", "warning", "")])
     shared = np.r_[np.arange(202), 7]
     assert (
         told(ids=shared)[-1] == "1 row has the id of an earlier row, with other cells (first: 7)."
@@ -612,6 +614,21 @@ def test_cal029_rows_that_repeat_another_one():
     assert not told(ids=None)
     sure = calviz.ConfidencePredictions(confidence=rows / 250, correct=rows % 2 == 0, ids=rows)
     assert about_splits(sure, "CAL029")[0].startswith("3 rows repeat")
+
+
+@pytest.mark.parametrize(("spread", "said"), [(0.1, False), (1.0, True)])
+def test_rows_that_are_worth_nearly_as_many_independent_ones_are_no_finding(spread, said):
+    rng = np.random.default_rng(0)
+    one = classes_in_splits(600, None)
+    weights = np.exp(spread * rng.normal(size=600))
+    data = calviz.Predictions(probs=one.probs, labels=one.labels, weights=weights)
+    found = calviz.evaluate(data).findings
+    share = weights.sum() ** 2 / (weights**2).sum() / 600
+    assert (share < 0.95) == said == any(f.code == "CAL024" for f in found)
+    # What is not checked in such rows is said behind the numbers.
+    (left_out,) = (f for f in found if f.code == "CAL025")
+    assert "saturated scores" in left_out.message
+    assert left_out not in shown_first(found)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
