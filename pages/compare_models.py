@@ -32,7 +32,8 @@ def compare(chosen: Settings) -> None:
                 if beside:
                     st.markdown(md(beside, 1_000))
             models_compared.draw_notes(comparison)
-            models_compared.draw_metrics(comparison)
+            usual = models_compared.usual_metrics(comparison, metric)
+            models_compared.draw_metrics(comparison, usual)
             if metric is not None:
                 models_compared.draw_differences(comparison, metric)
             rows_shown.draw_selection_by_model(chosen)

@@ -28,7 +28,7 @@ from calviz.comparison.comparison_results import Alignment, ModelComparison, mar
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
-from calviz.core.words import capitalised, counted, full_sentence, told_apart
+from calviz.core.words import counted, full_sentence, told_apart
 from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.learning_curve import ModelDifferences
@@ -318,11 +318,11 @@ def choose_metric(comparison: ModelComparison) -> str | None:
     return chosen or keys[0]
 
 
-def draw_metrics(comparison: ModelComparison) -> None:
-    """Draw all metrics of all models: best bold, second in italics, ties marked."""
+def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
+    """Draw metrics of all models: best bold, second in italics, ties marked."""
     columns = [
         column
-        for column in comparison.columns(comparison.directions)
+        for column in comparison.columns(metrics)
         if any(result.available for result in column.results.values())
     ]
     names = [m.name for m in comparison if m.ok]
@@ -342,6 +342,13 @@ def draw_metrics(comparison: ModelComparison) -> None:
             st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
         elif remark.kind == "differences":
             st.caption(md(remark.text, 1_000))
+
+
+def usual_metrics(comparison: ModelComparison, metric: str | None) -> list[str]:
+    """The metrics of the table until all are asked for: the chosen one, accuracy, NLL and ECE, and how well scores rank."""
+    more = comparison.alignment.more_metrics(comparison.reduction)[:1]
+    usual = {metric, *METRICS.in_table("drawn"), *more}
+    return [key for key in comparison.directions if key in usual]
 
 
 def _heading(column: comparison_results.ComparisonColumn) -> str:
@@ -372,7 +379,7 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
         f"{comparison_results.BASIS_WORDS} {comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )
     navigation.draw_folded(
-        "Ranks, intervals, and the differences in all metrics",
+        "All metrics, ranks, intervals and differences",
         partial(_draw_numbers, comparison, metric, reference),
         key="models-differences",
         icon=":material/table:",
@@ -380,34 +387,21 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
 
 
 def _draw_numbers(comparison: ModelComparison, metric: str, reference: str) -> None:
-    """Draw rank, value with interval and share of resamples in which a model is best, model by model; and all differences."""
-    ranks, short = comparison.ranks(metric), _short(comparison.models)
-    results = {name: comparison[name].metrics[metric] for name in ranks}
-    # The same digits as in the table of all metrics.
-    written = Written.column(results.values())
+    """Draw all metrics; rank, interval and share of resamples in which a model is best, model by model; and all differences."""
+    draw_metrics(comparison, comparison.directions)
+    ranks, label = comparison.ranks(metric), METRICS[metric].label
+    of = [comparison[name] for name in ranks]
+    ends = [m.metrics[metric].interval or (None, None) for m in of]
     rows = {
-        "rank": ranks.values(),
-        "model": [short[name] for name in ranks],
-        METRICS[metric].label: [written.of(result.value) for result in results.values()],
-        "95 % interval": [
-            written.interval(result.interval).removeprefix("95\u00a0% interval ")
-            for result in results.values()
-        ],
-        "best in resamples": [100 * comparison[name].best_share[metric] for name in ranks],
+        "rank": [*ranks.values()],
+        "model": [*ranks],
+        label: [m.metrics[metric].value for m in of],
+        "95 % from": [low for low, _ in ends],
+        "to": [high for _, high in ends],
+        "best in resamples": [m.best_share[metric] for m in of],
     }
-    helps = {
-        "rank": "1 plus the number of models that are better beyond noise.",
-        "best in resamples": f"{capitalised(comparison_results.BEST_IN_WORDS)}.",
-    }
-    forms = {"rank": "%d", "best in resamples": "%.0f %%"}
-    screen.table(
-        pd.DataFrame(rows),
-        alt=f"Models ranked by {METRICS[metric].label}",
-        column_config={
-            name: st.column_config.NumberColumn(format=forms[name], help=help)
-            for name, help in helps.items()
-        },
-    )
+    screen.table(pd.DataFrame(rows), alt=f"Models ranked by {label}")
+    st.caption(f"Best in resamples: {comparison_results.BEST_IN_WORDS}.")
     differences = comparison.differences(reference)
     st.dataframe(differences, hide_index=True, alt="Paired differences of all metrics")
     tables_and_cards.download_button("Download as CSV", differences, "models-differences")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -471,11 +472,12 @@ def draw_downloads(
     elif not is_built:
         st.caption(f"{_which_rows(outcome, settings)} calibrated. {STAYS}")
         return method
-    stem = f"{settings.file_stem}-{method.replace('+', '-')}"
-    files = st.session_state[_BUILT_FILES][1]
-    _offer(files, stem, suffix, primary=primary)
+    files, result = st.session_state[_BUILT_FILES][1], outcome.comparison[method]
+    of = where_words((*settings.where, *outcome.comparison.off_where * result.is_of_slice))
+    of = of.replace(">", "above").replace("≤", "up to")
+    names = filter(None, (settings.file_stem, of[:60], method))
+    _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
     fit = outcome.comparison.fit
-    result = outcome.comparison[method]
     rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{_of_slice(settings)}"
     words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:

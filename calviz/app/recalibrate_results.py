@@ -80,7 +80,7 @@ def draw_methods(outcome: ComparisonOutcome, method: str) -> None:
     columns = measured(outcome, _usual_columns(outcome))
     _draw_rows(outcome, columns, lead, (UNCALIBRATED, method, *rivals))
     for remark in comparison.remarks(columns):
-        if remark.kind == "warning" and method in remark.of:
+        if remark.text == comparison.infinite or (remark.kind == "warning" and method in remark.of):
             _draw_remark(comparison, remark)
     navigation.draw_folded(
         f"All {counted(len(ranked) - 1, 'method')}",

@@ -386,7 +386,7 @@ def print_models(comparison: ModelComparison) -> None:
             texts = [f"{rank}. {short_name(name)}" for name, rank in ranks]
             show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
     if comparison.pairs:
-        for text in filter(None, map_words(comparison)):
+        for text in map_words(comparison):
             show(text)
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
         show(text, "dim")

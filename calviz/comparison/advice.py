@@ -154,6 +154,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     caveat = (f"{state.headline}. {words.NOT_SINCE}",) if state and state.found else ()
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
+        *filter(None, [comparison.infinite]),
         RULE.format(method=_label(first), criterion=name, segments=_label(SEGMENTS)),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
     ]

@@ -262,6 +262,19 @@ class Compared(Displayed, Generic[R]):
             raise OptionError(f"'{metric}' is not in this comparison; {known}.")
         return ordered(self._of(metric), self.directions[metric])
 
+    @cached_property
+    def infinite(self) -> str:
+        """Say that rows have probability 0 for what happened, so that the NLL ranks last; "" if none has.
+
+        The loss of such a row is infinite, and any number in its place would decide the comparison: of models, and of maps with the
+        uncalibrated model, since they do not return 0. The Brier score is proper, too, and one row adds at most 2 to its sum.
+        """
+        ranked = list(self)[:1] if self.KIND == "method" else self
+        of = [r.metrics[RANKED_BY].details for r in ranked if RANKED_BY in r.metrics]
+        rows = int(max((details.get("clipped_rows", 0) for details in of), default=0))
+        says = "with probability 0 for what happened: NLL is infinite; the Brier score decides"
+        return f"{counted(rows, 'row')} {says} if measured." if rows else ""
+
     def _of(self, metric: str) -> dict[str, MetricResult]:
         return {k: r.metrics[metric] for k, r in self.results.items() if metric in r.metrics}
 
@@ -308,6 +321,8 @@ class Compared(Displayed, Generic[R]):
                     remarks.append(Remark("value", (row,), result.note, column.key))
             if column.key in reasons:
                 labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
+        if self.infinite:
+            remarks.append(Remark("differences", (), self.infinite))
         for reason, named in labels.items():
             subject = "it" if len(named) == 1 else "each"
             text = f"{', '.join(named)}: no paired differences, as {subject} {reason}."
@@ -405,8 +420,9 @@ class Comparison(Compared[MethodResult]):
 
     @property
     def criterion(self) -> str | None:
-        """The metric that methods are ranked by; None without paired resamples."""
-        return next((c for c in METRICS.criteria() if self.tied.get(c)), None)
+        """The metric that methods are ranked by, not an infinite one if there is another; None without paired resamples."""
+        measured = [c for c in METRICS.criteria() if self.tied.get(c)]
+        return min(measured, key=lambda c: c == RANKED_BY and self.infinite != "", default=None)
 
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.
@@ -442,7 +458,7 @@ class Comparison(Compared[MethodResult]):
         return tuple(m for m in self if m.ok)
 
     def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
-        """Return the remarks below a table: about values, missing differences, exact zeros, failures, and warnings of the fits."""
+        """Return the remarks below a table: about values, missing differences, failures, exact zeros, and warnings of the fits."""
         zeros: dict[str, list[str]] = {}
         warnings: dict[str, list[str]] = {}
         for m in self.ready:
@@ -450,11 +466,9 @@ class Comparison(Compared[MethodResult]):
                 zeros.setdefault(sentence, []).append(m.key)
             for sentence in (*m.warnings, *m.trade_off()):
                 warnings.setdefault(sentence, []).append(m.key)
-        shared = super().remarks(columns)
         return (
-            *(remark for remark in shared if remark.kind != "failed"),
+            *super().remarks(columns),
             *(Remark("zeros", tuple(keys), text) for text, keys in zeros.items()),
-            *(remark for remark in shared if remark.kind == "failed"),
             *(Remark("warning", tuple(keys), text) for text, keys in warnings.items()),
         )
 
@@ -719,7 +733,8 @@ def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
     keys = [key for key in comparison.pairs if key != "error"]
     accuracy = comparison.pairs.get("accuracy", {}).values()
     same = comparison.alignment.of_confidences and all(d.interval == (0, 0) for d in accuracy)
-    return tuple(sorted(keys, key=lambda key: (key != RANKED_BY, same and key == "accuracy")))
+    first = "brier" if comparison.infinite else RANKED_BY
+    return tuple(sorted(keys, key=lambda key: (key != first, same and key == "accuracy")))
 
 
 @claim(
@@ -739,11 +754,8 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     value = f"{column.text(best)} {column.written.unit_words}".rstrip()
     others = len(comparison.ranking(metric)) - 1 - len(tied)
     short = comparison.short_names()
-    also, after = "", comparison.after
-    if after is not None and metric in after.pairs and after.tied_with_best(metric)[0] == best:
-        also = f" Also after {within_sentence(RECALIBRATORS[after.method].label)} of each."
     if tied and not others:
-        return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance.{also}"
+        return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
@@ -752,7 +764,7 @@ def headline(comparison: ModelComparison, metric: str) -> str:
         text += (
             f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
         )
-    return f"{text}.{also}"
+    return f"{text}."
 
 
 @claim(
@@ -783,12 +795,13 @@ def after_map_words(comparison: ModelComparison, metric: str) -> str:
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:
-    """Say which model is best after a map for each, by each score where that is another, and which map it is; empty without one."""
+    """Say which model is best after a map for each, by each score where that is another, and which map it is; empty if it is the same."""
     after = comparison.after
     if after is None or after.fit is None:
         return ()
     map_ = f"After recalibration: {RECALIBRATORS[after.method].label} of each model, fitted on {counted(after.fit.rows, 'row')} ({after.fit.how})."
-    return (*(after_map_words(comparison, key) for key in after.pairs), map_)
+    said = [words for key in after.pairs if (words := after_map_words(comparison, key))]
+    return (*said, map_) if said else ()
 
 
 @claim("models-differ")
@@ -812,15 +825,11 @@ def caution(comparison: ModelComparison, metric: str) -> str:
 
 
 def answers(comparison: ModelComparison, metric: str) -> tuple[str, str]:
-    """Return headline and caution, which may be "": first the one of calibration, if the headline is not about maps too.
-
-    That the headline holds after a map, too, stands before the caution.
-    """
-    said, also, rest = headline(comparison, metric).partition(" Also after ")
-    warning = caution(comparison, metric)
+    """Return headline and caution, which may be "": first the one of calibration, if the headline is not about maps too."""
+    said, warning = headline(comparison, metric), caution(comparison, metric)
     after = comparison.after is not None and metric in comparison.after.pairs
     if METRICS[metric].of_calibration or after or not warning:
-        return said, f"{also}{rest} {warning}".strip()
+        return said, warning
     return warning, said
 
 

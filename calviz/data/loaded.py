@@ -80,12 +80,24 @@ class ReadingForMap(ReadingOptions):
         return [c.name for c in there if c.numeric and not np.isnan(c.head).all()]
 
     def of_table(self, table: Table) -> ReadingForMap:
-        """The same settings with the scores and classes of the map, if all of its columns are there, each of numbers."""
+        """The same settings with the scores and classes of the map, if all of its columns are there, each of numbers.
+
+        Raises InputError if calibrated probabilities stand beside them: from the scores, the map before would be lost.
+        """
         names = self.map_scores.get("columns", ())
         there = [n for n in names if n in table and table[n].numeric and table[n].width is None]
         # Logarithms of confidences are known by their names, and what is headed in percent is asked of each file.
         if not names or len(there) < len(names) or plain(names[0]) in LOG_CONFIDENCES:
             return self
+        after = tuple(f"p_{name}" for name in self.map_classes)
+        if all(n in table for n in (*after, "uncalibrated")) and not {*after} & {*names}:
+            raise InputError(
+                f"a map was applied before: '{short(after[0])}' stands beside '{short(names[0])}'; say what this map is applied to",
+                readings=[
+                    Reading("what the map before made", {"scores": after}),
+                    Reading("the scores before it, without that map", {"scores": names}),
+                ],
+            )
         if any(table[name].is_headed_in_percent for name in names):
             return self
         classes = self.class_names or self.map_classes or None

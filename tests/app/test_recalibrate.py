@@ -196,6 +196,8 @@ def test_of_a_slice_only_its_rows_are_calibrated_and_the_file_has_all(tmp_path, 
     said = f"Map for region = south; other rows stay as they are. Numbers are of the {judged} judged rows of this slice."
     assert said in text
     assert "200 rows changed where region = south; 400 other rows unchanged." in text
+    (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
+    assert "-region-south-" in command  # maps of two slices have two names
     record = json.loads(files.map)
     assert (record["method"], record["fitted_where"]) == ("slice+temperature", "region = south")
     written = pd.read_csv(io.BytesIO(files.table))

@@ -506,6 +506,28 @@ def test_a_map_of_a_slice_changes_its_rows_alone_and_says_how_many(tmp_path: Pat
     assert said["warnings"] == []
 
 
+@pytest.mark.parametrize("out", ["second.csv", "second"])
+def test_a_second_map_does_not_undo_the_first(tmp_path: Path, out: str):
+    (tmp_path / "new.csv").write_text(OF_ES.replace("p_0,p_1", "score_0,score_1"))
+    maps = []
+    for lang in ("es", "de"):
+        record = json.loads(halved_where(tmp_path, lang=lang).read_text())
+        record["scores"] = {"kind": "probabilities", "columns": ["score_0", "score_1"]}
+        maps.append(tmp_path / f"{lang}.json")
+        maps[-1].write_text(json.dumps(record))
+    first, second = tmp_path / "first.csv", tmp_path / out
+    assert run("apply", tmp_path / "new.csv", "--map", maps[0], "--out", first)[0] == 0
+    command = ("apply", first, "--map", maps[1], "--out", second)
+    code, _, stderr = run(*command)
+    assert code == 2, stderr
+    assert "a map was applied before: 'p_0' stands beside 'score_0'" in stderr
+    for scores, of_es in (("p_0,p_1", 2 / 3), ("score_0,score_1", 0.8)):
+        code, _, stderr = run(*command, "--scores", scores)
+        assert code == 0, stderr
+        if second.is_file():
+            assert pl.read_csv(second)["p_1"][:2].to_list() == pytest.approx([2 / 3, of_es])
+
+
 @pytest.mark.parametrize("out", ["calibrated.csv", "calibrated"])
 def test_a_map_of_a_slice_is_not_applied_to_rows_without_its_column(tmp_path: Path, out: str):
     (tmp_path / "new.csv").write_text(OF_ES.replace("lang", "language"))
