@@ -173,7 +173,7 @@ def pinned_gaps(
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
-        gap_of = {one.where: one.gap for one in _measure(sample, question).slices}
+        gap_of = {one.where: one.expected for one in _measure(sample, question).slices}
         return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
 
     # All slices are measured, whichever one was pinned.
@@ -211,8 +211,8 @@ def draw_answer(
         st.caption(
             f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together (adjusted p ≤ {tested.rate:g}). Dashed: all rows "
             f"({points(tested.gap)} points).",
-            help="Each interval is for itself, and says how precisely these rows measure the gap; the test, whether a calibrated model "
-            "would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
+            help="Gaps are those to expect on new rows: a slice is called off for its gap, which noise made larger. Each interval allows for that, "
+            "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
     notes = []
     if small := counted(tested.small, "slice") if tested.small else "":
@@ -312,25 +312,28 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         {
             "slice": name,
             "rows": s.rows,
-            "gap": s.gap,
-            "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
+            "on new rows": s.expected,
+            "95 % interval": "{} to {}".format(*map(points, s.expected_interval)),
             "p-value": s.p_value,
             "adjusted": s.adjusted,
             "off": tested.word(s),
             "score": s.score,
             "hits": s.hits,
+            "gap": s.gap,
             "ECE": s.ece,
             "noise": s.ece_noise,
         }
         for s, name in zip(shown, names, strict=True)
     )
-    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
+    gaps = [Bullet(s.expected, s.expected_interval) for s in tested.slices[:MOST]]
     frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
-        **dict.fromkeys(frame.columns.intersection(["gap", "pinned"]), signed_points),
+        **dict.fromkeys(
+            frame.columns.intersection(["gap", "pinned", "on new rows"]), signed_points
+        ),
         **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), words.p_number),
     }
@@ -351,13 +354,17 @@ _COLUMNS = {
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
     "score": _column(70, "Mean score."),
     "hits": _column(70, "Share of hits."),
-    "gap": _column(54, "Score minus hits, in points."),
-    "pinned": _column(64, "The gap in the pinned state, in points."),
+    "gap": _column(54, "Score minus hits of these rows, in points."),
+    "on new rows": _column(
+        86,
+        "The gap to expect on new rows, in points: of a slice that is off, less what this selection makes of noise.",
+    ),
+    "pinned": _column(64, "The same in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(
-        "The gap and its interval; the thin line is at 0.", width=_PICTURE
+        "The gap on new rows and its interval; the thin line is at 0.", width=_PICTURE
     ),
     "95 % interval": st.column_config.Column(
-        width=106, alignment="right", help="Of the gap, in points."
+        width=106, alignment="right", help="Of the gap on new rows, in points."
     ),
     "p-value": _column(62),
     "adjusted": _column(70, "The p-value with all slices looked at together."),

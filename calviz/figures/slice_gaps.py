@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import takes_weights
+from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
@@ -92,7 +92,7 @@ class SliceGaps(Figure):
         text = f"most surely {shorten(first.name, 80)}: {self.sentence(first)}."
         if not off:
             return text
-        named = [f"{shorten(s.name, 60)} ({signed_points(s.gap)} points)" for s in off[:_ALSO]]
+        named = [f"{shorten(s.name, 60)} ({signed_points(s.expected)} points)" for s in off[:_ALSO]]
         more = len(off) - len(named)
         return f"{text} Also {'off' if not self.result.rest else 'different'}: {', '.join(named)}{f' and {more:,} more' if more else ''}."
 
@@ -106,13 +106,11 @@ class SliceGaps(Figure):
         return r.headline
 
     def sentence(self, one: Slice) -> str:
-        """Describe the gap of one slice in words."""
-        size = points(abs(one.gap))
-        if Reduction.of(self.result.reduction).kind in ("class", "positive"):
-            kind = f"probabilities {size} points too {'high' if one.gap > 0 else 'low'}"
-        else:
-            kind = f"{'over' if one.gap > 0 else 'under'}confident by {size} points"
-        return f"{kind} on these {counted(one.rows, 'row')}"
+        """Describe the gap of one slice in words: the one to expect, and that of its rows."""
+        return (
+            f"{words.expected_gap(one.expected)} on new rows (95 % CI {_ends(one.expected_interval)}), "
+            f"{points(abs(one.gap))} on these {counted(one.rows, 'row')}"
+        )
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
@@ -150,7 +148,9 @@ class SliceGaps(Figure):
                 marks.vertical_shape(palette.neutral, x=x, dash=dash, **guide)
                 for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
             ],
-            xaxis=sheet.axis(f"{score.capitalize()} − {hit} (points)", nticks=5 if above else 9),
+            xaxis=sheet.axis(
+                f"{score.capitalize()} − {hit} on new rows (points)", nticks=5 if above else 9
+            ),
             yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside"),
             annotations=sheet.names_above(names, 6) if above else (),
         )
@@ -185,7 +185,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 continue
             some = [figure.shown[i] for i in at]
             yield marks.markers(
-                [100 * s.gap for s in some],
+                [100 * s.expected for s in some],
                 at,
                 colour,
                 size=_MARK,
@@ -202,14 +202,18 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
 
 
 def _whiskers(some: Sequence[Slice], colour: str, thickness: float, width: int) -> Trace:
-    above = [100 * (s.interval.high - s.gap) for s in some]
-    below = [100 * (s.gap - s.interval.low) for s in some]
+    above = [100 * (s.expected_interval.high - s.expected) for s in some]
+    below = [100 * (s.expected - s.expected_interval.low) for s in some]
     return marks.whiskers(above, below, colour, thickness=thickness, width=width)
 
 
 def _facts(s: Slice) -> list[str]:
-    gap = f"{points(s.gap)} points ({points(s.interval.low)} to {points(s.interval.high)})"
-    return [plotly_text(s.name, 80), f"{gap}, {s.rows:,} rows"]
+    new = f"{points(s.expected)} points on new rows ({_ends(s.expected_interval)})"
+    return [plotly_text(s.name, 80), f"{new}, {points(s.gap)} on these {s.rows:,}"]
+
+
+def _ends(interval: Interval) -> str:
+    return f"{points(interval.low)} to {points(interval.high)}"
 
 
 # ---- Along a number
@@ -267,7 +271,7 @@ class FeatureGap(Figure):
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
         off = [s for s in self.shown if s in self.result.named]
-        text = ", ".join(f"{s.where[0][1]}: {points(s.gap)} points" for s in off)
+        text = ", ".join(f"{s.where[0][1]}: {points(s.expected)} points" for s in off)
         mark = self.result.marks[0]
         return (
             f"Gap of score and hits along {shorten(self.column, 60)}, {counted(len(self.shown), 'slice')}; "
@@ -280,7 +284,8 @@ class FeatureGap(Figure):
         palette = sheet.palette
         known = [i for i, s in enumerate(self.shown) if s.where[0][1] != MISSING]
         x, of = np.array(known, dtype=np.float64), [self.shown[i] for i in known]
-        gap, low, high = 100 * np.array([(s.gap, *s.interval) for s in of]).reshape(-1, 3).T
+        ends = [(s.expected, *s.expected_interval) for s in of]
+        gap, low, high = 100 * np.array(ends).reshape(-1, 3).T
         fill = palette.glaze(palette.blue, 0.18)
         traces = [
             area(x, low, high, fill, name="95 % interval"),
@@ -293,7 +298,7 @@ class FeatureGap(Figure):
                 traces.append(
                     marks.markers(
                         at,
-                        [100 * s.gap for s in some],
+                        [100 * s.expected for s in some],
                         palette.blue,
                         size=_MARK,
                         symbol="circle" if off else "circle-open",
@@ -308,7 +313,7 @@ class FeatureGap(Figure):
         names = [plotly_text(shorten(s.where[0][1], 24)) for s in self.shown]
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
         place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
-        title = axis(palette, f"{score.capitalize()} − {hit} (points)")
+        title = axis(palette, f"{score.capitalize()} − {hit} on new rows (points)")
         # Names lie at 40 degrees, with the title of the axis below the longest.
         below = 50 + 4.2 * max(map(len, names), default=0)
         return sheet.picture(
