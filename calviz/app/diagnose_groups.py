@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
-#: Width of the column of pictures in pixels.
-_PICTURE = 108
+#: Characters of a name, and width of the column of pictures in pixels.
+_NAME, _PICTURE = 64, 108
 _QUESTION, _MARKS, _SITES = "calviz.slices.asked", "slices.marks", "sites"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
@@ -134,22 +135,6 @@ def last_slices_asked(settings: Settings) -> SlicesChoice | None:
     return question if question is None or question.columns else None
 
 
-def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
-    """Draw how many rows the values of each column have."""
-    data = settings.sample.data
-    lines = []
-    for name in question.columns:
-        counts = sorted(data.sliced(name).counts().values())
-        enough = sum(n >= question.min_rows for n in counts)
-        sizes = counts[0], counts[len(counts) // 2], counts[-1]
-        lines.append((shorten(name, 60), len(counts), enough, *sizes))
-    names = "column", "values", "with enough rows", "fewest rows", "median rows", "most rows"
-    frame = pd.DataFrame(lines, columns=names)
-    count = st.column_config.NumberColumn(format="localized")
-    columns = dict.fromkeys(frame.columns[1:], count)
-    st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
-
-
 def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
     text = f"Looking at {counted(len(question.columns), 'column')} …"
@@ -192,13 +177,10 @@ def draw_answer(
         # The title says how many.
         worst = capitalised(figure.worst()) if tested.named else ""
         st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
-    number, segment = over_all
-    if number:
-        # Where it is largest answers another question than the title, if that is about slices.
-        if tested.off and not segment:
-            number += " Slices have a test of their own: those named are off even so."
-        said, behind = (number, segment) if tested.off else (f"{number} {segment}".rstrip(), "")
-        st.markdown(md(said, 700), help=md(behind, 700) or None)
+    if said := " ".join(over_all).strip():
+        st.markdown(
+            md(said, 700), help="Slices have a test of their own: those named are off even so."
+        )
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:
@@ -288,6 +270,7 @@ def draw_slices_table(
     screen.table(
         _styled(tested, pinned),
         most=440,
+        row_height=_row_height(shown),
         alt="All slices: rows, score, hits, gap, interval and p-value",
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
@@ -306,8 +289,7 @@ def _selected_position(shown: Sequence[Slice]) -> int | None:
 def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     shown = tested.slices[:MOST]
-    limit = {"wide": 46, "narrow": 28, "usual": 24}.get(screen.width_class(), 22)
-    names = words.told_apart((s.name for s in shown), limit)
+    names = words.told_apart((s.name for s in shown), _NAME)
     frame = pd.DataFrame(
         {
             "slice": name,
@@ -338,6 +320,12 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         **dict.fromkeys(("p-value", "adjusted"), words.p_number),
     }
     return frame.style.format(formats)
+
+
+def _row_height(shown: Sequence[Slice]) -> int:
+    """The height of a row, in pixels, whose name is broken into lines."""
+    line = {"wide": 44, "narrow": 26, "usual": 21}.get(screen.width_class(), 19)
+    return 17 + 18 * max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
 
 
 def _names(*, pinned: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, Unpack
@@ -99,18 +100,22 @@ class SliceGaps(Figure):
     @property
     @claim("slices")
     def headline(self) -> str:
-        """`answer` in at most 15 words."""
+        """How many differ, without the names, which `worst` has with what else is known of them."""
         r = self.result
         if not r.off:
             return self.answer().rstrip(".")
-        return r.headline
+        if not r.named or r.changed:
+            return r.headline
+        return (
+            f"{r.counted_off} beyond chance"
+            if not r.rest
+            else f"{len(r.named):,} of {counted(len(r.slices), 'slice')} unlike the rest; other rows: {r.rest}"
+        )
 
     def sentence(self, one: Slice) -> str:
         """Describe the gap of one slice in words: the one to expect, and that of its rows."""
-        return (
-            f"{words.expected_gap(one.expected)} on new rows (95 % CI {_ends(one.expected_interval)}), "
-            f"{points(abs(one.gap))} on these {counted(one.rows, 'row')}"
-        )
+        ends = one.expected_interval if one.gap > 0 else one.expected_interval.turned
+        return f"{words.expected_gap(one.expected)} (95 % CI {_ends(ends)}; {points(abs(one.gap))} on these {counted(one.rows, 'row')})"
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
@@ -128,8 +133,10 @@ class SliceGaps(Figure):
         """
         sheet = self.sheet(**page)
         palette, above = sheet.palette, sheet.narrow
-        short = words.told_apart((s.name for s in self.shown), _ABOVE if above else _NAME)
-        names = [plotly_text(name) for name in short]
+        short = words.told_apart((s.name for s in self.shown), _NAME)
+        lines = [textwrap.wrap(name, _ABOVE if above else _NAME) for name in short]
+        names = ["<br>".join(map(plotly_text, some)) for some in lines]
+        tall = _TALL + _LINE * (max(map(len, lines), default=1) - 1)
         # On a narrow page, names beside their rows would take most of the width.
         left = _RIGHT if above else marks.name_room(short, _BESIDE)
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
@@ -142,7 +149,7 @@ class SliceGaps(Figure):
             traces.append(one.points(100 * one.content, y, palette, customdata=rows))
         picture = sheet.picture(
             traces,
-            inner=(_TALL if above else _ROW) * max(len(names), 2),
+            inner=(tall if above else _ROW) * max(len(names), 2),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             shapes=[
                 marks.vertical_shape(palette.neutral, x=x, dash=dash, **guide)
@@ -159,12 +166,12 @@ class SliceGaps(Figure):
 
 #: Slices that are named after the first.
 _ALSO = 3
-#: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
-_ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
+#: Height of a row, of one with its name above it and of each further line of that, and margins of the panel, in pixels.
+_ROW, _TALL, _LINE, _RIGHT, _TOP, _BOTTOM = 24, 42, 14, 20, 12, 52
 #: Size of a mark, and of one that was clicked, in pixels.
 _MARK, _CLICKED = 9, 14
-#: Maximum characters of a name beside and above its row, and space beside the names in pixels.
-_NAME, _ABOVE, _BESIDE = 52, 46, 20
+#: Maximum characters of a name and of a line above its row, and space beside the names in pixels.
+_NAME, _ABOVE, _BESIDE = 64, 46, 20
 
 
 def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
