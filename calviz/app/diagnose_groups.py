@@ -178,20 +178,15 @@ def draw_answer(
         worst = capitalised(figure.worst()) if tested.named else ""
         st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
     if said := " ".join(over_all).strip():
-        st.markdown(
-            md(said, 700), help="Slices have a test of their own: those named are off even so."
-        )
+        st.markdown(md(said, 700), help="The slices named are off by tests of their own.")
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:
         size = len(figure.shown)
         beside = () if pinned is None else (replace(pinned, content=pinned.content[:size]),)
         screen.chart(figure, key=key, filename="slices", on_select=react, wide=True, beside=beside)
-        order_words = "The most surely off first."
-        if size < len(tested.slices):
-            order_words = f"The {size} slices that are most surely off, of {len(tested.slices):,}."
         st.caption(
-            f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together (adjusted p ≤ {tested.rate:g}). Dashed: all rows "
+            f"The {counted(size, 'slice')} most surely off, of {len(tested.slices):,}. Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together (adjusted p ≤ {tested.rate:g}). Dashed: all rows "
             f"({points(tested.gap)} points).",
             help="Gaps are those to expect on new rows: a slice is called off for its gap, which noise made larger. Each interval allows for that, "
             "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
@@ -253,8 +248,9 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
         st.warning(md(error, 300))
     if column not in drawn:
         return
-    along = FeatureGap.compute(tested, column)
-    screen.chart(along, key="slices.along", filename="slices-along", wide=True)
+    screen.chart(
+        FeatureGap.compute(tested, column), key="slices.along", filename="slices-along", wide=True
+    )
 
 
 def draw_slices_table(
@@ -313,9 +309,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
-        **dict.fromkeys(
-            frame.columns.intersection(["gap", "pinned", "on new rows"]), signed_points
-        ),
+        **dict.fromkeys({"on new rows", "pinned", "gap"} & {*frame.columns}, signed_points),
         **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), words.p_number),
     }
@@ -343,10 +337,7 @@ _COLUMNS = {
     "score": _column(70, "Mean score."),
     "hits": _column(70, "Share of hits."),
     "gap": _column(54, "Score minus hits of these rows, in points."),
-    "on new rows": _column(
-        86,
-        "The gap to expect on new rows, in points: of a slice that is off, less what this selection makes of noise.",
-    ),
+    "on new rows": _column(86, "The gap to expect, in points: less noise, if it is called off."),
     "pinned": _column(64, "The same in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(
         "The gap on new rows and its interval; the thin line is at 0.", width=_PICTURE

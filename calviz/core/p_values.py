@@ -37,12 +37,12 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     return np.minimum(adjusted, 1.0)
 
 
-def selected(above: float, tail: float = 0.025, share: float = 1.0) -> tuple[float, float]:
-    """How much less than an estimate to expect in new data, and the distance of the lower end of its interval, in standard errors.
+def selected(above: float, share: float = 1.0) -> tuple[float, float]:
+    """How much less than an estimate to expect in new data, and the distance of the lower end of its 95 % interval, in standard errors.
 
     The estimate is normal, and stated as it exceeds a threshold, by `above` standard errors. From it, the mean by which such estimates
     exceed the truth is taken off, at the estimate that is left after that was done once (iterated bias correction). Below the
-    lower end, an estimate as large that is stated has a probability of `tail`; of all that are stated, `share` of those tested, at most
+    lower end, an estimate as large that is stated has a probability of 2.5 %; of all that are stated, `share` of those tested, at most
     this share is expected to be there by the wider interval of Benjamini & Yekutieli 2005, beyond which the end does not go.
 
     References
@@ -51,17 +51,17 @@ def selected(above: float, tail: float = 0.025, share: float = 1.0) -> tuple[flo
 
     Examples
     --------
-    >>> [[round(v, 2) for v in selected(above, share=1 / 30)] for above in (0, 1, 2, 8)]
+    >>> [[round(v, 2) for v in selected(above, 1 / 30)] for above in (0, 1, 2, 8)]
     [[1.37, -3.14], [0.41, -3.14], [0.06, -2.37], [0.0, -1.96]]
     """
     less = 0.0
     for _ in range(2):
         density = math.exp(-((less - above) ** 2) / 2) / math.sqrt(2 * math.pi)
         less = density / special.ndtr(above - less)
-    below = np.linspace(special.ndtri(tail * share), special.ndtri(tail), 201)
-    return float(less), float(
-        np.interp(tail, special.ndtr(below) / special.ndtr(below + above), below)
-    )
+    least, usual = special.ndtri([0.025 * share, 0.025])
+    below = np.linspace(least, usual, 201)
+    rare = special.ndtr(below) / special.ndtr(below + above)
+    return float(less), float(np.interp(0.025, rare, below))
 
 
 def holm(p: npt.ArrayLike) -> FloatArray:

@@ -106,11 +106,9 @@ class SliceGaps(Figure):
             return self.answer().rstrip(".")
         if not r.named or r.changed:
             return r.headline
-        return (
-            f"{r.counted_off} beyond chance"
-            if not r.rest
-            else f"{len(r.named):,} of {counted(len(r.slices), 'slice')} unlike the rest; other rows: {r.rest}"
-        )
+        if r.rest:
+            return f"{len(r.named):,} of {counted(len(r.slices), 'slice')} unlike the rest; other rows: {r.rest}"
+        return f"{r.counted_off} beyond chance"
 
     def sentence(self, one: Slice) -> str:
         """Describe the gap of one slice in words: the one to expect, and that of its rows."""
@@ -200,7 +198,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 edge=colour,
                 edge_width=1.5,
                 name=title + more,
-                error_x=_whiskers(some, palette.ink if off else palette.muted, 1.3, 4),
+                error_x=_whiskers(some, palette.ink if off else palette.muted),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hover="%{customdata[1]}<br>%{customdata[2]}",
                 unselected=marks.UNFADED["unselected"],
@@ -208,10 +206,10 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
             )
 
 
-def _whiskers(some: Sequence[Slice], colour: str, thickness: float, width: int) -> Trace:
+def _whiskers(some: Sequence[Slice], colour: str) -> Trace:
     above = [100 * (s.expected_interval.high - s.expected) for s in some]
     below = [100 * (s.expected - s.expected_interval.low) for s in some]
-    return marks.whiskers(above, below, colour, thickness=thickness, width=width)
+    return marks.whiskers(above, below, colour, thickness=1.3, width=4)
 
 
 def _facts(s: Slice) -> list[str]:
@@ -312,7 +310,6 @@ class FeatureGap(Figure):
                         edge=palette.blue,
                         edge_width=1.5,
                         name=name,
-                        error_y=_whiskers(some, palette.muted, 1, 0),
                         customdata=[_facts(s) for s in some],
                         hover="%{customdata[0]}<br>%{customdata[1]}",
                     )

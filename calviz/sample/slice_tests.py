@@ -314,10 +314,9 @@ def p_of_pairs(
     parts = some.each(lambda v: v[..., None, :] * own)
     whole = first.each(lambda v: v[..., None] * own)
     rows = events, number[codes], weights, cluster, codes // values
-    p_values, alone = p_values.copy(), p_values[small]
-    against, more = p_against_rest(some, parts, whole, *rows)
-    p_values[small] = np.maximum(alone, against)
-    differences[small] = np.where(against > alone, more, differences[small])
+    p_values, (against, more) = p_values.copy(), p_against_rest(some, parts, whole, *rows)
+    larger = against > p_values[small]
+    p_values[small[larger]], differences[small[larger]] = against[larger], more[larger]
     return p_values, differences
 
 

@@ -58,8 +58,8 @@ class Slice:
         What the p-value is of: the gap, or how much larger it is than that of the rows that it is compared with.
     expected : float
     expected_interval : Interval
-        The gap to expect on new rows: of a slice that is off, which is stated for its gap, less what that selection makes of noise
-        (`calviz.core.p_values.selected`), else `gap` and `interval`.
+        The gap to expect on new rows, with a 95 % interval: of a slice that is off, which is stated for its gap, less what that
+        selection makes of noise (`calviz.core.p_values.selected`).
     """
 
     where: Where
@@ -441,23 +441,21 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
 
 
 def _at_rate(found: Slices, rate: float, level: float) -> Slices:
-    """The slices at a false discovery rate, with the gaps to expect on new rows of those that are off."""
-    tail = (1 - level) / 2
+    """The slices at a false discovery rate, with the gaps to expect on new rows; `level` is that of their intervals."""
     share = sum(s.adjusted <= rate for s in found.slices) / max(len(found.slices), 1)
-    least = -ndtri(rate * share / 2)
+    least, wide = -ndtri(rate * share / 2), -ndtri((1 - level) / 2)
 
     def of(one: Slice) -> Slice:
-        error = (one.interval.high - one.gap) / -ndtri(tail)
-        if one.adjusted > rate or error <= 0:
-            return one
-        # The normal quantile of the p-value, which may be of a sum that is not normal, is in errors as the test has them.
-        z = -ndtri(max(one.p_value, 1e-300) / 2)
-        less, low = selected((z - least) * abs(one.difference) / z / error, tail, share)
-        away = math.copysign(error, one.gap)
-        low, high = sorted((one.gap + away * low, one.gap - away * float(ndtri(tail))))
+        error, above, among = (one.interval.high - one.gap) / wide, math.inf, 1.0
+        if one.adjusted <= rate and error > 0:
+            # The normal quantile of the p-value, which may be of a sum that is not normal, is in errors as the test has them.
+            z = -ndtri(max(one.p_value, 1e-300) / 2)
+            above, among = (z - least) * abs(one.difference) / z / error, share
+        (less, low), away = selected(above, among), math.copysign(error, one.gap)
+        ends = Interval(*sorted((one.gap + away * low, one.gap + away * float(ndtri(0.975)))))
         # Of very few hits, errors are nearly as large as the gap.
         expected = one.gap - math.copysign(min(less * error, abs(one.gap) / 2), one.gap)
-        return replace(one, expected=expected, expected_interval=Interval(low, high))
+        return replace(one, expected=expected, expected_interval=ends)
 
     return replace(found, rate=rate, slices=tuple(map(of, found.slices)))
 
@@ -683,7 +681,6 @@ def _measured(
         gaps, half_widths = sums.gap, z * sums.spread
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
-            interval = Interval(gap - half_width, gap + half_width)
             measured.append(
                 Slice(
                     where=slice_tests.where_of(names, of, i),
@@ -691,14 +688,14 @@ def _measured(
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
                     gap=gap,
-                    interval=interval,
+                    interval=Interval(gap - half_width, gap + half_width),
                     p_value=float(p_values[i]),
                     adjusted=1.0,
                     ece=float(eces[i]),
                     ece_noise=float(noises[i]),
                     difference=float(differences[i]),
                     expected=gap,
-                    expected_interval=interval,
+                    expected_interval=Interval(gap, gap),
                 )
             )
         return sums

@@ -184,13 +184,16 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     gaps = [s.gap for s in slices.named] or [slices.gap] * bool(slices.differ)
     slight = max(map(abs, gaps), default=0.0) < words.SLIGHT
     decimals = words.share_decimals(worst.score, worst.hits)
+    verb = "is" if len(slices.off) == 1 else "are"
     of = f"{words.counted(len(slices.slices), 'slice')} by {words.listed(columns)}"
     rate = f"false discovery rate {100 * slices.rate:g} %"
-    head = slices.headline if slices.rest else f"{slices.counted_off} beyond chance"
+    head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most surely"
+    if slices.rest:
+        head = f"{slices.headline} ({of}, {rate}). Most surely off"
     also = f"also off: {slices.also}" * bool(slices.also and not slices.rest)
     yield (
         "info" if slight else "warning",
-        f"{head} ({of}, {rate}). Most surely off {slices.furthest[0]}: {score} "
+        f"{head} {slices.furthest[0]}: {score} "
         f"{words.percent(worst.score, decimals)} but {hit} {words.percent(worst.hits, decimals)} on "
         f"{words.counted(worst.rows, 'row')}, on new ones {slices.furthest[1]}. {also and words.capitalised(also) + '. '}{slices.remark}".rstrip(),
         "; ".join(filter(None, (slices.headline, also))),

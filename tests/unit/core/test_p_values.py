@@ -221,7 +221,7 @@ def test_selected_effects_are_stated_without_the_bias_of_their_selection():
 
 
 def test_the_lower_end_of_a_selected_effect_makes_it_rare():
-    _, low = selected(2.5, 0.025, share=1 / 50)
+    _, low = selected(2.5, share=1 / 50)
     assert norm.cdf(low) / norm.cdf(low + 2.5) == pytest.approx(0.025, rel=1e-3)
-    assert selected(0.0, 0.025, share=1 / 50)[1] == pytest.approx(norm.ppf(0.025 / 50))
+    assert selected(0.0, share=1 / 50)[1] == pytest.approx(norm.ppf(0.025 / 50))
     assert selected(20.0) == pytest.approx((0, norm.ppf(0.025)))
