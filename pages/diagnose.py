@@ -348,11 +348,6 @@ def groups(chosen: Settings) -> None:
                 say(diagnose_groups.draw_answer(tested, chosen, pinned, over_all))
                 diagnose_groups.draw_slices_table(tested, chosen, pinned)
                 rows_shown.draw_selection(chosen)
-                navigation.draw_folded(
-                    "Rows per value",
-                    lambda: diagnose_groups.draw_sizes(chosen, question),
-                    key="calviz.slices.sizes",
-                )
             diagnose_groups.draw_levels(chosen)
 
 

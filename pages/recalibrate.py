@@ -114,10 +114,7 @@ def _draw_results(outcome: ComparisonOutcome, method: str, chosen: Settings) -> 
         BEFORE_AND_AFTER: lambda: results.draw_before_and_after(outcome, method, chosen),
         "Rows after the method": lambda: results.draw_calibrated_rows(outcome, method),
     }
-    of_all = {
-        "Reliability, side by side": lambda: results.draw_diagrams(outcome, chosen),
-        "What the maps do": lambda: results.draw_maps(outcome, chosen),
-    }
+    of_all = {"Reliability, side by side": lambda: results.draw_diagrams(outcome, method, chosen)}
     navigation.draw_sections(
         of_all | of_method if method == outcome.fitted[0].key else of_method | of_all,
         key="below-methods",

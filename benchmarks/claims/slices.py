@@ -17,11 +17,12 @@ from calviz.comparison.compare import compare
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import PREDICTED
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.words import expected_gap
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
-from calviz.sample.sample import Sample, rows_where
-from calviz.sample.slices import slices, usual_slices, wrong_where_kept
+from calviz.sample.sample import Sample, Where, rows_where
+from calviz.sample.slices import Slice, slices, usual_slices, wrong_where_kept
 from calviz.verdicts.sentence import judged
 
 
@@ -436,6 +437,66 @@ for case, how in WHOLE_OFF.items():
             return bool(found.named) if found.rest else None
 
 
+# ---- The size that is said of a slice
+
+
+def said_of(sample: Sample, where: Where, gap: FloatArray) -> tuple[Slice, float] | None:
+    """The slice, if it is called off, and its true gap, of that of all rows."""
+    one = next((s for s in usual_slices(sample).off if s.where == where), None)
+    rows = rows_where(sample.data, where)
+    weights = None if sample.weights is None else sample.weights[rows]
+    return one and (one, float(np.average(gap[rows], weights=weights)))
+
+
+def sizes(
+    claim: str,
+    case: str,
+    draw: Callable[[np.random.Generator], tuple[Slice, float] | None],
+    at_most: float = 0.1,
+) -> None:
+    """Simulations of the size that is said of a slice that is off, and of its interval."""
+
+    def more(rng: np.random.Generator, sign: int) -> float | None:
+        if (drawn := draw(rng)) is None:
+            return None
+        one, true = drawn
+        _, size, _, _, way = expected_gap(one.expected).split()
+        return sign * (float(size) / 100 * (1 if way == "high" else -1) / true - 1)
+
+    for sign, way in ((1, "large"), (-1, "small")):
+        simulation(claim, f"its size said too {way}, of the true one", case, at_most=at_most)(
+            partial(more, sign=sign)
+        )
+
+    @simulation(claim, "the interval of its size holds the true one", case, at_least=0.95)
+    def _(rng: np.random.Generator) -> bool | None:
+        drawn = draw(rng)
+        return (
+            drawn and drawn[0].expected_interval.low <= drawn[1] <= drawn[0].expected_interval.high
+        )
+
+
+#: Files whose first value is off by the least that is called off in half of them, in logits, and by times that.
+for setting, least in ((Setting(2_000, 8, 2, 0.3), 0.53), (Setting(8_000, 8, 6, 0.3), 0.29), (Setting(40_000, 20, 15, 0.3), 0.25)):  # fmt: skip
+    for other, wider, more in ((setting, 1.0, ""), (replace(setting, noise=0.7), 1.28, ", weights"), (replace(setting, clusters=400), 1.1, ", 400 clusters")):  # fmt: skip
+        for times in (1.0, 1.2, 2.0):
+
+            def first_value(
+                rng: np.random.Generator,
+                setting: Setting = other,
+                off: float = least * wider * times,
+            ) -> tuple[Slice, float] | None:
+                sample = setting.draw(rng, off=off)
+                score = sample.scored.score
+                return said_of(sample, (("column 0", "0"),), score - expit(logit(score) + off))
+
+            sizes(
+                "slices",
+                words(f"{times:g} times the least that is found{more}", other),
+                first_value,
+            )
+
+
 # ---- One slice alone is off, and other columns hold more of its rows
 
 
@@ -511,16 +572,12 @@ for case, how in {
     "0.3 logits everywhere and 0.5 in one region, 8,000 rows": {"off": 0.5, "all_off": 0.3},
 }.items():
 
-    @simulation("one-slice", "its size said too large, of the true one", case, at_most=0.1)
-    def _(rng: np.random.Generator, how: dict[str, float] = how) -> float | None:
+    def region(rng: np.random.Generator, how: dict[str, float] = how) -> tuple[Slice, float] | None:
         sample = one_region(rng, **how)
-        found, score = usual_slices(sample), sample.scored.score
-        if not found.off or found.off[0].name != "region = 0":
-            return None
-        moved = how["off"] + how.get("all_off", 0)
-        gap = (score - expit(logit(score) + moved))[rows_where(sample.data, found.off[0].where)]
-        size = re.search(r"about ([\d.]+) points too low", found.furthest[1])
-        return -1.0 if size is None else float(size[1]) / 100 / -gap.mean() - 1
+        moved, score = how["off"] + how.get("all_off", 0), sample.scored.score
+        return said_of(sample, (("region", "0"),), score - expit(logit(score) + moved))
+
+    sizes("one-slice", case, region)
 
 
 for case, how, at_most in (
@@ -833,6 +890,23 @@ for case in ("", ", weights", " in 4,000 clusters"):
     def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
         found = usual_slices(of_classes(rng, pair=0.14, language=0.09, **how))
         return "and channel = 0" in found.also or (found.off[:1] and found.off[0].where == PAIR)
+
+
+for case, off in (
+    ("12,000 rows of 6 classes", 0.06),
+    ("12,000 rows of 6 classes", 0.07),
+    ("12,000 rows of 6 classes", 0.09),
+    ("12,000 rows of 6 classes", 0.2),
+    ("12,000 rows of 6 classes, weights", 0.09),
+):
+
+    def off_pair(
+        rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case], off: float = off
+    ) -> tuple[Slice, float] | None:
+        sample = of_classes(rng, pair=off, **how)
+        return said_of(sample, PAIR, np.full(sample.data.n, off))
+
+    sizes("slices", f"{100 * off:g} points in a channel and a predicted class, {case}", off_pair)
 
 
 @simulation(

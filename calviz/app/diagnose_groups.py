@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
-#: Width of the column of pictures in pixels.
-_PICTURE = 108
+#: Characters of a name, and width of the column of pictures in pixels.
+_NAME, _PICTURE = 64, 108
 _QUESTION, _MARKS, _SITES = "calviz.slices.asked", "slices.marks", "sites"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
@@ -134,22 +135,6 @@ def last_slices_asked(settings: Settings) -> SlicesChoice | None:
     return question if question is None or question.columns else None
 
 
-def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
-    """Draw how many rows the values of each column have."""
-    data = settings.sample.data
-    lines = []
-    for name in question.columns:
-        counts = sorted(data.sliced(name).counts().values())
-        enough = sum(n >= question.min_rows for n in counts)
-        sizes = counts[0], counts[len(counts) // 2], counts[-1]
-        lines.append((shorten(name, 60), len(counts), enough, *sizes))
-    names = "column", "values", "with enough rows", "fewest rows", "median rows", "most rows"
-    frame = pd.DataFrame(lines, columns=names)
-    count = st.column_config.NumberColumn(format="localized")
-    columns = dict.fromkeys(frame.columns[1:], count)
-    st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
-
-
 def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
     text = f"Looking at {counted(len(question.columns), 'column')} …"
@@ -173,7 +158,7 @@ def pinned_gaps(
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
-        gap_of = {one.where: one.gap for one in _measure(sample, question).slices}
+        gap_of = {one.where: one.expected for one in _measure(sample, question).slices}
         return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
 
     # All slices are measured, whichever one was pinned.
@@ -192,27 +177,19 @@ def draw_answer(
         # The title says how many.
         worst = capitalised(figure.worst()) if tested.named else ""
         st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
-    number, segment = over_all
-    if number:
-        # Where it is largest answers another question than the title, if that is about slices.
-        if tested.off and not segment:
-            number += " Slices have a test of their own: those named are off even so."
-        said, behind = (number, segment) if tested.off else (f"{number} {segment}".rstrip(), "")
-        st.markdown(md(said, 700), help=md(behind, 700) or None)
+    if said := " ".join(over_all).strip():
+        st.markdown(md(said, 700), help="The slices named are off by tests of their own.")
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:
         size = len(figure.shown)
         beside = () if pinned is None else (replace(pinned, content=pinned.content[:size]),)
         screen.chart(figure, key=key, filename="slices", on_select=react, wide=True, beside=beside)
-        order_words = "The most surely off first."
-        if size < len(tested.slices):
-            order_words = f"The {size} slices that are most surely off, of {len(tested.slices):,}."
         st.caption(
-            f"{order_words} Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together (adjusted p ≤ {tested.rate:g}). Dashed: all rows "
+            f"The {counted(size, 'slice')} most surely off, of {len(tested.slices):,}. Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together (adjusted p ≤ {tested.rate:g}). Dashed: all rows "
             f"({points(tested.gap)} points).",
-            help="Each interval is for itself, and says how precisely these rows measure the gap; the test, whether a calibrated model "
-            "would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
+            help="Gaps are those to expect on new rows: a slice is called off for its gap, which noise made larger. Each interval allows for that, "
+            "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
     notes = []
     if small := counted(tested.small, "slice") if tested.small else "":
@@ -271,8 +248,9 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
         st.warning(md(error, 300))
     if column not in drawn:
         return
-    along = FeatureGap.compute(tested, column)
-    screen.chart(along, key="slices.along", filename="slices-along", wide=True)
+    screen.chart(
+        FeatureGap.compute(tested, column), key="slices.along", filename="slices-along", wide=True
+    )
 
 
 def draw_slices_table(
@@ -288,6 +266,7 @@ def draw_slices_table(
     screen.table(
         _styled(tested, pinned),
         most=440,
+        row_height=_row_height(shown),
         alt="All slices: rows, score, hits, gap, interval and p-value",
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
@@ -306,35 +285,41 @@ def _selected_position(shown: Sequence[Slice]) -> int | None:
 def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
     shown = tested.slices[:MOST]
-    limit = {"wide": 46, "narrow": 28, "usual": 24}.get(screen.width_class(), 22)
-    names = words.told_apart((s.name for s in shown), limit)
+    names = words.told_apart((s.name for s in shown), _NAME)
     frame = pd.DataFrame(
         {
             "slice": name,
             "rows": s.rows,
-            "gap": s.gap,
-            "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
+            "on new rows": s.expected,
+            "95 % interval": "{} to {}".format(*map(points, s.expected_interval)),
             "p-value": s.p_value,
             "adjusted": s.adjusted,
             "off": tested.word(s),
             "score": s.score,
             "hits": s.hits,
+            "gap": s.gap,
             "ECE": s.ece,
             "noise": s.ece_noise,
         }
         for s, name in zip(shown, names, strict=True)
     )
-    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
+    gaps = [Bullet(s.expected, s.expected_interval) for s in tested.slices[:MOST]]
     frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
-        **dict.fromkeys(frame.columns.intersection(["gap", "pinned"]), signed_points),
+        **dict.fromkeys({"on new rows", "pinned", "gap"} & {*frame.columns}, signed_points),
         **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), words.p_number),
     }
     return frame.style.format(formats)
+
+
+def _row_height(shown: Sequence[Slice]) -> int:
+    """The height of a row, in pixels, whose name is broken into lines."""
+    line = {"wide": 44, "narrow": 26, "usual": 21}.get(screen.width_class(), 19)
+    return 17 + 18 * max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
 
 
 def _names(*, pinned: bool) -> Any:
@@ -351,13 +336,14 @@ _COLUMNS = {
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
     "score": _column(70, "Mean score."),
     "hits": _column(70, "Share of hits."),
-    "gap": _column(54, "Score minus hits, in points."),
-    "pinned": _column(64, "The gap in the pinned state, in points."),
+    "gap": _column(54, "Score minus hits of these rows, in points."),
+    "on new rows": _column(86, "The gap to expect, in points: less noise, if it is called off."),
+    "pinned": _column(64, "The same in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(
-        "The gap and its interval; the thin line is at 0.", width=_PICTURE
+        "The gap on new rows and its interval; the thin line is at 0.", width=_PICTURE
     ),
     "95 % interval": st.column_config.Column(
-        width=106, alignment="right", help="Of the gap, in points."
+        width=106, alignment="right", help="Of the gap on new rows, in points."
     ),
     "p-value": _column(62),
     "adjusted": _column(70, "The p-value with all slices looked at together."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -368,8 +368,8 @@ def caption(outcome: ComparisonOutcome) -> str:
 
 # ---- Pictures
 
-#: Width and height of a panel in pixels; six fit in a row on a large screen.
-PANEL, HEIGHT = 200, 200
+#: Width and height of a panel in pixels, and how many are drawn unless all are asked for.
+PANEL, HEIGHT, _FEW = 200, 200, 4
 #: Width in pixels of one of two figures beside each other.
 HALF = 472
 
@@ -377,89 +377,45 @@ HALF = 472
 LOOK_AT = "before-after"
 VIEWS = {
     "reliability": "Reliability",
+    "map": "What the map does",
     "cumulative": "Cumulative (KS)",
     "classes": "Classes (MCS)",
     "risk": "Risk-coverage",
 }
 
 
-def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
-    """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
+def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+    """Draw reliability diagrams on one scale, and all as a table: of the uncalibrated model, a method and the best others or, if asked for, of all."""
     exact = "exact " if settings.whole.alike else ""
     st.caption(
         f"Circles: what was observed, {exact}95 % intervals, areas by rows. Solid lines: scores too high; dotted: too low; grey: the "
         f"range of a calibrated model. {settings.bins_words}."
     )
-    theme = screen.theme()
-    every = [
-        figure_after(outcome, m.key, "reliability", settings) for m in outcome.comparison if m.ok
-    ]
-    beside = [figure.overlay("", "before") for figure in every]
-    _panels(
-        outcome,
-        "reliability",
-        settings,
-        lambda figure, height: figure.plot_small(theme=theme, height=height, beside=beside),
-        # With as many decimals as a column of points.
-        lambda figure: f"  \nECE {decimal(100 * figure.ece, 2)} points",
-    )
-
-
-def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
-    """Draw what each method does to the scores."""
-    st.caption(
-        "Score before against score after, on the evaluation rows. Dashed: no change. Circles: what was "
-        "observed, where a map should lead. A band and points: rows of the same score come out "
-        "differently, as the map looks at the whole row."
-    )
-    theme = screen.theme()
-    figures = _panels(
-        outcome, "map", settings, lambda figure, height: figure.plot(theme=theme, height=height)
-    )
-    for label, figure in figures.items():
-        if figure.dip is not None:
-            st.caption(
-                f"{md(label)}: {figure.falls()}: this kind of map need not rise with the score. It follows the "
-                "observed hits; rows there change their order, and predicted classes may change."
-            )
-
-
-def _panels(
-    outcome: ComparisonOutcome,
-    kind: str,
-    settings: Settings,
-    draw: Callable[[Any, int], Any],
-    words: Callable[[Any], str] = lambda figure: "",
-) -> dict[str, Any]:
-    """Draw a figure of each method, in the order of the table, and all as a table; return them by label.
-
-    `draw` is given a figure and its height; `words` of a figure follow the label.
-    """
+    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
+    shown = [m for m in methods_by_rank(outcome, lead) if m.ok]
+    if len(shown) > _FEW and not st.toggle(f"All {len(shown)}", key="all-diagrams"):
+        shown = sorted(shown, key=lambda m: m.key not in (UNCALIBRATED, method))[:_FEW]
+    figures = {m.label: figure_after(outcome, m.key, "reliability", settings) for m in shown}
+    beside = [figure.overlay("", "before") for figure in figures.values()]
     # On a phone, two stand side by side.
     width, height = (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
-    figures = {}
-    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
     # Where some names take two lines, the squares still stand in line.
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        for m in methods_by_rank(outcome, lead):
-            if not m.ok or (kind == "map" and m.key == UNCALIBRATED):
-                continue
-            figure = figure_after(outcome, m.key, kind, settings)
-            figures[m.label] = figure
+        for m, (label, figure) in zip(shown, figures.items(), strict=True):
             with st.container(width=width, gap="xsmall"):
-                st.markdown(f"**{md(m.label)}**{words(figure)}")
-                key, file = f"recalibrate.{kind}.{m.key}", f"{kind}-{m.key}"
-                drawing, alt = draw(figure, height), f"{m.label}: {figure.describe()}"
+                # With as many decimals as a column of points.
+                st.markdown(f"**{md(label)}**  \nECE {decimal(100 * figure.ece, 2)} points")
+                drawing = figure.plot_small(theme=screen.theme(), height=height, beside=beside)
+                key, file = f"recalibrate.reliability.{m.key}", f"reliability-{m.key}"
+                alt = f"{label}: {figure.describe()}"
                 screen.chart(figure, drawing, key=key, filename=file, alt=alt)
-    if figures:
-        tables_and_cards.draw_figure_table(
-            lambda: pd.concat(
-                {label: figure.frame() for label, figure in figures.items()}, names=["method"]
-            ).reset_index(level=0),
-            f"recalibration-{kind}",
-            alt="What the panels show",
-        )
-    return figures
+    tables_and_cards.draw_figure_table(
+        lambda: pd.concat(
+            {label: figure.frame() for label, figure in figures.items()}, names=["method"]
+        ).reset_index(level=0),
+        "recalibration-reliability",
+        alt="What the panels show",
+    )
 
 
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
@@ -478,8 +434,12 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
         st.caption(f"Both are of the {rows}, on which {fitted}")
         screen.draw_before_and_after(before, then, key="recalibrate.before-after", name=label)
         return
+    both = {UNCALIBRATED: "Uncalibrated", method: label}
+    if view == "map":
+        st.caption("Dashed: no change. Circles: what was observed, where a map should lead.")
+        del both[UNCALIBRATED]
     with st.container(horizontal=True, gap="medium"):
-        for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
+        for key, name in both.items():
             with st.container(width=HALF):
                 st.markdown(f"**{md(name)}**")
                 try:

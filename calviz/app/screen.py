@@ -153,7 +153,8 @@ def as_wide_as_the_page(drawing: Any) -> Any:
 def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
     """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`."""
     rows = len(getattr(shown, "data", shown))  # of a styled table, the frame
-    height = "content" if most is None else min(most, 38 + 35 * max(rows, 1))
+    of_row: int = options.get("row_height", 35)
+    height = "content" if most is None else min(most, 38 + of_row * max(rows, 1))
     return st.dataframe(shown, **{"hide_index": True, "height": height} | options)
 
 

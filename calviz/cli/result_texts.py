@@ -241,7 +241,7 @@ def _group_summary(levels: Levels, column: str) -> str:
     for side in ("too high", "too low", "within noise"):
         group = [s for s in levels.slices.slices if levels.word(s) == side]
         named = [
-            short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if s in off else "")
+            short_name(s.where[0][1]) + (f" ({points(abs(s.expected))} points)" if s in off else "")
             for s in group[:_NAMED]
         ]
         more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
@@ -252,7 +252,7 @@ def _group_summary(levels: Levels, column: str) -> str:
 def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     """Return the table with one line per level."""
     right = f"{percent(1 - risk, 0)} right from"
-    titles = ["rows", "mean score", "hits", "gap (points)", "", right]
+    titles = ["rows", "mean score", "hits", "on new rows (points)", "", right]
     titles += ["keeps", "right there"]
     table = table_of(short_name(column), *titles, left=("",))
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
@@ -260,7 +260,7 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
         if choice.kept:
             threshold, accuracy = from_on(choice.threshold), percent(choice.accuracy)
             above_threshold = [threshold, f"{choice.kept:,}", accuracy]
-        gap = percent(s.score, 2), percent(s.hits, 2), points(s.gap, plus=True)
+        gap = percent(s.score, 2), percent(s.hits, 2), points(s.expected, plus=True)
         texts = (s.where[0][1], f"{s.rows:,}", *gap, levels.word(s), *above_threshold)
         table.add_row(*(cell(short_name(text)) for text in texts))
     return table

@@ -367,7 +367,7 @@ def still_off_words(before: Dataset | None, after: Dataset | None) -> str:
     left = next((s for s in then.slices if s.where == first.where), None)
     if left is None or left.p_value > then.rate:
         return ""
-    gap = left.gap - (first.gap - found.expected(first))
+    gap = left.gap - (first.gap - first.expected)
     return f"Where {found.furthest[0]}, scores stay off: {words.expected_gap(gap)}."
 
 

@@ -91,7 +91,7 @@ class HundredSquares(Figure):
         groups = usual_slices(sample) if sample is not None and v.named_where else None
         if groups is not None:
             one, title = groups.off[0], f"Where {where_words(v.named_where)}"
-            expected = one.score - groups.expected(one)
+            expected = one.score - one.expected
             decimals = share_decimals(one.score, expected)
             panels.append(Promise(title, one.score, one.hits, one.rows, decimals, expected))
         elif worst is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, Unpack
@@ -10,7 +11,7 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import takes_weights
+from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
@@ -92,27 +93,27 @@ class SliceGaps(Figure):
         text = f"most surely {shorten(first.name, 80)}: {self.sentence(first)}."
         if not off:
             return text
-        named = [f"{shorten(s.name, 60)} ({signed_points(s.gap)} points)" for s in off[:_ALSO]]
+        named = [f"{shorten(s.name, 60)} ({signed_points(s.expected)} points)" for s in off[:_ALSO]]
         more = len(off) - len(named)
         return f"{text} Also {'off' if not self.result.rest else 'different'}: {', '.join(named)}{f' and {more:,} more' if more else ''}."
 
     @property
     @claim("slices")
     def headline(self) -> str:
-        """`answer` in at most 15 words."""
+        """How many differ, without the names, which `worst` has with what else is known of them."""
         r = self.result
         if not r.off:
             return self.answer().rstrip(".")
-        return r.headline
+        if not r.named or r.changed:
+            return r.headline
+        if r.rest:
+            return f"{len(r.named):,} of {counted(len(r.slices), 'slice')} unlike the rest; other rows: {r.rest}"
+        return f"{r.counted_off} beyond chance"
 
     def sentence(self, one: Slice) -> str:
-        """Describe the gap of one slice in words."""
-        size = points(abs(one.gap))
-        if Reduction.of(self.result.reduction).kind in ("class", "positive"):
-            kind = f"probabilities {size} points too {'high' if one.gap > 0 else 'low'}"
-        else:
-            kind = f"{'over' if one.gap > 0 else 'under'}confident by {size} points"
-        return f"{kind} on these {counted(one.rows, 'row')}"
+        """Describe the gap of one slice in words: the one to expect, and that of its rows."""
+        ends = one.expected_interval if one.gap > 0 else one.expected_interval.turned
+        return f"{words.expected_gap(one.expected)} (95 % CI {_ends(ends)}; {points(abs(one.gap))} on these {counted(one.rows, 'row')})"
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
@@ -130,8 +131,10 @@ class SliceGaps(Figure):
         """
         sheet = self.sheet(**page)
         palette, above = sheet.palette, sheet.narrow
-        short = words.told_apart((s.name for s in self.shown), _ABOVE if above else _NAME)
-        names = [plotly_text(name) for name in short]
+        short = words.told_apart((s.name for s in self.shown), _NAME)
+        lines = [textwrap.wrap(name, _ABOVE if above else _NAME) for name in short]
+        names = ["<br>".join(map(plotly_text, some)) for some in lines]
+        tall = _TALL + _LINE * (max(map(len, lines), default=1) - 1)
         # On a narrow page, names beside their rows would take most of the width.
         left = _RIGHT if above else marks.name_room(short, _BESIDE)
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
@@ -144,13 +147,15 @@ class SliceGaps(Figure):
             traces.append(one.points(100 * one.content, y, palette, customdata=rows))
         picture = sheet.picture(
             traces,
-            inner=(_TALL if above else _ROW) * max(len(names), 2),
+            inner=(tall if above else _ROW) * max(len(names), 2),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             shapes=[
                 marks.vertical_shape(palette.neutral, x=x, dash=dash, **guide)
                 for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
             ],
-            xaxis=sheet.axis(f"{score.capitalize()} − {hit} (points)", nticks=5 if above else 9),
+            xaxis=sheet.axis(
+                f"{score.capitalize()} − {hit} on new rows (points)", nticks=5 if above else 9
+            ),
             yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside"),
             annotations=sheet.names_above(names, 6) if above else (),
         )
@@ -159,12 +164,12 @@ class SliceGaps(Figure):
 
 #: Slices that are named after the first.
 _ALSO = 3
-#: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
-_ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
+#: Height of a row, of one with its name above it and of each further line of that, and margins of the panel, in pixels.
+_ROW, _TALL, _LINE, _RIGHT, _TOP, _BOTTOM = 24, 42, 14, 20, 12, 52
 #: Size of a mark, and of one that was clicked, in pixels.
 _MARK, _CLICKED = 9, 14
-#: Maximum characters of a name beside and above its row, and space beside the names in pixels.
-_NAME, _ABOVE, _BESIDE = 52, 46, 20
+#: Maximum characters of a name and of a line above its row, and space beside the names in pixels.
+_NAME, _ABOVE, _BESIDE = 64, 46, 20
 
 
 def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
@@ -185,7 +190,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 continue
             some = [figure.shown[i] for i in at]
             yield marks.markers(
-                [100 * s.gap for s in some],
+                [100 * s.expected for s in some],
                 at,
                 colour,
                 size=_MARK,
@@ -193,7 +198,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 edge=colour,
                 edge_width=1.5,
                 name=title + more,
-                error_x=_whiskers(some, palette.ink if off else palette.muted, 1.3, 4),
+                error_x=_whiskers(some, palette.ink if off else palette.muted),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hover="%{customdata[1]}<br>%{customdata[2]}",
                 unselected=marks.UNFADED["unselected"],
@@ -201,15 +206,19 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
             )
 
 
-def _whiskers(some: Sequence[Slice], colour: str, thickness: float, width: int) -> Trace:
-    above = [100 * (s.interval.high - s.gap) for s in some]
-    below = [100 * (s.gap - s.interval.low) for s in some]
-    return marks.whiskers(above, below, colour, thickness=thickness, width=width)
+def _whiskers(some: Sequence[Slice], colour: str) -> Trace:
+    above = [100 * (s.expected_interval.high - s.expected) for s in some]
+    below = [100 * (s.expected - s.expected_interval.low) for s in some]
+    return marks.whiskers(above, below, colour, thickness=1.3, width=4)
 
 
 def _facts(s: Slice) -> list[str]:
-    gap = f"{points(s.gap)} points ({points(s.interval.low)} to {points(s.interval.high)})"
-    return [plotly_text(s.name, 80), f"{gap}, {s.rows:,} rows"]
+    new = f"{points(s.expected)} points on new rows ({_ends(s.expected_interval)})"
+    return [plotly_text(s.name, 80), f"{new}, {points(s.gap)} on these {s.rows:,}"]
+
+
+def _ends(interval: Interval) -> str:
+    return f"{points(interval.low)} to {points(interval.high)}"
 
 
 # ---- Along a number
@@ -267,7 +276,7 @@ class FeatureGap(Figure):
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
         off = [s for s in self.shown if s in self.result.named]
-        text = ", ".join(f"{s.where[0][1]}: {points(s.gap)} points" for s in off)
+        text = ", ".join(f"{s.where[0][1]}: {points(s.expected)} points" for s in off)
         mark = self.result.marks[0]
         return (
             f"Gap of score and hits along {shorten(self.column, 60)}, {counted(len(self.shown), 'slice')}; "
@@ -280,7 +289,8 @@ class FeatureGap(Figure):
         palette = sheet.palette
         known = [i for i, s in enumerate(self.shown) if s.where[0][1] != MISSING]
         x, of = np.array(known, dtype=np.float64), [self.shown[i] for i in known]
-        gap, low, high = 100 * np.array([(s.gap, *s.interval) for s in of]).reshape(-1, 3).T
+        ends = [(s.expected, *s.expected_interval) for s in of]
+        gap, low, high = 100 * np.array(ends).reshape(-1, 3).T
         fill = palette.glaze(palette.blue, 0.18)
         traces = [
             area(x, low, high, fill, name="95 % interval"),
@@ -293,14 +303,13 @@ class FeatureGap(Figure):
                 traces.append(
                     marks.markers(
                         at,
-                        [100 * s.gap for s in some],
+                        [100 * s.expected for s in some],
                         palette.blue,
                         size=_MARK,
                         symbol="circle" if off else "circle-open",
                         edge=palette.blue,
                         edge_width=1.5,
                         name=name,
-                        error_y=_whiskers(some, palette.muted, 1, 0),
                         customdata=[_facts(s) for s in some],
                         hover="%{customdata[0]}<br>%{customdata[1]}",
                     )
@@ -308,7 +317,7 @@ class FeatureGap(Figure):
         names = [plotly_text(shorten(s.where[0][1], 24)) for s in self.shown]
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
         place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
-        title = axis(palette, f"{score.capitalize()} − {hit} (points)")
+        title = axis(palette, f"{score.capitalize()} − {hit} on new rows (points)")
         # Names lie at 40 degrees, with the title of the axis below the longest.
         below = 50 + 4.2 * max(map(len, names), default=0)
         return sheet.picture(

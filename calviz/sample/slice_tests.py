@@ -297,15 +297,16 @@ def p_of_pairs(
     codes: IntArray,
     weights: FloatArray | None = None,
     cluster: IntArray | None = None,
-) -> FloatArray:
-    """p-values of pairs of values that are off, and otherwise than the other rows with the same `first` of the two, shape (S,).
+) -> tuple[FloatArray, FloatArray]:
+    """p-values of pairs of values that are off, and otherwise than the other rows with the same `first` of the two, shape (S,); and what they are of.
 
     That is the larger of `p_values`, shape (S,), of the first hypothesis, and those of the second (Berger 1982), which is tested where
-    they are small. `first` has the sums of the values of the first column, shape (K,), and `codes`, shape (n,), are those of the pairs.
+    they are small; and the gap, or how much larger it is than that of the others. `first` has the sums of the values of the first column, shape (K,), and `codes`, shape (n,), are those of the pairs.
     """
     small, values = np.flatnonzero(p_values <= _SMALL), sums.rows.size // first.rows.size
+    differences = sums.gap
     if not small.size:
-        return p_values
+        return p_values, differences
     number = np.full(sums.rows.size, -1)
     number[small] = np.arange(small.size)
     own = np.arange(first.rows.size)[:, None] == small // values
@@ -313,9 +314,10 @@ def p_of_pairs(
     parts = some.each(lambda v: v[..., None, :] * own)
     whole = first.each(lambda v: v[..., None] * own)
     rows = events, number[codes], weights, cluster, codes // values
-    p_values = p_values.copy()
-    p_values[small] = np.maximum(p_values[small], p_against_rest(some, parts, whole, *rows)[0])
-    return p_values
+    p_values, (against, more) = p_values.copy(), p_against_rest(some, parts, whole, *rows)
+    larger = against > p_values[small]
+    p_values[small[larger]], differences[small[larger]] = against[larger], more[larger]
+    return p_values, differences
 
 
 def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:

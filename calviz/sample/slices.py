@@ -17,7 +17,7 @@ from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import PREDICTED, claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
-from calviz.core.p_values import benjamini_hochberg, clopper_pearson, left_of_selected
+from calviz.core.p_values import benjamini_hochberg, clopper_pearson, selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
@@ -54,6 +54,12 @@ class Slice:
         The p-value adjusted by Benjamini and Hochberg; the slice is off if it is at most the false discovery rate.
     ece, ece_noise : float
         ECE, and its mean for a calibrated model on the same number of rows.
+    difference : float
+        What the p-value is of: the gap, or how much larger it is than that of the rows that it is compared with.
+    expected : float
+    expected_interval : Interval
+        The gap to expect on new rows, with a 95 % interval: of a slice that is off, which is stated for its gap, less what that
+        selection makes of noise (`calviz.core.p_values.selected`).
     """
 
     where: Where
@@ -66,6 +72,9 @@ class Slice:
     adjusted: float
     ece: float
     ece_noise: float
+    difference: float
+    expected: float
+    expected_interval: Interval
 
     @property
     def name(self) -> str:
@@ -140,14 +149,14 @@ class Slices(Displayed):
         more = len(self.slices) - len(shown)
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self.slices), 'slice')}, {len(self.off)} off beyond chance",
-            header=("slice", "rows", "score", "hits", "gap (points)", "off"),
+            header=("slice", "rows", "score", "hits", "on new rows (points)", "off"),
             rows=tuple(
                 (
                     s.name,
                     f"{s.rows:,}",
                     percent(s.score, 2),
                     percent(s.hits, 2),
-                    points(s.gap),
+                    points(s.expected),
                     self.word(s),
                 )
                 for s in shown
@@ -189,7 +198,7 @@ class Slices(Displayed):
 
     def _place(self, one: Slice) -> tuple[str, str]:
         where = " and ".join(shorten(condition(*part, 40), 40) for part in one.where)
-        return where, expected_gap(self.expected(one))
+        return where, expected_gap(one.expected)
 
     @property
     @claim("slices")
@@ -197,11 +206,6 @@ class Slices(Displayed):
         """The slice that is next most surely off, of those that did not change over time; "" if there is none."""
         left = [s for s in self.off[1:] if where_words(s.where) != self.changed]
         return ": ".join(self._place(left[0])[: 1 + (self.against == "calibrated")]) if left else ""
-
-    def expected(self, one: Slice) -> float:
-        """The gap to expect on new rows of a slice that was chosen as it is off."""
-        largest = self.rate * sum(s.adjusted <= self.rate for s in self.slices) / len(self.slices)
-        return one.gap * left_of_selected(one.p_value, largest)
 
     @property
     @claim("slices")
@@ -264,6 +268,8 @@ class Slices(Displayed):
             | {"low": s.interval.low, "high": s.interval.high, "p_value": s.p_value}
             | {"adjusted_p_value": s.adjusted, "off": s.where in off}
             | {"ece": s.ece, "ece_noise": s.ece_noise, "differs": s.where in self.differ}
+            | {f"expected_{end}": v for end, v in s.expected_interval._asdict().items()}
+            | {"expected_gap": s.expected}
             for s in self.slices
         )
 
@@ -392,8 +398,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     is clearly smaller; a pair that so explains the slice that it is a part of comes before that.
     """
     changed = [where for *_, where in sample.once(changed_slices) if where[0][0] in how["columns"]]
-    found = sample.view(_measured, **how)
-    found = replace(found, rate=rate, changed=where_words(changed[0]) if changed else "")
+    found = _at_rate(sample.view(_measured, **how), rate, how["level"])
+    found = replace(found, changed=where_words(changed[0]) if changed else "")
     if not found.off or found.against == "rest":
         return found
     found = _told_apart(sample, found)
@@ -432,6 +438,26 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     ordered = (*named, *left, *(s for s in found.slices if s.where not in off))
     differ = tuple(dict.fromkeys([named[0].where, *found.differ]))
     return replace(found, apart=True, slices=ordered, differ=differ, explained=explained)
+
+
+def _at_rate(found: Slices, rate: float, level: float) -> Slices:
+    """The slices at a false discovery rate, with the gaps to expect on new rows; `level` is that of their intervals."""
+    share = sum(s.adjusted <= rate for s in found.slices) / max(len(found.slices), 1)
+    least, wide = -ndtri(rate * share / 2), -ndtri((1 - level) / 2)
+
+    def of(one: Slice) -> Slice:
+        error, above, among = (one.interval.high - one.gap) / wide, math.inf, 1.0
+        if one.adjusted <= rate and error > 0:
+            # The normal quantile of the p-value, which may be of a sum that is not normal, is in errors as the test has them.
+            z = -ndtri(max(one.p_value, 1e-300) / 2)
+            above, among = (z - least) * abs(one.difference) / z / error, share
+        (less, low), away = selected(above, among), math.copysign(error, one.gap)
+        ends = Interval(*sorted((one.gap + away * low, one.gap + away * float(ndtri(0.975)))))
+        # Of very few hits, errors are nearly as large as the gap.
+        expected = one.gap - math.copysign(min(less * error, abs(one.gap) / 2), one.gap)
+        return replace(one, expected=expected, expected_interval=ends)
+
+    return replace(found, rate=rate, slices=tuple(map(of, found.slices)))
 
 
 def _largest(sample: Sample, columns: tuple[str, ...]) -> str:
@@ -588,7 +614,8 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
     how = how | {"columns": others, "pairs": False}
 
     def measured(some: Sample, against: Against) -> Slices:
-        return replace(some.view(_measured, **how | {"sides": True, "against": against}), rate=rate)
+        both = some.view(_measured, **how | {"sides": True, "against": against})
+        return _at_rate(both, rate, how["level"])
 
     part = sample.view(_part, where=first.where, inside=True)
     differ = {s.where for s in measured(part, "rest").off}
@@ -639,14 +666,15 @@ def _measured(
         sums = slice_tests.sums_of_table(table.sum(axis=1), terms, codes, cluster)
         if whole is None or names == untested:
             return sums
+        differences = sums.gap
         if against == "rest":
-            p_values, _ = slice_tests.p_against_rest(
+            p_values, differences = slice_tests.p_against_rest(
                 sums, sums, whole, events, codes, weights, cluster
             )
         else:
             p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
             if of_classes is not None and names[0] == PREDICTED:
-                p_values = slice_tests.p_of_pairs(
+                p_values, differences = slice_tests.p_of_pairs(
                     p_values, sums, of_classes, events, codes, weights, cluster
                 )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
@@ -665,6 +693,9 @@ def _measured(
                     adjusted=1.0,
                     ece=float(eces[i]),
                     ece_noise=float(noises[i]),
+                    difference=float(differences[i]),
+                    expected=gap,
+                    expected_interval=Interval(gap, gap),
                 )
             )
         return sums

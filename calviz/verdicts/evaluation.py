@@ -263,8 +263,10 @@ class Verdict(JudgedNumbers):
 
     @property
     def beyond_headline(self) -> str:
-        """What `sentence` says that the headline does not; all of it if they begin with different facts."""
+        """What `sentence` says that the headline does not, such as the slice; all else if they begin with different facts."""
         head, sentence = self.headline, self.sentence
+        if self.named_where:
+            sentence = sentence.replace(f", most surely {': '.join(self.off_in or ())}", "")
         for said in (head, head.split(";")[0], head.split(": ")[0]):
             if re.match(rf"{re.escape(said)}[.:] ?", sentence):
                 return words.capitalised(sentence[len(said) :].lstrip(".: "))

@@ -195,7 +195,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         "info" if slight else "warning",
         f"{head} {slices.furthest[0]}: {score} "
         f"{words.percent(worst.score, decimals)} but {hit} {words.percent(worst.hits, decimals)} on "
-        f"{words.counted(worst.rows, 'row')}, {slices.furthest[1]}. {also and words.capitalised(also) + '. '}{slices.remark}".rstrip(),
+        f"{words.counted(worst.rows, 'row')}, on new ones {slices.furthest[1]}. {also and words.capitalised(also) + '. '}{slices.remark}".rstrip(),
         "; ".join(filter(None, (slices.headline, also))),
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
+
 from calviz.core import words
 from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import claim
@@ -14,7 +16,7 @@ from calviz.sample.binning import expected_share
 from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
-from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
+from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label, ranges_of
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence
 from calviz.verdicts.row_checks import hardly_telling, label_errors_found, rest_of_rows
@@ -53,6 +55,8 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.
     classes = classes_off(sample) if quiet and sample.data.alike else ()
+    if classes and _off_by_a_slice(sample):
+        classes = ()
     describe = _off if evidence.beyond_noise else nothing_found
     told = describe(evidence, sample, rows or rows_words(sample))
     direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
@@ -91,6 +95,17 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         seen_by_other=seen_by_other(sample),
         **{f.name: getattr(evidence, f.name) for f in fields(JudgedNumbers)},
     )
+
+
+@claim("classes")
+def _off_by_a_slice(sample: Sample) -> bool:
+    """Whether predicted classes are off by the rows of the slice most surely off: without these, none is, and gaps are less than half as large."""
+    rest = rest_of_rows(sample)
+    of_all, left = (ranges_of(some or sample, "predicted-class") for some in (sample, rest))
+    if of_all is None or left is None or left.beyond[left.has].any():
+        return False
+    off = of_all.has & (of_all.beyond != 0)
+    return bool(off.any() and (2 * np.abs(left.value) < np.abs(of_all.value))[off].all())
 
 
 @claim("miscalibration")

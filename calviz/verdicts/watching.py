@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
 from calviz.core.errors import RESAMPLES, InputError, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
-from calviz.core.p_values import left_of_selected
+from calviz.core.p_values import selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import (
@@ -551,7 +552,8 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             late = times >= np.datetime64(change.since)
             weights = None if part.weights is None else part.weights[late]
             gap = float(np.average((part.scored.score - part.scored.hit)[late], weights=weights))
-            gap *= left_of_selected(p, largest)
+            z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
+            gap *= 1 - selected(z - least)[0] / z
             return SliceChange(where, int(late.sum()), gap, change, _change(rest))
     return None
 

@@ -211,15 +211,18 @@ _SLICE_COLUMNS: content.Formats = {
     "score": ("mean score", share_cell),
     "hits": ("hits", share_cell),
     "gap": ("gap (points)", signed_points),
-    "low": ("95 % CI from", signed_points),
-    "high": ("to", signed_points),
+    "expected_gap": ("on new rows (points)", signed_points),
+    "expected_low": ("95 % CI from", signed_points),
+    "expected_high": ("to", signed_points),
     "p_value": ("p-value", words.p_number),
     "adjusted_p_value": ("adjusted", words.p_number),
     "off": ("off", str),
     "ece": ("ECE (points)", points),
     "ece_noise": ("noise (points)", points),
 }
-_DRAWN_OF_SLICES = {key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap", "low", "high")}
+_DRAWN_OF_SLICES = {
+    key: of for key, of in _SLICE_COLUMNS.items() if key in ("slice", "rows") or "expected" in key
+}
 
 
 #: Numbers along which the gap is drawn.
@@ -268,7 +271,7 @@ def _all_slices(slices: Slices) -> content.TableBlock:
     shown = content.formatted(frame.assign(off=off), _SLICE_COLUMNS)
     right = [h for name, (h, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
-    bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
+    bullets = [Bullet(s.expected, s.expected_interval) for s in slices.slices]
     return content.TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
@@ -279,7 +282,7 @@ def _slicing_words(slices: Slices) -> str:
     cut = ", numbers and dates cut at their deciles" if numbers else ""
     text = (
         f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}{cut}, each tested against "
-        f"{what}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
+        f"{what}; intervals allow for the selection of a slice that is off, adjusted p-values for all slices together (Benjamini and "
         f"Hochberg, at most {100 * slices.rate:g} % false discoveries)."
     )
     if slices.small:

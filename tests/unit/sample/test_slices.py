@@ -13,12 +13,13 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
-from benchmarks.claims.slices import CALIBRATED, all_off, of_classes, one_region
+from benchmarks.claims.slices import CALIBRATED, PAIR, all_off, of_classes, one_region
 from calviz.comparison.advice import moved_words, still_off_words
 from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import sliceable_columns, usual_columns
+from calviz.core.words import points
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.binning import bin_events, bins_off, expected_share
@@ -253,7 +254,7 @@ def test_the_picture_is_the_table():
     figure = SliceGaps.compute(tested, most=5)
     drawn = figure.plot()
     assert sorted(x for t in drawn.data for x in t.x) == pytest.approx(
-        sorted(100 * figure.frame()["gap"])
+        sorted(100 * figure.frame()["expected_gap"])
     )
     assert list(drawn.layout.yaxis.ticktext) == [s.name for s in figure.shown]
     assert "region = b" in figure.answer()
@@ -294,7 +295,8 @@ def test_a_sample_says_what_is_looked_at_and_keeps_what_was_measured(monkeypatch
     assert tested == slices(data, ["region"], pairs=False, reduction="positive", bins=bins)
     monkeypatch.setattr("calviz.sample.slice_tests.crossed_sums", None)  # nothing is added up again
     other = slices(sample, ["region"], pairs=False, rate=0.2)
-    assert (other.rate, other.slices) == (0.2, tested.slices)
+    assert other.rate == 0.2
+    assert [s.gap for s in other.slices] == [s.gap for s in tested.slices]
 
 
 def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
@@ -898,3 +900,49 @@ def test_a_second_slice_that_is_off_is_named_and_none_is_excused_that_stays_off(
     for s in found.slices:
         if s.adjusted <= found.rate and s not in found.off:
             assert s.where in found.explained
+
+
+def test_the_size_of_a_slice_is_one_number_wherever_it_is_said():
+    sample = one_region(np.random.default_rng(7), off=0.5, n=4_000)
+    found = usual_slices(sample)
+    (one,) = found.off
+    size = f"about {points(abs(one.expected), 1)} points too low"
+    assert found.furthest == ("region = 0", size)
+    # Selected for its gap: less than that, and within the interval, which is wider to the side of 0.
+    assert one.gap < one.expected < 0
+    low, high = one.expected_interval
+    assert low == pytest.approx(one.interval.low)
+    assert one.expected < high
+    assert one.interval.high <= high < 0
+    figure = SliceGaps.compute(found)
+    ends = f"{points(-high)} to {points(-low)}"
+    assert f"{size} (95 % CI {ends}; {points(-one.gap)} on these {one.rows} rows)" in figure.worst()
+    assert figure.headline == f"1 of {len(found.slices)} slices is off beyond chance"
+    row = found.frame().set_index("slice").loc["region = 0"]
+    assert (row.expected_gap, row.expected_low, row.expected_high) == (one.expected, low, high)
+    # What is not selected is as it is measured.
+    other = found.slices[-1]
+    assert other.expected == other.gap
+    assert other.expected_interval == pytest.approx(other.interval)
+
+
+def test_a_pair_is_selected_by_its_difference_from_the_rest_of_the_class():
+    sample = of_classes(np.random.default_rng(3), pair=0.09)
+    one = next(s for s in usual_slices(sample).off if s.where == PAIR)
+    assert one.difference != one.gap
+    rows, data = np.asarray(rows_where(sample.data, PAIR)), sample.data
+    rest = np.asarray(rows_where(data, PAIR[:1])) & ~rows
+    gap = sample.scored.score - sample.scored.hit
+    assert one.difference == pytest.approx(gap[rows].mean() - gap[rest].mean(), rel=0.2)
+
+
+def test_long_names_are_drawn_whole():
+    region = np.where(np.arange(4_000) % 8 == 0, "a region of quite a long name with an end", "b")
+    score = np.random.default_rng(0).uniform(0.3, 0.7, 4_000)
+    labels = np.random.default_rng(1).random(4_000) < score + 0.2 * (region != "b")
+    data = calviz.Predictions(probs=score, labels=labels, groups={"place of the row": region})
+    figure = SliceGaps.compute(usual_slices(Sample(data, "positive")))
+    name = "place of the row = a region of quite a long name with an end"
+    assert name in figure.plot().layout.yaxis.ticktext
+    notes = [a.text for a in figure.plot(width=350).layout.annotations]
+    assert name in [" ".join(text.split("<br>")) for text in notes]

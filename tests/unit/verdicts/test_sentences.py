@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 from scipy.stats import binom, norm
 
 import calviz
-from benchmarks.claims.slices import one_region, two_slices
+from benchmarks.claims.slices import of_classes, one_region, two_slices
 from calviz.core.errors import NotAvailable
 from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.core.words import outside_range
@@ -26,7 +26,7 @@ from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import evaluate, findings_of
-from calviz.verdicts.data_checks import classes_off, of_the_top_label, one_vs_rest
+from calviz.verdicts.data_checks import classes_off, of_the_top_label, one_vs_rest, ranges_of
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.row_checks import hardly_telling, label_shuffling
@@ -256,8 +256,9 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert v.sentence.endswith(
         f"with 95 % confidence, but 2 of 10 slices are off, most surely {place}."
     )
-    # The title does not say that the scores are off in general.
+    # The title does not say that the scores are off in general; what it says is not said again below it.
     assert v.headline == f"No fault as a whole, but where {place}"
+    assert v.beyond_headline.endswith(" but 2 of 10 slices are off.")
     # What is off in two slices each its own way, no single map corrects.
     alone = f"No map of all rows repairs {place[:10]} alone: a comparison of recalibrators fits one for it"
     assert no_fix_words(v) == f"{alone}, other rows as they are."
@@ -348,7 +349,7 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     tested = usual_slices(sample)
     assert (("region", "0"),) in tested.explained
     drawn = SliceGaps.compute(tested)
-    assert f" points too low on these {tested.off[0].rows:,} rows." in drawn.worst()
+    assert f" on these {tested.off[0].rows:,} rows)." in drawn.worst()
     traces = drawn.plot().data
     filled = [t for t in traces if t.name in ("Too high", "Too low")]
     assert sum(len(t.x) for t in filled) == len(tested.off) == 1
@@ -830,3 +831,16 @@ def test_the_error_has_one_upper_bound_wherever_it_is_said(n, base, shift):
         assert Reliability.compute(sample).ece_interval == e[key].interval
         # An error is never below the mean of its gaps.
         assert below >= max(map(abs, e["mcs"].interval or (0,)))
+
+
+def test_a_predicted_class_is_not_said_to_be_off_where_a_condition_within_it_is():
+    found = 0
+    for seed in range(5):
+        sample = of_classes(np.random.default_rng(seed), pair=0.12).but(resamples=199)
+        v = judged(sample)
+        found += not v.beyond_noise and bool(ranges_of(sample, "predicted-class").beyond.any())
+        assert "where predicted class = 1 and channel = 0: about " in v.headline
+        assert not v.classes_off
+    assert found  # the class of the condition would be said to be off
+    v = judged(of_classes(np.random.default_rng(1), of_class=0.09, classes=20).but(resamples=199))
+    assert v.headline.startswith("1 of 20 predicted classes is off, ")
