@@ -554,6 +554,16 @@ _SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
 _AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
 
 
+def on_screen(text: str) -> str:
+    """Say the role to choose in place of the option of the command line; an option without a control is left out."""
+    text = re.sub(
+        r" \([^()]*--(weight|cluster)\)",
+        lambda found: f" (role {found[1].capitalize()} under 'Read it differently')",
+        text,
+    )
+    return re.sub(r" \([^()]*--[a-z][^()]*\)", "", text)
+
+
 def md(text: object, limit: int = 400) -> str:
     """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
     line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))
