@@ -1785,11 +1785,11 @@ def test_a_column_called_like_weights_is_asked_about_with_what_it_changes(tmp_pa
         )
         for weights in (columns["sampling_weight"], None)
     ]
-    said = (
-        "does 'sampling_weight' say how much each row counts? weighted by 'sampling_weight': {}; "
-        "without weights: {}"
-    )
-    assert question.what.replace("\u00a0", " ") == said.format(*means)
+    assert question.what == "does 'sampling_weight' say how much each row counts?"
+    assert [way.label.replace("\u00a0", " ") for way in question.readings] == [
+        f"weighted by 'sampling_weight' ({means[0]})",
+        f"without weights ({means[1]})",
+    ]
     path = tmp_path / "weighted.csv"
     pd.DataFrame(columns).to_csv(path, index=False)
     refused = run("audit", path)
