@@ -555,12 +555,7 @@ _AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
 
 
 def on_screen(text: str) -> str:
-    """Say the role to choose in place of the option of the command line; an option without a control is left out."""
-    text = re.sub(
-        r" \([^()]*--(weight|cluster)\)",
-        lambda found: f" (role {found[1].capitalize()} under 'Read it differently')",
-        text,
-    )
+    """Leave out the options of the command line that a text names in parentheses."""
     return re.sub(r" \([^()]*--[a-z][^()]*\)", "", text)
 
 

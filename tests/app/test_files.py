@@ -776,8 +776,8 @@ def weights():
 def test_clusters_weights_and_times_go_through_all_pages():
     app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
     words = text_of(quiet(app))
-    assert "say so (role Cluster under 'Read it differently')" in words
-    assert "say so (role Weight under 'Read it differently')" in words
+    assert "give it the role Cluster, and intervals" in words
+    assert "give it the role Weight." in words
     assert "--cluster" not in words
     press(app, "Read it differently")
     give_role(app, "patient_id", "cluster")
