@@ -174,9 +174,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         for outcome, keys in (("positives", ("tp", "fn")), ("negatives", ("fp", "tn"))):
             by_weight = [per_1000[key] for key in keys] if cells[0].by_weight else []
             confusion[f"{outcome}{head}"] = [*(whole(c.rows[key]) for key in keys), *by_weight]
-        net = decimal(
-            float(cutoff_and_grades.net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])), _digits(c)
-        )
+        net = decimal(c.net_benefit, c.decimals)
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), net]
         ends = [(low, high) for _, low, high in c.shares().values()]
         ranges = ["–" if low != low else words.percent_range(low, high) for low, high in ends]
@@ -210,12 +208,7 @@ def _interval(sample: Sample, c: CutoffCounts) -> str:
     cutoff = c.params["cutoff"]
     measured = evaluate(sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=cutoff)
     interval = measured["net_benefit"].interval
-    return "" if interval is None else " to ".join(decimal(end, _digits(c)) for end in interval)
-
-
-def _digits(c: CutoffCounts) -> int:
-    """Decimals of a net benefit, which is at most the share of positives."""
-    return words.decimals_for(float((c.tp + c.fn) / c.n), figures=3, least=3)
+    return "" if interval is None else " to ".join(decimal(end, c.decimals) for end in interval)
 
 
 def _net_benefit(

@@ -319,11 +319,14 @@ def open_file(
 
 
 def answer_in_part(failure: UnreadableFile, options: ReadingOptions) -> None:
-    """Show the first rows of a file with the roles that were chosen; it is read once that is asked for."""
-    rows = first_rows(failure.source, name=failure.title, options=options)
-    st.session_state[_UNREADABLE] = replace(
-        failure, options=options, message="", questions=(), first_rows=rows, asks=True
-    )
+    """Show the first rows of a file with the roles that were chosen; it is read once that is asked for, or to say why it has no rows."""
+    try:
+        rows = first_rows(failure.source, name=failure.title, options=options)
+    except CalvizError:
+        open_file(failure.title, failure.source, options)
+        return
+    shown = replace(failure, options=options, message="", questions=(), first_rows=rows, asks=True)
+    st.session_state[_UNREADABLE] = shown
 
 
 def _other_than_of(link: WaitingLink, name: str | None, source: FileSource) -> str:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from calviz.app import navigation, open_files, screen
 from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
-from calviz.app.session import md
+from calviz.app.session import md, on_screen
 from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.core.words import capitalised, counted, shorten
 from calviz.data import FirstRows, ReadingOptions, first_rows
@@ -83,7 +83,7 @@ def draw_failure() -> None:
         where = questions[0].where or questions[0].what
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
     elif not together and failure.message:
-        box(md(failure.message, 2_000), icon=f":material/{icon}:")
+        box(md(on_screen(failure.message), 2_000), icon=f":material/{icon}:")
     else:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -127,7 +127,7 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
     """Draw all that a file asks, each with its answers, and one button that reads it with those that were chosen."""
     chosen: list[Reading | None] = []
     for j, question in enumerate(failure.questions):
-        box(md(str(question), 2_000))
+        box(md(on_screen(str(question)), 2_000))
         key = f"calviz.answer.{j}.{abs(hash(failure.options))}"
         answers = question.answers
         words = [md(capitalised(answer.label), 200) for answer in answers]

@@ -554,6 +554,11 @@ _SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
 _AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
 
 
+def on_screen(text: str) -> str:
+    """Leave out the options of the command line that a text names in parentheses."""
+    return re.sub(r" \([^()]*--[a-z][^()]*\)", "", text)
+
+
 def md(text: object, limit: int = 400) -> str:
     """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
     line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))

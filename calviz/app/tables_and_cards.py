@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation
-from calviz.app.session import choose_one, current, md, offer_file
+from calviz.app.session import choose_one, current, md, offer_file, on_screen
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core import words
 from calviz.core.blocks import IntArray
@@ -57,7 +57,7 @@ _TABS = {
 def draw_notices(notices: Iterable[Finding]) -> None:
     """Draw what was noticed or changed while a file was read, worst first; the codes are behind the help."""
     for notice in worst_first(notices):
-        text = md(keep_units_together(full_sentence(notice.message)), 1_000)
+        text = md(keep_units_together(full_sentence(on_screen(notice.message))), 1_000)
         help = f"Code {notice.code}, as in the report and on the command line."
         st.markdown(f"{_ICONS[notice.severity]} {text}", help=help)
 

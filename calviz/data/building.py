@@ -14,7 +14,6 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_onl
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
-from calviz.core.words import decimals_for, percent
 from calviz.data import labels, roles
 from calviz.data.column_names import is_missing
 from calviz.data.format import (
@@ -44,48 +43,8 @@ SUM_NOTICE = 1e-4
 
 
 def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Loaded:
-    """Fetch the columns of a layout and make predictions from them; a model without a name gets the name `name`.
-
-    Raises
-    ------
-    InputError
-        If the columns cannot be used so, or if a column that is called like weights would change the numbers.
-    """
-    loaded = _Builder(table, layout, options, name).build()
-    readings, effects = [], []
-    for column in layout.may_weigh:
-        with suppress(InputError):
-            weighted = _Builder(table, replace(layout, weight=column), options, name).build()
-            if (first := next(iter(weighted.models.values()))).weights is not None:
-                named = f"weighted by '{short(column)}'"
-                readings.append(Reading(named, {"weight_column": column}))
-                effects.append(f"{named}: {_means(first)}")
-    if readings:
-        effects.append(f"without weights: {_means(next(iter(loaded.models.values())))}")
-        readings.append(Reading("without weights", {"weight_column": ""}))
-        does = (
-            "does a column say" if len(effects) > 2 else f"does '{short(layout.may_weigh[0])}' say"
-        )
-        raise InputError(
-            f"{does} how much each row counts? {'; '.join(effects)}", readings=readings
-        )
-    return loaded
-
-
-def _means(data: Dataset) -> str:
-    """Mean score and share of hits in words, of the second of two classes or of the predicted class."""
-    names = "mean confidence", "accuracy"
-    score: FloatArray
-    hit: Any
-    if isinstance(data, ConfidencePredictions):
-        score, hit = data.confidence, data.correct
-    elif data.n_classes == 2:
-        names, score, hit = ("expected", "observed"), data.probs[:, 1], data.labels == 1
-    else:
-        score, hit = data.probs.max(axis=1), data.predicted == data.labels
-    means = [float(np.average(values, weights=data.weights)) for values in (score, hit)]
-    decimals = decimals_for(*(100 * mean for mean in means))
-    return ", ".join(f"{n} {percent(m, decimals)}" for n, m in zip(names, means, strict=True))
+    """Fetch the columns of a layout and make predictions from them; a model without a name gets the name `name`."""
+    return _Builder(table, layout, options, name).build()
 
 
 class _Builder:

@@ -262,7 +262,9 @@ def _roles(
     These are None if the roles are only guessed. Of several ways to read the file, the first one counts.
     """
     try:
-        return *_named(table, recognition.recognise(table, options), options), frozenset(), {}
+        found, chosen = _by_first_answers(table, options, Reading("", {}), 0)
+        may_weigh = frozenset(chosen.options.values())
+        return *_named(table, found, options.answered(chosen)), may_weigh, dict(chosen.options)
     except InputError as error:
         readings = error.readings
     except CalvizError:
@@ -290,7 +292,11 @@ def _by_first_answers(
 ) -> tuple[ColumnRoles, Reading]:
     """Recognise the columns by a reading, and by the first one of each question after it."""
     try:
-        return recognition.recognise(table, options.answered(reading)), reading
+        found = recognition.recognise(table, options.answered(reading))
+        if not found.may_weigh:
+            return found, reading
+        further = Reading("", {"weight_column": found.may_weigh[0]})
+        return _by_first_answers(table, options, Reading.joined([reading, further]), most)
     except InputError as error:
         if not (most and error.readings):
             raise

@@ -235,7 +235,7 @@ class OtherColumns:
         """Say that rows may belong together if there are enough values to resample them, and one row in ten repeats one; return whether."""
         if may_be := FEWEST_CLUSTERS <= len(values.levels) <= 0.9 * len(values):
             text = (
-                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column '{name}', --cluster), and "
+                f"the values of '{name}' repeat: if rows of one value belong together, give it the role Cluster (--cluster), and "
                 "intervals and p-values take it into account"
             )
             if plain(name) in column_names.IDS:  # of rows, such as answers, not of sites

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,9 @@ import numpy.typing as npt
 from calviz.core import errors, profile
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
-from calviz.core.words import PLAIN_CSV
+from calviz.core.words import PLAIN_CSV, decimals_for, percent
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import (
@@ -455,7 +456,8 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         if options.scores is not None or options.confidence_pattern is not None:
             rows, used = with_stated_confidence(table, options)
         used = with_array_names(rows, used)
-        return build(rows, _recognised(rows, used), used, name)
+        layout = _recognised(rows, used)
+        made = {"": build(rows, layout, used, name)}
     except InputError:
         # Verdicts are no probabilities, and most of their rows have no label.
         judged = None if options.for_map else judged_rows(table, options)
@@ -466,6 +468,36 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         found = replace(read.recognition, columns=table.names)
         notices = (*read.notices, *judged.notices)
         return replace(read, recognition=found, notices=notices, ways=judged.ways)
+    for column in layout.may_weigh:
+        with suppress(InputError):
+            made[column] = build(rows, replace(layout, weight=column), used, name)
+    weighed = [c for c, loaded in made.items() if c and loaded.first.weights is not None]
+    if weighed:
+        said = {c: f"weighted by '{short(c)}'" for c in weighed} | {"": "without weights"}
+        ways = [
+            errors.Reading(f"{text} ({_means(made[c])})", {"weight_column": c})
+            for c, text in said.items()
+        ]
+        what = f"does {' or '.join(map(repr, map(short, weighed)))} say how much each row counts?"
+        raise InputError(what, readings=ways)
+    return made[""]
+
+
+def _means(loaded: Loaded) -> str:
+    """Mean score and share of hits, by weight: of the second of two classes, else of the predicted one."""
+    data = loaded.first
+    if isinstance(data, ConfidencePredictions):
+        parts = {"mean confidence": data.confidence, "accuracy": data.correct}
+    elif data.n_classes == 2:
+        parts = {"expected": data.probs[:, 1], "observed": data.labels == 1}
+    else:
+        parts = {"mean confidence": data.probs.max(1), "accuracy": data.predicted == data.labels}
+    means = {
+        name: float(np.average(each.astype(float), weights=data.weights))
+        for name, each in parts.items()
+    }
+    decimals = decimals_for(*(100 * mean for mean in means.values()))
+    return ", ".join(f"{name} {percent(mean, decimals)}" for name, mean in means.items())
 
 
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:

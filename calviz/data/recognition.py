@@ -51,27 +51,9 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     _check_options(table, options)
     view = TableView(table, options)
     taken = columns_of_rows(view)
-    try:
-        found = _scores_and_label(view, taken)
-        _ask_if_in_percent(view, found)
-    except InputError as error:
-        raise _with_weights(error, view, taken) from None
+    found = _scores_and_label(view, taken)
+    _ask_if_in_percent(view, found)
     return with_other_roles(view, found, taken)
-
-
-def _with_weights(error: InputError, view: TableView, taken: set[str]) -> InputError:
-    """Return a question with each reading also with the only column that may hold weights, before those without."""
-    options, readings = view.options, error.readings
-    said = (n for o in (vars(options), *(r.options for r in readings)) for n in o.values() if n)
-    each = (n for names in said for n in (names if isinstance(names, tuple) else (names,)))
-    used = {n for n in each if isinstance(n, str)}
-    names = other_columns.may_be_weights(view, taken | used)
-    if options.for_map or len(names) != 1:
-        return error
-    weighted = Reading(f"weighted by '{short(names[0])}'", {"weight_column": names[0]})
-    with_weights = [Reading.joined([r, weighted]) for r in readings]
-    without = [replace(r, options={**r.options, "weight_column": ""}) for r in readings]
-    return error.but(readings=(*with_weights, *without))
 
 
 def columns_of_rows(view: TableView) -> set[str]:
@@ -104,7 +86,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     else:
         may_weigh = other_columns.may_be_weights(view, used | cluster_only)
         for name in may_weigh:
-            text = f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)"
+            text = f"'{name}' is not used as weights: if it says how much each row counts, give it the role Weight (--weight)"
             view.note(Notice.LOGS_AND_HINTS, "info", text)
     return replace(
         found,

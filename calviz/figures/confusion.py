@@ -86,19 +86,17 @@ class Confusion(SampleFigure):
         if predicted is None or rows.labels is None or not rows.class_names:
             raise NotAvailable("these data do not name the true classes and the predicted ones.")
         pair = rows.labels.astype(np.int64) * rows.n_classes + predicted
-        cells, cell, count = np.unique(pair, return_inverse=True, return_counts=True)
+        cells, cell = np.unique(pair, return_inverse=True)
         score = reduce(rows, sample.top_label.reduction).score
-        weights = np.ones(rows.n) if sample.weights is None else sample.weights
+        weights = sample.row_weights
         mass = np.bincount(cell, weights, minlength=cells.size).astype(np.float64)
         total = np.bincount(cell, weights * score, minlength=cells.size)
-        # Each cell of a profile stands for many rows.
-        row_counts = count if rows.cells is None else np.rint(mass)
         return cls(
             **cls._fields(sample),
             class_names=rows.class_names,
             true=cells // rows.n_classes,
             predicted=cells % rows.n_classes,
-            rows=row_counts.astype(np.int64),
+            rows=np.rint(np.bincount(cell, sample.row_counts)).astype(np.int64),
             confidence=quotient(total, mass),
             mass=mass,
         )

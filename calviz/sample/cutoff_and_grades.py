@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
+from calviz.core import words
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim, picked, shortened
@@ -109,6 +110,11 @@ class CutoffCounts:
         return float(net_benefit_of(self.tp, self.fp, self.n, self.params["cutoff"]))
 
     @property
+    def decimals(self) -> int:
+        """Decimals of a net benefit, which is at most the share of positives."""
+        return words.decimals_for(float((self.tp + self.fn) / self.n), figures=3, least=3)
+
+    @property
     def net_benefit_of_all(self) -> float:
         """Net benefit of acting on everybody."""
         hits, n = self.tp + self.fn, self.n
@@ -161,8 +167,7 @@ class CutoffCounts:
     @property
     def alike(self) -> bool:
         """Whether each row is one observation: neither clusters nor importance weights."""
-        counted = self.events is not None and self.events.counted
-        return self.cluster is None and (self.weights is None or counted)
+        return self.cluster is None and not self.by_weight
 
     def _counts_as(self, name: str, share: float) -> float:
         """Number of independent rows that the rows behind a share are worth."""

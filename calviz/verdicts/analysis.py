@@ -269,11 +269,9 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
         return tuple(_of_profile(checks, sample))
     own = [check for check in checks if check.takes(sample.data)]
     found = [finding for check in own for finding in check.findings(sample)]
-    if left_out := [check.title.lower() for check in checks if check not in own]:
-        what = (
-            f"Not checked, as that takes independent rows of equal weight: {', '.join(left_out)}."
-        )
-        found.append(Finding("CAL025", "info", what, "Some checks take independent rows only"))
+    if left_out := ", ".join(check.title.lower() for check in checks if check not in own):
+        what = "Not checked, as that takes independent rows of equal weight"
+        found.append(Finding("CAL025", "info", f"{what}: {left_out}."))
     # Where one slice alone is off, or most, what else is found follows from it.
     verdict = sample.once(judged)
     first = bool(verdict.off_alone or verdict.elsewhere)
@@ -298,9 +296,7 @@ def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS.register(
-    Check(
-        "CAL025", "What was not checked", lambda _: (), about="values", clusters=True, weights=True
-    )
+    Check("CAL025", "Checks left out", lambda _: (), about="values", clusters=True, weights=True)
 )
 
 

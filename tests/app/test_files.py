@@ -524,10 +524,15 @@ def test_a_column_called_like_weights_is_one_question_with_two_buttons():
     for answer, weighted in (("Weighted by", True), ("Without weights", False)):
         app = upload(open_page(page="data"), "fraud.csv", table)
         (question,) = app.warning
-        assert "expected 45.0 %, observed 11.1 %; without weights: expected 45.0 %" in plain(
-            question.value
+        assert "does 'sampling_weight' say how much each row counts?" in plain(question.value)
+        label = next(b.label for b in app.button if b.label.startswith(answer))
+        observed = "11.1" if weighted else "33.3"
+        assert (
+            plain(label)
+            .replace("\u00a0", " ")
+            .endswith(f"(expected 45.0 %, observed {observed} %)")
         )
-        press(app, next(b.label for b in app.button if b.label.startswith(answer)))
+        press(app, label)
         app.open("overview")
         assert ("120 weighted rows" in text_of(quiet(app))) == weighted
 
@@ -770,7 +775,10 @@ def weights():
 @pytest.mark.slow
 def test_clusters_weights_and_times_go_through_all_pages():
     app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
-    assert "--cluster" in text_of(quiet(app))
+    words = text_of(quiet(app))
+    assert "give it the role Cluster, and intervals" in words
+    assert "give it the role Weight." in words
+    assert "--cluster" not in words
     press(app, "Read it differently")
     give_role(app, "patient_id", "cluster")
     give_role(app, "w", "weight")

@@ -149,14 +149,12 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
     extra = () if chosen is None else (chosen,)
     for cutoff in sorted({*_cutoffs(sample), *extra}):
         c = sample.view(at_cutoff, cutoff=cutoff)
-        net = float(cutoff_and_grades.net_benefit_of(c.tp, c.fp, c.n, cutoff))
-        digits = words.decimals_for(float((c.tp + c.fn) / c.n), figures=3, least=3)
         per_1000 = c.per_1000["tp"] + c.per_1000["fp"]
         row = {"cutoff": cutoff, **c.rows, "acted on per 1,000": per_1000}
         # Only what fits on a page; the numbers include all counts.
         text = {
             "cutoff": f"{cutoff:.3g}",
-            "net benefit": words.decimal(net, digits),
+            "net benefit": words.decimal(c.net_benefit, c.decimals),
             "acted on": words.whole(c.rows["tp"] + c.rows["fp"]),
             "per 1,000": words.decimal(per_1000, 1),
         }
@@ -164,7 +162,7 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
             row |= {name: value, f"{name} low": low, f"{name} high": high}
             ends = "" if low != low else f" ({words.points(low)} to {words.points(high)})"
             text[_SHORT.get(name, name)] = "–" if value != value else f"{words.points(value)}{ends}"
-        numbers.append(row | {"net benefit": net})
+        numbers.append(row | {"net benefit": c.net_benefit})
         shown.append(text)
     frame = pd.DataFrame(shown)
     return TableBlock(

@@ -15,7 +15,7 @@ import pytest
 
 import calviz
 from calviz.core.entry_specs import CHECKS
-from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.errors import CalvizError, InputError, OptionError, Reading
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import one_row_each
 from calviz.data import Loaded, ReadingOptions, first_rows, read
@@ -92,18 +92,20 @@ TWO_MODELS = {"model_a": P, "model_b": np.clip(P + 0.02, 0, 1)}
 @pytest.mark.parametrize("spelled", YES_NO)
 @pytest.mark.parametrize("name", ["sampling_weight", "weight", "wt", "Gewicht", "Case weight"])
 @pytest.mark.parametrize("last", [False, True], ids=["before the label", "after the label"])
-def test_weights_are_no_label_and_each_answer_is_offered_with_them(name, spelled, last):
+def test_weights_are_no_label_and_are_asked_about_after_the_models(name, spelled, last):
     columns = {name: KEPT, "is_fraud": YES_NO[spelled]}
-    error = asked(dict([*columns.items()][:: -1 if last else 1]) | TWO_MODELS)
-    weighted, plainly = error.readings[:3], error.readings[3:]
-    assert [r.label for r in weighted] == [f"{r.label}, weighted by '{name}'" for r in plainly]
-    for reading in error.readings:
-        data = loaded(columns | TWO_MODELS, **reading.options).first
-        np.testing.assert_array_equal(data.labels, Y)
-        assert (data.weights is not None) == (reading in weighted)
-    np.testing.assert_array_equal(
-        loaded(columns | TWO_MODELS, **weighted[0].options).first.weights, KEPT
-    )
+    question = asked(dict([*columns.items()][:: -1 if last else 1]) | TWO_MODELS)
+    assert all("weight_column" not in way.options for way in question.readings)
+    for answer in question.readings:
+        with pytest.raises(InputError, match="how much each row counts") as caught:
+            loaded(columns | TWO_MODELS, **answer.options)
+        for way in caught.value.readings:
+            data = loaded(columns | TWO_MODELS, **answer.options, **way.options).first
+            np.testing.assert_array_equal(data.labels, Y)
+            if way.options["weight_column"]:
+                np.testing.assert_array_equal(data.weights, KEPT)
+            else:
+                assert data.weights is None
 
 
 def test_a_file_whose_only_whole_numbers_are_weights_has_no_label():
@@ -1770,8 +1772,11 @@ def test_an_answer_with_weights_is_a_command_that_works(tmp_path: Path) -> None:
         "b": P**1.3,
     }
     pd.DataFrame(columns).to_csv(path, index=False)
-    way = asked(columns).readings[1]
-    assert way.in_shell() == "--scores a --weight sampling_weight"
+    models = asked(columns).readings[0].options
+    with pytest.raises(InputError) as caught:
+        loaded(columns, **models)
+    way = Reading.joined([asked(columns).readings[0], caught.value.readings[0]])
+    assert way.in_shell().endswith(" --weight sampling_weight")
     assert "weighted rows" in run_successfully("audit", path, *shlex.split(way.in_shell()))
 
 
@@ -1785,11 +1790,11 @@ def test_a_column_called_like_weights_is_asked_about_with_what_it_changes(tmp_pa
         )
         for weights in (columns["sampling_weight"], None)
     ]
-    said = (
-        "does 'sampling_weight' say how much each row counts? weighted by 'sampling_weight': {}; "
-        "without weights: {}"
-    )
-    assert question.what.replace("\u00a0", " ") == said.format(*means)
+    assert question.what == "does 'sampling_weight' say how much each row counts?"
+    assert [way.label.replace("\u00a0", " ") for way in question.readings] == [
+        f"weighted by 'sampling_weight' ({means[0]})",
+        f"without weights ({means[1]})",
+    ]
     path = tmp_path / "weighted.csv"
     pd.DataFrame(columns).to_csv(path, index=False)
     refused = run("audit", path)
