@@ -18,8 +18,6 @@ def compare(chosen: Settings) -> None:
         picked = models_compared.choose_models(chosen.entry)
         if len(picked.models) < 2:
             say("Compare models: it takes two on the same rows")
-            if picked.offered > 1:
-                st.info("Choose two models or more, or open another file.", icon=":material/info:")
             return
         picked, left_out = models_compared.that_match(picked, chosen)
         for reason in left_out:

@@ -55,13 +55,10 @@ class ChosenModels:
         All rows.
     key : tuple of str
         Identifies them, for caches.
-    offered : int
-        Number of models to choose from.
     """
 
     models: Mapping[str, Dataset]
     key: tuple[str, ...]
-    offered: int = 0
 
 
 def choose_models(entry: OpenFile) -> ChosenModels:
@@ -96,7 +93,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
             _another_file()
     if len(offered) == 1:
         _another_file()
-    picked = replace(_chosen_models(offered[name] for name in chosen), offered=len(offered))
+    picked = _chosen_models(offered[name] for name in chosen)
     write_other_files(other_files(picked, entry))
     return picked
 
@@ -444,9 +441,6 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
                 file = f"reliability-{at + 1}"
                 name = f"models.reliability.{at}"
                 screen.chart(figure, key=name, filename=file, width=width, end=end, floor=floor)
-    st.caption(
-        "All diagrams share their axes; the shares of rows below them have scales of their own."
-    )
 
 
 @st.cache_resource(scope="session", max_entries=48, show_spinner=False)

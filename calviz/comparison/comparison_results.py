@@ -314,23 +314,19 @@ class Compared(Displayed, Generic[R]):
     def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
         """Return the remarks below a table: about values, missing differences, and why there is no result."""
         reasons, labels = self.without_differences, dict[str, list[str]]()
-        remarks: list[Remark] = []
+        remarks = [Remark("differences", (), said) for said in [self.infinite] if said]
         for column in columns:
             for row, result in column.results.items():
                 if result.note:
                     remarks.append(Remark("value", (row,), result.note, column.key))
             if column.key in reasons:
                 labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
-        if self.infinite:
-            remarks.append(Remark("differences", (), self.infinite))
         for reason, named in labels.items():
             subject = "it" if len(named) == 1 else "each"
             text = f"{', '.join(named)}: no paired differences, as {subject} {reason}."
             remarks.append(Remark("differences", (), text))
-        failed = (
-            Remark("failed", (k,), r.reason or "") for k, r in self.results.items() if not r.ok
-        )
-        return (*remarks, *failed)
+        failed = [key for key, r in self.results.items() if not r.ok]
+        return (*remarks, *(Remark("failed", (k,), self[k].reason or "") for k in failed))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -575,9 +571,6 @@ class Guideline:
 # ---- Models
 
 
-MatchedBy = Literal["identifier", "order"]
-
-
 @dataclass(frozen=True, eq=False)
 class Alignment:
     """Models with the same rows and classes, in the same order.
@@ -593,7 +586,7 @@ class Alignment:
     """
 
     models: Mapping[str, predictions.Dataset]
-    by: MatchedBy
+    by: Literal["identifier", "order"]
     notes: tuple[str, ...]
 
     @property

@@ -91,12 +91,10 @@ class ReadingForMap(ReadingOptions):
             return self
         after = tuple(f"p_{name}" for name in self.map_classes)
         if all(n in table for n in (*after, "uncalibrated")) and not {*after} & {*names}:
+            ways = {"what that map made": after, "the scores before, without that map": names}
             raise InputError(
                 f"a map was applied before: '{short(after[0])}' stands beside '{short(names[0])}'; say what this map is applied to",
-                readings=[
-                    Reading("what the map before made", {"scores": after}),
-                    Reading("the scores before it, without that map", {"scores": names}),
-                ],
+                readings=[Reading(way, {"scores": of}) for way, of in ways.items()],
             )
         if any(table[name].is_headed_in_percent for name in names):
             return self

@@ -90,7 +90,7 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     assert "50 rows matched by identifier" in words
     assert "10 rows of 'one' left out" in words
     app.multiselect(key="models").set_value(["one"]).run()
-    assert "Choose two models or more" in text_of(app)
+    assert "it takes two on the same rows" in text_of(app)
 
 
 def test_metrics_without_differences_are_named_below_the_table():
