@@ -61,10 +61,15 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
     if not {*names}.issuperset(st.session_state.get("slice-columns", ())):
         # They were chosen in another file; what it lacks would be dropped in silence, to the last one.
         del st.session_state["slice-columns"]
+    # A text that hardly repeats has no slice.
+    texts = {**settings.whole.groups, **settings.whole.texts}
+    texts = {name: text for name, text in texts.items() if "values" in _kind(settings.whole, name)}
+    free = {name for name, text in texts.items() if np.bincount(text.codes).max(initial=0) < 50}
+    usual = [name for name in default_columns(settings.sample) if name in names]
     columns = st.multiselect(
         "Columns",
         names,
-        default=[name for name in default_columns(settings.sample) if name in names],
+        default=[name for name in usual if name not in free] or usual,
         format_func=lambda name: shorten(f"{name} ({_kind(settings.whole, name)})", 50),
         key="slice-columns",
         bind="query-params",
@@ -195,9 +200,7 @@ def draw_answer(
     number, segment = over_all
     if number:
         # Where it is largest answers another question than the title, if that is about slices.
-        if tested.off and not segment:
-            number += " Slices have a test of their own: those named are off even so."
-        said, behind = (number, segment) if tested.off else (f"{number} {segment}".rstrip(), "")
+        said, behind = (number, segment) if tested.off else (f"{number} {segment}", "")
         st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)

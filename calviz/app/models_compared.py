@@ -28,7 +28,7 @@ from calviz.comparison.comparison_results import Alignment, ModelComparison, mar
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
-from calviz.core.words import capitalised, counted, full_sentence, told_apart
+from calviz.core.words import counted, full_sentence, told_apart
 from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.learning_curve import ModelDifferences
@@ -393,20 +393,12 @@ def _draw_numbers(comparison: ModelComparison, metric: str, reference: str) -> N
             written.interval(result.interval).removeprefix("95\u00a0% interval ")
             for result in results.values()
         ],
-        "best in resamples": [100 * comparison[name].best_share[metric] for name in ranks],
     }
-    helps = {
-        "rank": "1 plus the number of models that are better beyond noise.",
-        "best in resamples": f"{capitalised(comparison_results.BEST_IN_WORDS)}.",
-    }
-    forms = {"rank": "%d", "best in resamples": "%.0f %%"}
+    better = "1 plus the number of models that are better beyond noise."
     screen.table(
         pd.DataFrame(rows),
         alt=f"Models ranked by {METRICS[metric].label}",
-        column_config={
-            name: st.column_config.NumberColumn(format=forms[name], help=help)
-            for name, help in helps.items()
-        },
+        column_config={"rank": st.column_config.NumberColumn(format="%d", help=better)},
     )
     differences = comparison.differences(reference)
     st.dataframe(differences, hide_index=True, alt="Paired differences of all metrics")
