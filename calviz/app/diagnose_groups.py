@@ -28,7 +28,6 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, default_columns, slices
 from calviz.verdicts.watching import WatchState, watched
@@ -162,12 +161,6 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
-def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str]:
-    """The multicalibration error of the columns, and its worst segment, in words."""
-    with session.computing(settings, "Measuring all segments …") as sample:
-        return multicalibration_words(sample, question.columns)
-
-
 def _measure(sample: Sample, question: SlicesChoice) -> Slices:
     return slices(sample, **vars(question))
 
@@ -186,22 +179,14 @@ def pinned_gaps(
 
 
 def draw_answer(
-    tested: Slices,
-    settings: Settings,
-    pinned: Overlay[FloatArray] | None = None,
-    over_all: tuple[str, str] = ("", ""),
+    tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None
 ) -> str:
-    """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
+    """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
         worst = capitalised(figure.worst()) if tested.named else ""
         st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
-    number, segment = over_all
-    if number:
-        # Where it is largest answers another question than the title, if that is about slices.
-        said, behind = (number, segment) if tested.off else (f"{number} {segment}", "")
-        st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:

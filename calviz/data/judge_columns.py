@@ -16,7 +16,6 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, FloatArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
-from calviz.core.words import listed
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
 from calviz.data.format import (
@@ -296,7 +295,7 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     names = (both.human.no, yes) if both.human.no else ("0", "1")
     columns |= {judge: score, human: Factor((people == 1).astype(np.int32), names)}
     text = f"{at.size:,} of {score.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
-    also = f"{listed([short(name) for name in others])}: verdicts of other judges, no groups of rows; calviz judge --judge NAME asks what one is worth"  # fmt: skip
+    also = f"{', '.join(map(short, others))}: verdicts of other judges, no groups of rows; calviz judge --judge NAME asks what one is worth"  # fmt: skip
     notes = {both.grades: Notice.CONVERTED, text: Notice.LEFT_OUT, also * bool(others): Notice.LEFT_OUT}  # fmt: skip
     if not np.isin(score[at], (0, 1)).all():
         ways = ()

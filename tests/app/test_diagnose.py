@@ -292,11 +292,9 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
     text = "".join(f"{y},{p:.4f},{x:.4f}\n" for y, p, x in zip(label, score, income, strict=True))
     app = upload(open_page(page="data"), "mine.csv", f"label,prob,income\n{text}".encode())
     app = quiet(app.open("slices"))
-    assert "multicalibration error" in text_of(app)
-    # One place is named; where all segments are most off, which may be another one, is behind the question mark.
+    # One place is named.
+    assert "multicalibration error" not in text_of(app)
     assert len(set(re.findall(r"[Mm]ost surely (income > [\d.]*\d)", text_of(app)))) == 1
-    assert "argest for" not in text_of(app)
-    assert "all rows" in helps_of(app) or "argest for" in helps_of(app)
     assert app.selectbox(key="slices-along").value == "income"
     app.selectbox(key="slice").set_value("income").run()
     values = app.selectbox(key="level").options

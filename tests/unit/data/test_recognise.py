@@ -1000,7 +1000,7 @@ def test_verdicts_of_another_judge_are_no_groups_unless_asked_for():
     text = "\n".join(["system,judge_id,judge,human,judge2_verdict", *rows])
     found = loaded(text)
     assert {*found.first.groups} == {"system", "judge_id"}
-    assert any("'judge2_verdict': verdicts of other judges" in n.message for n in found.notices)
+    assert any("judge2_verdict: verdicts of other judges" in n.message for n in found.notices)
     assert "judge2_verdict" in loaded(text, groups=("judge2_verdict",)).first.groups
 
 
