@@ -344,8 +344,7 @@ def groups(chosen: Settings) -> None:
             else:
                 tested = diagnose_groups.measure_slices(chosen, question)
                 pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
-                over_all = diagnose_groups.measure_over_all(chosen, question)
-                say(diagnose_groups.draw_answer(tested, chosen, pinned, over_all))
+                say(diagnose_groups.draw_answer(tested, chosen, pinned))
                 diagnose_groups.draw_slices_table(tested, chosen, pinned)
                 rows_shown.draw_selection(chosen)
             diagnose_groups.draw_levels(chosen)

@@ -61,9 +61,6 @@ def methods(chosen: Settings) -> None:
             status = work.draw(at_once=at_once, primary=not changed)
             if status.state != "idle":
                 st.query_params[COMPARED] = "yes"  # the link opens the comparison, too
-            rule = recalibrate_comparison.rule_for(choice.fit_rows.data, choice.fit_rows.rows)
-            if status.result is None and rule is not None:
-                st.caption(md(rule.short, 1_000), help=md(rule.reason, 1_000))
         if status.result is not None:
             with first:
                 method = _draw_advice(status.result, chosen, say, changed=bool(changed))

@@ -29,7 +29,6 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, default_columns, slices
 from calviz.verdicts.watching import WatchState, watched
@@ -62,10 +61,15 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
     if not {*names}.issuperset(st.session_state.get("slice-columns", ())):
         # They were chosen in another file; what it lacks would be dropped in silence, to the last one.
         del st.session_state["slice-columns"]
+    # A text that hardly repeats has no slice.
+    texts = {**settings.whole.groups, **settings.whole.texts}
+    texts = {name: text for name, text in texts.items() if "values" in _kind(settings.whole, name)}
+    free = {name for name, text in texts.items() if np.bincount(text.codes).max(initial=0) < 50}
+    usual = [name for name in default_columns(settings.sample) if name in names]
     columns = st.multiselect(
         "Columns",
         names,
-        default=[name for name in default_columns(settings.sample) if name in names],
+        default=[name for name in usual if name not in free] or usual,
         format_func=lambda name: shorten(f"{name} ({_kind(settings.whole, name)})", 50),
         key="slice-columns",
         bind="query-params",
@@ -142,12 +146,6 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
-def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str]:
-    """The multicalibration error of the columns, and its worst segment, in words."""
-    with session.computing(settings, "Measuring all segments …") as sample:
-        return multicalibration_words(sample, question.columns)
-
-
 def _measure(sample: Sample, question: SlicesChoice) -> Slices:
     return slices(sample, **vars(question))
 
@@ -166,19 +164,14 @@ def pinned_gaps(
 
 
 def draw_answer(
-    tested: Slices,
-    settings: Settings,
-    pinned: Overlay[FloatArray] | None = None,
-    over_all: tuple[str, str] = ("", ""),
+    tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None
 ) -> str:
-    """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
+    """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
         worst = capitalised(figure.worst()) if tested.named else ""
         st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
-    if said := " ".join(over_all).strip():
-        st.markdown(md(said, 700), help="The slices named are off by tests of their own.")
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:

@@ -393,12 +393,10 @@ def _draw_numbers(comparison: ModelComparison, metric: str, reference: str) -> N
         "rank": [*ranks.values()],
         "model": [*ranks],
         label: [m.metrics[metric].value for m in of],
-        "95 % from": [low for low, _ in ends],
+        "95 % from": [low for low, _ in ends],
         "to": [high for _, high in ends],
-        "best in resamples": [m.best_share[metric] for m in of],
     }
     screen.table(pd.DataFrame(rows), alt=f"Models ranked by {label}")
-    st.caption(f"Best in resamples: {comparison_results.BEST_IN_WORDS}.")
     differences = comparison.differences(reference)
     st.dataframe(differences, hide_index=True, alt="Paired differences of all metrics")
     tables_and_cards.download_button("Download as CSV", differences, "models-differences")

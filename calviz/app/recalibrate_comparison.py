@@ -90,10 +90,10 @@ def choose_plan(settings: Settings, said: DeltaGenerator) -> PlanChoice | None:
     return PlanChoice(settings, chosen_rows, chosen_rows.plan(methods, refits))
 
 
-def rule_for(data: Dataset, rows: fitting.Rows | None = None) -> Guideline | None:
-    """Return what wins on data like these, None if too few can be fitted on; `rows` are by default divided as the arena divides them."""
+def rule_for(data: Dataset) -> Guideline | None:
+    """Return what wins on data like these, None if too few can be fitted on, divided as the arena divides them."""
     with suppress(CalvizError):
-        return guideline(data, (rows or fitting.Division().rows(data)).fit.rows)
+        return guideline(data, fitting.Division().rows(data).fit.rows)
     return None
 
 

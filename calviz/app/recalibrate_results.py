@@ -156,8 +156,8 @@ def _draw_rows(
     st.caption(
         f"{comparison_results.marks_words()} {md(mixture, 600)}",
         help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
-        f"noise, so that it may not be the difference of the values; {comparison_results.AGAINST_WORDS}; {comparison_results.refit_words(comparison.refits)}. Best in: "
-        f"{comparison_results.BEST_IN_WORDS}. Points are percentage points. Binned metrics: {comparison.bins_words}.",
+        f"noise, so that it may not be the difference of the values; {comparison_results.AGAINST_WORDS}; {comparison_results.refit_words(comparison.refits)}. "
+        f"Points are percentage points. Binned metrics: {comparison.bins_words}.",
     )
     return frame
 
@@ -238,13 +238,12 @@ def texts(
     rows: dict[str, dict[str, str]] = {}
     for m in methods_by_rank(outcome, lead):
         row = {column.heading: _cell(column, m.key) for column in columns}
-        change, share = m.differences.get(lead), m.best_share.get(lead)
+        change = m.differences.get(lead)
         unit = "points" if lead_writer.unit != "plain" else ""
         head = f"{METRICS[lead].label}: change{f' ({unit})' if unit else ''}"
         row[head] = "" if change is None else _change(lead_writer.scale, change)
         if comparison.tied:
             row[_AGAINST] = "" if change is None else change.verdict
-            row["Best in"] = percent(share, 0) if share is not None else ""
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
         fit = "–" if m.key == UNCALIBRATED else seconds_text(m.fit_seconds)

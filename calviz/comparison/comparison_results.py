@@ -1003,9 +1003,6 @@ NOISELESS_WORDS = (
     "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "
     "values."
 )
-BEST_IN_WORDS = (
-    "share of the resamples of the rows in which it is best, with the noise in errors removed"
-)
 
 
 def marks_words(best: str = "best") -> str:

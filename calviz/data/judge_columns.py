@@ -19,6 +19,7 @@ from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
 from calviz.data.format import (
+    Column,
     Notice,
     ReadingOptions,
     Source,
@@ -286,10 +287,16 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     at = np.flatnonzero(~np.isnan(score) & ~np.isnan(people))
     if not at.size:
         return None
+    # What another judge says of a row is no group of rows.
+    free = columns.keys() - {*(options.groups or ())}
+    others = [c.name for c in table.columns if c.name in free and _is_of_another_judge(c)]
+    for name in others:
+        del columns[name]
     names = (both.human.no, yes) if both.human.no else ("0", "1")
     columns |= {judge: score, human: Factor((people == 1).astype(np.int32), names)}
     text = f"{at.size:,} of {score.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
-    notes = {both.grades: Notice.CONVERTED, text: Notice.LEFT_OUT}
+    also = f"{', '.join(map(short, others))}: verdicts of other judges, no groups of rows; calviz judge --judge NAME asks what one is worth"  # fmt: skip
+    notes = {both.grades: Notice.CONVERTED, text: Notice.LEFT_OUT, also * bool(others): Notice.LEFT_OUT}  # fmt: skip
     if not np.isin(score[at], (0, 1)).all():
         ways = ()
     else:
@@ -305,6 +312,14 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         tuple(kind.finding("info", t) for t, kind in notes.items() if t),
         ways,
     )
+
+
+def _is_of_another_judge(column: Column) -> bool:
+    share = column.numeric and np.nanmax(np.abs(column.head.astype(float) - 0.5), initial=0) <= 0.5
+    verdict = share or event_of(column.classes) is not None
+    if column.words & column_names.SURE:
+        return False
+    return verdict and any(word.startswith(("judge", "autorater")) for word in column.words)
 
 
 def with_verdicts_as_scores(

@@ -216,6 +216,9 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
             column = None
     else:
         column = next((way[-1] for way in ways if way), None)
+        # The last column may be a group of the rows, if another holds 0 and 1.
+        if column in whole_numbers and not column.numeric and any(c.is_zero_one for c in free):
+            column = None
     if column is not None:
         text = f"{_where(view, column.name)} taken as the label"
         view.note(Notice.LABEL_COLUMN, "info", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
@@ -425,7 +425,7 @@ class Reliability(ScoreFigure):
             f"{head} in {self.bins_words}, {of_them} with rows.",
             f"The {score} is {mean}, the {hit} {observed}; "
             f"the expected calibration error is {points(self.ece, words.points_decimals(self.ece))} points.",
-            self._largest_gap(),
+            *self._furthest_off(),
         ]
         if self.band is not None:
             low, high = self.band
@@ -445,26 +445,17 @@ class Reliability(ScoreFigure):
         """
         return next(iter(bins_off(self.sums)), None) if self.named else None
 
-    def _largest_gap(self) -> str:
-        gaps = np.abs(self.gap)
-        if not gaps.any():
-            return "No bin has a gap."
+    def _furthest_off(self) -> Iterator[str]:
         off = self.worst
-        worst = int(np.argmax(gaps)) if off is None else off
-        gap = float(self.gap[worst])
-        where = words.between(float(self.low[worst]), float(self.high[worst]))
-        rows = self.sums.row_words(int(self.bin[worst]))
-        if off is None:
-            way = "high" if gap > 0 else "low"
-            within = ", within its interval (95 % for all bins together)," if self.named else ""
-            return (
-                f"The largest gap{within} is {where}, where the scores are "
-                f"{points(abs(gap))} points too {way} ({rows})."
+        if off is not None:
+            where = words.between(float(self.low[off]), float(self.high[off]))
+            rows = self.sums.row_words(int(self.bin[off]))
+            yield (
+                f"Of the bins outside their interval (95 % for all bins together), that {where} is furthest off: on new rows, its "
+                f"scores are {words.expected_gap(float(self.expected_gap[off]))} ({points(abs(float(self.gap[off])))} on these {rows})."
             )
-        return (
-            f"Of the bins outside their interval (95 % for all bins together), that {where} is furthest off: on new rows, its "
-            f"scores are {words.expected_gap(float(self.expected_gap[off]))} ({points(abs(gap))} on these {rows})."
-        )
+        elif self.named:
+            yield "No bin lies outside its interval (95 % for all bins together)."
 
 
 # ---- Curves without bins

@@ -194,6 +194,8 @@ class Diagram:
             observed = np.where(f.observed > 0, observed, np.nan)
         x = np.stack([score, score, no_line], axis=1)
         y = np.stack([observed, score, no_line], axis=1)
+        # A gap that a point covers is not seen.
+        seen = (np.abs(f.gap) * self._side > self._sizes / 2) | bool(self.axes.floor)
         for side, name, colour, dash, rank in kinds:
             for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
                 yield marks.line(
@@ -205,7 +207,8 @@ class Diagram:
                     name=f"{name} (gap)",
                     legendrank=rank,
                     visible=bool(which.any()),
-                    showlegend=solidity > 0.5 or not (side & ~few).any(),
+                    showlegend=bool((which & seen).any())
+                    and (solidity > 0.5 or not (side & seen & ~few).any()),
                 )
 
     def _band(self) -> Iterator[Trace]:

@@ -268,14 +268,15 @@ def _gap_words(one: Segment) -> str:
 
 
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
-    """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured."""
+    """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured, or within noise, where nothing follows."""
     columns = tuple(name for name in columns if name != PREDICTED)
     try:
         found = multicalibration(sample, columns) if columns else None
     except NotAvailable:
         found = None
     # Beside all rows, which the verdict is about.
-    return ("", "") if found is None or found.measured == 1 else found.sentences()
+    said = ("", "") if found is None or found.measured == 1 else found.sentences()
+    return said if said[1] else ("", "")
 
 
 #: Segments in the result.

@@ -354,7 +354,7 @@ def threshold_at(
 ) -> float:
     """The threshold with the fewest decimals, at least three, that keeps the rows of a step and of those above it, and no others.
 
-    A test of these rows is as much about all scores above the next lower one. `lowest` is what `lowest_scores` returns.
+    A test of these rows is as much about all scores above the next lower one. `lowest`, shape (G,), is what `lowest_scores` returns.
     """
     limit, below = map(float, scores_at(np.array([step, max(step - 1, 0)])))
     if lowest is not None:

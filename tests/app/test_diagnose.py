@@ -273,6 +273,18 @@ def test_a_slice_that_is_off_though_its_interval_contains_0_is_explained():
 
 
 @pytest.mark.slow
+def test_a_text_that_hardly_repeats_is_offered_and_not_chosen():
+    rng = np.random.default_rng(0)
+    rows = zip(rng.integers(2, size=600), rng.random(600), range(600), strict=True)
+    text = "".join(f"{y},{p:.4f},{'ns'[i % 2]},letter number {i % 590}\n" for y, p, i in rows)
+    app = upload(open_page(page="data"), "mine.csv", f"label,prob,site,note\n{text}".encode())
+    columns = quiet(app.open("slices")).multiselect(key="slice-columns")
+    assert columns.options == ["site (2 values)", "note (590 values)"]
+    assert columns.value == ["site"]
+    assert "left out" not in text_of(app)
+
+
+@pytest.mark.slow
 def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
     rng = np.random.default_rng(0)
     score, income = rng.uniform(0.2, 0.8, 1_500), rng.lognormal(size=1_500)
@@ -280,11 +292,9 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
     text = "".join(f"{y},{p:.4f},{x:.4f}\n" for y, p, x in zip(label, score, income, strict=True))
     app = upload(open_page(page="data"), "mine.csv", f"label,prob,income\n{text}".encode())
     app = quiet(app.open("slices"))
-    assert "multicalibration error" in text_of(app)
-    # One place is named; where all segments are most off, which may be another one, is behind the question mark.
+    # One place is named.
+    assert "multicalibration error" not in text_of(app)
     assert len(set(re.findall(r"[Mm]ost surely (income > [\d.]*\d)", text_of(app)))) == 1
-    assert "argest for" not in text_of(app)
-    assert "all rows" in helps_of(app) or "argest for" in helps_of(app)
     assert app.selectbox(key="slices-along").value == "income"
     app.selectbox(key="slice").set_value("income").run()
     values = app.selectbox(key="level").options

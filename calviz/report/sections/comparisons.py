@@ -173,7 +173,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     yield _model_table(comparison, columns)
     if keys:
         yield Note(
-            f"{comparison_results.marks_words()} Best in: {comparison_results.BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
+            f"{comparison_results.marks_words()} "
             f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
         )
     for remark in comparison.remarks(columns):
@@ -206,10 +206,6 @@ def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn
     columns, marks = content.metric_columns(metrics, [m.name for m in models])
     columns = {"model": [shorten(m.name, 60) for m in models], **columns}
     lead = next(iter(comparison_results.ranked_by(comparison)), None)
-    if lead is not None:
-        columns["best in"] = [
-            percent(m.best_share[lead], 0) if lead in m.best_share else "" for m in models
-        ]
     return TableBlock(
         "models",
         "Models on the same rows",

@@ -993,6 +993,17 @@ def test_the_score_of_a_judge_is_turned_by_names_in_the_other_order():
     assert turned.labels.tolist() == LOOKED[:-1].tolist()
 
 
+def test_verdicts_of_another_judge_are_no_groups_unless_asked_for():
+    rows = [
+        f"{'AB'[i % 2]},{i % 3},0.{i % 9 + 1},{i % 2},{['no', 'yes'][i % 2]}" for i in range(60)
+    ]
+    text = "\n".join(["system,judge_id,judge,human,judge2_verdict", *rows])
+    found = loaded(text)
+    assert {*found.first.groups} == {"system", "judge_id"}
+    assert any("judge2_verdict: verdicts of other judges" in n.message for n in found.notices)
+    assert "judge2_verdict" in loaded(text, groups=("judge2_verdict",)).first.groups
+
+
 def test_rows_whose_sums_are_off_by_the_rounding_of_four_decimals_are_no_notice():
     rows = "label,a,b,c,d\na,.1234,.2345,.3456,.2963\nb,.5,.2,.2,.0998\n"
     assert not notices(loaded(rows), "DATA006")

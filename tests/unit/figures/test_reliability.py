@@ -53,7 +53,10 @@ def test_no_bin_is_named_where_the_verdict_finds_nothing():
     assert figure.worst is None
     assert np.isnan(figure.expected_gap).all()
     assert "beyond" not in figure.describe()
-    assert "within its interval" not in figure.describe()
+    # The verdict, which adjusts for all of its tests, finds nothing: no bin is named, and none is denied.
+    assert "interval (95 % for all bins together)" not in figure.describe()
+    fair = Reliability.compute(binary(400), reduction="positive")
+    assert "No bin lies outside its interval (95 % for all bins together)." in fair.describe()
 
 
 # ---- The reliability diagram: what it computes, the rows of its bins, edge cases

@@ -152,6 +152,16 @@ def test_a_curve_is_faint_where_it_rests_on_few_rows():
     assert faint["showlegend"] is False
 
 
+def test_the_legend_names_no_gap_that_a_point_covers():
+    # Of 10,000 rows each, 7.7 and 0.01 points off.
+    score = np.repeat([0.25, 0.75], 10_000)
+    hits = np.concatenate([np.arange(10_000) < 1_730, np.arange(10_000) < 7_501])
+    data = calviz.Predictions(probs=score, labels=hits.astype(int))
+    traces = drawn(Reliability.compute(data, reduction="positive", bins=10))["data"]
+    named = {t["name"] for t in traces if t.get("name", "").endswith("(gap)") and t["showlegend"]}
+    assert named == {"Forecast too high (gap)"}
+
+
 def test_only_top_label_is_called_confident():
     p = binary(300, slope=2)
     for reduction, word in (("top-label", "Overconfident"), ("positive", "Forecast too high")):

@@ -18,7 +18,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
 from calviz.core.predictions import usual_columns
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.multicalibration import range_exceeds
+from calviz.sample.multicalibration import multicalibration_words, range_exceeds
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import slices, usual_slices
 from tests.inputs.command_line import run
@@ -28,6 +28,17 @@ RECORDED = json.loads(Path("tests/reference/recorded_segments.json").read_text(e
 
 def data_of(score, hit, **columns):
     return calviz.Predictions(probs=np.asarray(score, float), labels=np.asarray(hit), **columns)
+
+
+def test_within_noise_pages_and_reports_say_nothing_of_all_segments():
+    rng = np.random.default_rng(0)
+    score = rng.beta(0.5, 0.5, 2_000)
+    groups = {"g": rng.integers(4, size=2_000)}
+    right = data_of(score, rng.random(2_000) < score, groups=groups)
+    assert "within noise" in calviz.multicalibration(right).reading()
+    assert multicalibration_words(Sample(right), ("g",)) == ("", "")
+    wrong = data_of(score, rng.random(2_000) < 0.5, groups=groups)
+    assert "beyond noise" in multicalibration_words(Sample(wrong), ("g",))[0]
 
 
 def test_scores_that_are_off_as_a_whole_need_no_column_with_slices():
