@@ -209,11 +209,6 @@ class Cells:
         return int(self.low.shape[0])
 
     @property
-    def width(self) -> FloatArray:
-        """Largest minus smallest score of each cell, shape (n,)."""
-        return self.high - self.low
-
-    @property
     def is_exact(self) -> bool:
         """Whether every cell holds a single score, so that no information about (score, hit) was lost."""
         return self.summed and bool((self.low == self.high).all())

@@ -279,7 +279,7 @@ class Cumulative(ScoreFigure):
     def _after(self) -> str:
         """Say what remains of the gap over all rows."""
         rest = float(self.gap[-1])
-        left = f"{points_text(abs(rest))} too {_high(rest)}"
+        left = f"{points_text(abs(rest))} too {'high' if rest > 0 else 'low'}"
         if abs(rest) > 0.9 * self.ks:
             return f"over all rows they are {left}"
         return f"above it the error changes its sign, so that over all rows they are only {left}"
@@ -339,10 +339,6 @@ class Cumulative(ScoreFigure):
             **axes,
         )
         return drawn(picture)
-
-
-def _high(gap: float) -> str:
-    return "high" if gap > 0 else "low"
 
 
 def _largest(view: Steps) -> FloatArray:
