@@ -271,6 +271,16 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     )
 
 
+def test_of_rare_events_their_number_is_said_and_the_ece_as_a_share_of_the_base_rate():
+    rng = np.random.default_rng(0)
+    score = expit(-6 + 1.5 * rng.normal(size=40_000))
+    hit = rng.random(score.size) < score
+    v = judged(Sample(calviz.Predictions(probs=score, labels=hit.astype(int)), "positive"))
+    assert f" found on {hit.sum()} events in 40,000 rows: ECE is below " in v.sentence
+    share = round(100 * v.ece_below / hit.mean())
+    assert f" points ({share} % of the base rate) with 95 % confidence" in v.sentence
+
+
 def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_finding():
     sample = one_region(np.random.default_rng(1), off=1.0)
     v = judged(sample)
