@@ -50,13 +50,19 @@ class Setting:
     tie: float = 0.0
     clusters: int = 0
 
-    def draw(self, rng: np.random.Generator, *, off: float = 0.0) -> Sample:
-        """Draw a file; the logits of the events of the first value of each column are `off` from those of the scores."""
+    def draw(self, rng: np.random.Generator, *, off: float = 0.0, above: bool = False) -> Sample:
+        """Draw a file; the logits of the events of the first value of the first column are `off` from those of the scores.
+
+        Those `above` the score over which half of the expected events lie alone, if so.
+        """
         n = self.n
         e = rng.normal(size=n)
         score = expit(logit(self.rate) + 1.2 * e)
         groups = {f"column {i}": rng.integers(0, self.levels, n) for i in range(self.columns)}
-        chance = expit(logit(score) + off * (groups["column 0"] == 0))
+        where = groups["column 0"] == 0
+        if above:
+            where &= score > np.quantile(score, 0.5, weights=score, method="inverted_cdf")
+        chance = expit(logit(score) + off * where)
         z, cluster = rng.normal(size=n), None
         if self.clusters:
             cluster = rng.integers(0, self.clusters, n)
@@ -116,6 +122,34 @@ for case, (setting, off) in OFF.items():
     def _(rng: np.random.Generator, setting: Setting = setting, off: float = off) -> bool:
         found = usual_slices(setting.draw(rng, off=off)).off
         return any(s.where == (("column 0", "0"),) for s in found)
+
+
+for case, (setting, off) in {
+    "no weights": (Setting(5_000, 10, 2, 0.2), -1.1),
+    "rare events": (Setting(80_000, 10, 2, 0.004), -1.3),
+    "weights": (Setting(8_000, 10, 2, 0.2, noise=0.7), -1.1),
+    "clusters": (Setting(8_000, 10, 2, 0.2, clusters=2_000), -1.1),
+}.items():
+
+    @simulation(
+        "slices",
+        "a value that is off above a score alone named with it",
+        words(f"{case}, {off} logits", setting),
+        at_least=0.8,
+    )
+    def _(rng: np.random.Generator, setting: Setting = setting, off: float = off) -> bool:
+        found = usual_slices(setting.draw(rng, off=off, above=True)).off
+        return bool(found) and [c for c, _ in found[0].where] == ["column 0", "score"]
+
+    @simulation(
+        "slices",
+        "a value named above a score, all of which is off",
+        words(f"{case}, {off} logits", setting),
+        at_most=0.05,
+    )
+    def _(rng: np.random.Generator, setting: Setting = setting, off: float = off) -> bool:
+        found = usual_slices(setting.draw(rng, off=off)).off
+        return bool(found) and found[0].of_score
 
 
 # ---- Slices alone are off: the title, and the advice

@@ -116,7 +116,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
         st.warning(words, icon=":material/warning:")
     else:
         st.markdown(f"**{words}**")
-    _of_rare(settings, sample, method)
+    _of_rare(settings, sample, method, say)
     kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
     _of_slices(sample, kept, choice)
     _of_each_class(sample, kept)
@@ -216,22 +216,24 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
     return None
 
 
-def _of_rare(settings: Settings, sample: Sample, method: str) -> None:
-    """Say that so few errors need no model where one of two classes is rare, and what is promised of decisions for this class."""
+def _of_rare(settings: Settings, sample: Sample, method: str, say: Callable[[str], object]) -> None:
+    """Let the title say that so few errors need no model where one of two classes is rare, and say what is promised of decisions for this class."""
     data, allowed = settings.whole, _allowed()
     rate = event_rate_if_rare(sample)
     if allowed is None or rate is None or min(rate, 1 - rate) > allowed:
         return
     usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
-    names = [f"'{md(shorten(name, 40))}'" for name in (usual, rare)]
+    names = [f"'{shorten(name, 40)}'" for name in (usual, rare)]
     right = percent(max(rate, 1 - rate))
-    st.markdown(f"Always {names[0]} would be right in {right}: what counts is {names[1]}.")
+    say(f"Always {names[0]} would be right in {right}: what counts is {names[1]}")
     judged = settings.split is not None and not settings.where
     for of in ("recall", "precision") if judged and not when(method) else ():
         promised = _promised(settings, allowed, of=of, reduction=f"class:{rare}")
         if promised is not None:
             st.markdown(md(keep_units_together(promised.reading()), 1_000))
-    navigation.draw_link("decisions", f"**Decide on {names[1]}**", icon=":material/arrow_forward:")
+    navigation.draw_link(
+        "decisions", f"**Decide on {md(names[1])}**", icon=":material/arrow_forward:"
+    )
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:

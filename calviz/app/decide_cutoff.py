@@ -21,6 +21,7 @@ from calviz.core.words import capitalised, decimal, keep_units_together, percent
 from calviz.figures.marks import Overlay
 from calviz.figures.net_benefit import NetBenefit, Shown
 from calviz.figures.roc import Roc
+from calviz.report.sections import decisions
 from calviz.sample import cutoff_and_grades
 from calviz.sample.cutoff_and_grades import CUTOFF, CutoffCounts, Grades, decidable, grades
 from calviz.sample.sample import Sample, rate_if_rare
@@ -71,6 +72,8 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
         st.caption(md(deciding_samples.words, 1_000))
     before_map = " before recalibration" * (deciding_samples.after is not None)
     _of_selected(deciding_samples.before, settings, cutoff, before_map)
+    if rate is not None and rate < 0.5:
+        _of_rare(before, cutoff, before_map)
     _tables(samples, cells)
     ties = int(np.count_nonzero(before.scored.score == cutoff)) if cutoff == CUTOFF else 0
     if ties and data.n_classes == 2 and before.reduction.class_index(data) == 1:
@@ -198,6 +201,16 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
                 column_config=dict.fromkeys(shares, tables_and_cards.RIGHT),
             )
+
+
+def _of_rare(sample: Sample, cutoff: float, when: str) -> None:
+    """Draw how many alerts there are at other cutoffs, as in the report."""
+    table = decisions.at_cutoffs(sample, cutoff).shown
+    columns = {"cutoff": "cutoff", "per 1,000": "alerts per 1,000"}
+    columns |= {"PPV": "events among them, %", "sensitivity": "events found, %"}
+    shown = table[[*columns]].rename(columns=columns)
+    right = dict.fromkeys(shown.columns, tables_and_cards.RIGHT)
+    screen.table(shown, alt=f"Alerts and events at some cutoffs{when}", column_config=right)
 
 
 def _share(value: float) -> str:

@@ -74,7 +74,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         key="slice-columns",
         bind="query-params",
         help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
-        "and all others one. The predicted class is combined with each of the other columns. The more slices are looked at, the stronger the evidence has to be.",
+        "and all others one. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
     )
     with screen.rare_choices("How slices are tested"):
         against = st.selectbox(

@@ -16,9 +16,10 @@ import streamlit as st
 
 from calviz.app import open_files
 from calviz.app.open_files import OpenFile
+from calviz.core import predictions
 from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import CalvizError
+from calviz.core.errors import SCORE, CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import capitalised, condition, counted, distinct, shorten, within_sentence
@@ -335,6 +336,9 @@ def conditional_values(
 
 def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
     """Show the rows of a slice from the next drawing of the bar on, all rows if `where` is empty, with other settings; for callbacks."""
+    if (cut := predictions.cut_at_score(data, where)) is not data:
+        data, above = cut, dict(where)[SCORE][2:]
+        others = {"cuts": _with_edge(current(), SCORE, above), **others}
     names = distinct(sliceable_columns(data))
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
@@ -356,10 +360,15 @@ def look_since(settings: Settings, day: str, where: Where = ()) -> None:
 def since(settings: Settings, day: str, where: Where) -> tuple[Dataset, Where, str]:
     """Return the data with its times cut at a day, the condition of the rows of a slice since then, and the cuts in a link."""
     data, (*others, late) = rows_since(settings.whole, day, where)
-    edge = f"{late[0]}={np.datetime64(day, 's') - np.timedelta64(1, 's')}"
+    cuts = _with_edge(settings, late[0], np.datetime64(day, "s") - np.timedelta64(1, "s"))
+    return data, (*others[: len(CONDITIONS) - 1], late), cuts
+
+
+def _with_edge(settings: Settings, column: str, edge: object) -> str:
+    """The cuts in a link, with one edge of a column in place of its own."""
     parts = open_files.split_parts(settings.cuts)
-    cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", late[0])]
-    return data, (*others[: len(CONDITIONS) - 1], late), open_files.join_parts([*cuts, edge])
+    cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", column)]
+    return open_files.join_parts([*cuts, f"{column}={edge}"])
 
 
 # ---- Results

@@ -345,7 +345,7 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
     scores = [{s.where: s.score for s in some.slices} for some in map(usual_slices, both) if some]
     if not scores or not scores[0]:
         return ""
-    moved = {where: scores[1][where] - score for where, score in scores[0].items()}
+    moved = {w: scores[1][w] - score for w, score in scores[0].items() if w in scores[1]}
     where = max(moved, key=lambda where: abs(moved[where]))
     return f"It moves rows of slices that were not off, too, most where {where_words(where)}: by {words.signed_points(moved[where])} points on average."
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The name of the predicted classes as a column.
 PREDICTED = "predicted class"
+#: The name of the probability of the second of two classes as a column.
+SCORE = "score"
 F = TypeVar("F", bound=Callable[..., object])
 
 

@@ -22,7 +22,7 @@ from calviz.core.blocks import (
     read_only,
     row_blocks,
 )
-from calviz.core.errors import PREDICTED, InputError, NotAvailable, OptionError, shortened
+from calviz.core.errors import PREDICTED, SCORE, InputError, NotAvailable, OptionError, shortened
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
@@ -173,6 +173,18 @@ class Predictions(registry.Constructors, RowColumns):
         named = {n: g for n, g in self.groups.items() if len(g.levels) > 1 and {*g.levels} <= {*at}}
         classes = {n: np.array([at[v] for v in g.levels])[g.codes] for n, g in named.items()}
         return tuple(n for n, k in classes.items() if (k == self.predicted).mean() > 0.99)
+
+    def sliced(self, column: str) -> Factor:
+        """Return a column as it is sliced; the score of two classes where half of the expected events lie above, if no edges are chosen."""
+        if column != SCORE or not has_score(self):
+            return super().sliced(column)
+        score = self.probs[:, 1]
+        cut = self.cuts.get(SCORE)
+        if cut is None:
+            events = (score if self.weights is None else score * self.weights) + 1e-30
+            half = np.quantile(score, 0.5, weights=events, method="inverted_cdf")
+            cut = Cut((float(f"{half:.2g}"),))
+        return Factor(cut.of_numbers(score), cut.labels[:-1])
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
         """Return the predictions of the selected rows (a boolean mask or indices), without validating again."""
@@ -521,7 +533,7 @@ def _whole(text: str) -> str:
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     """Columns that can be sliced by: groups, numbers, texts of many values, the time and, beside one of these, the predicted of several classes.
 
-    Of two classes, the predicted one is a range of the score.
+    Of two classes, the predicted one is a range of the score, by which they are sliced instead.
     """
     numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
     texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
@@ -529,13 +541,21 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     known = dict.fromkeys([*data.groups, *numbers, *texts, *time])
     named = isinstance(data, Predictions) or data.predicted is not None
     several = data.n_classes > 2 and data.cells is None and named
-    return (*known, *[PREDICTED] * bool(several and known and PREDICTED not in known))
+    own = {PREDICTED: several, SCORE: has_score(data)}
+    return (*known, *(name for name in own if own[name] and known and name not in known))
+
+
+def has_score(data: Dataset) -> bool:
+    """Whether rows of two classes have a score that no column of the file is named after."""
+    two = isinstance(data, Predictions) and data.n_classes == 2 and data.cells is None
+    return two and SCORE not in data.to_slice()
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
     """Columns of the file that are sliced by default: all but the time, which the watch tests, clusters, identifiers of many values that repeat, and what repeats the predicted class."""
     time = None if data.times is None else data.time_name
-    others = {time, data.column_names.get("clusters"), PREDICTED} - {*data.groups}
+    own = {PREDICTED, SCORE} if has_score(data) else {PREDICTED}
+    others = {time, data.column_names.get("clusters"), *own} - {*data.groups}
     others |= {name for name in data.related if name in data.cuts}
     if isinstance(data, Predictions) and data.n_classes > 2 and data.cells is None:
         others |= {*data.columns_of_predicted}
@@ -619,7 +639,7 @@ def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
         if name not in sliceable_columns(data):
             raise no_group_column(data, name)
         factor = data.groups.get(name, data.texts.get(name))
-        own = cuts.get(name)
+        own = cuts.get(name, Cut() if name == SCORE else None)
         if factor is not None:
             own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
         cut = cut_at(given, name)
@@ -633,6 +653,14 @@ def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
         cuts[name] = cut
     result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
     return result
+
+
+def cut_at_score(data: D, where: Iterable[tuple[str, str]]) -> D:
+    """Return the same data with the score cut as the conditions on it say, if there are any."""
+    value = dict(where).get(SCORE)
+    if value is None or not has_score(data):
+        return data
+    return cut_columns(data, {SCORE: value.strip("≤> (]").split(", ")})
 
 
 def with_group(data: D, name: str, values: Factor) -> D:

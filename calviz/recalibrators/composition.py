@@ -280,9 +280,12 @@ class SliceMap(FlooredRecalibrator):
         met, empty = np.ones(n, np.bool_), np.zeros(n, np.bool_)
         for condition in self.conditions:
             name = condition.column.name
-            if condition.of_class is not None:
+            if condition.of_class is not None and condition.column.cut.kept is not None:
                 met &= scores.argmax(axis=1) == condition.of_class
                 continue
+            if condition.of_class is not None:
+                probs = scores if self.input == "probabilities" else softmax_probabilities(scores)
+                given = {**given, name: probs[:, condition.of_class]}
             if name not in given:
                 raise no_column(name, given, f"the map is for rows where {self.words} only")
             inside, without = condition.met(given[name])
@@ -389,7 +392,7 @@ class SliceMap(FlooredRecalibrator):
 
 _SLICE_SOURCE = '''\
 #: Only for the rows where {words!r}; other rows stay as they are.
-#: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates; or the predicted class.
+#: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates; or the predicted class, or the class whose score is meant.
 {name}_where = {where!r}
 
 
@@ -397,12 +400,13 @@ def {name}(scores, columns):
     """Calibrate the rows that meet the conditions, and leave others as they are; columns: values by name."""
     out, met = {unchanged}, np.ones(len(scores), dtype=bool)
     for column, cut, held, dates, of_class in {name}_where:
-        if of_class is not None:
+        if of_class is not None and isinstance(cut[0], str):
             met &= scores.argmax(axis=1) == of_class
             continue
-        if column not in columns:
+        if of_class is None and column not in columns:
             raise KeyError("the map is for rows where " + {words!r} + " only: it needs the column " + column)
-        met &= np.array(held)[{name}_codes(columns[column], cut, dates)]
+        values = columns[column] if of_class is None else out[:, of_class]
+        met &= np.array(held)[{name}_codes(values, cut, dates)]
     if met.any():
         columns = {{column: np.asarray(values)[met] for column, values in columns.items()}}
         scores = scores[met]

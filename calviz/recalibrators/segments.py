@@ -14,9 +14,9 @@ from scipy.special import expit
 from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
-from calviz.core.errors import PREDICTED, InputError, OptionError, claim, shortened
+from calviz.core.errors import PREDICTED, SCORE, InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_at, cut_of_levels
-from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts
+from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.words import condition, counted
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
@@ -80,7 +80,7 @@ class SegmentedColumn:
 class Condition:
     """Rows whose cell in a column is in one of its segments, an interval of it, or on a side of an edge: the `value`.
 
-    Or rows with the largest score for class number `of_class`, whose name is the value; no column is asked for.
+    Or rows with the largest score for class number `of_class`, whose name is the value, or with such a score of it; no column is asked for.
     """
 
     column: SegmentedColumn
@@ -115,6 +115,8 @@ class Condition:
         cut, group = data.cuts.get(name), data.groups.get(name)
         if name == PREDICTED and group is None and isinstance(data, Predictions):
             return replace(cls.of_value(name, value), of_class=data.class_names.index(value))
+        if name == SCORE and has_score(data):
+            return replace(cls.written(name, value), of_class=1)
         if (
             cut is None
             or (group is not None and value in group.levels)
@@ -401,7 +403,7 @@ class SegmentOffsets(FlooredRecalibrator):
             )
         )
         where = found.off[0].where if found is not None and found.off else ()
-        if len(where) < 2:
+        if len(where) < 2 or where[-1][0] == SCORE:
             return []
         names = [column.name for column in self.columns_]
         of = tuple(sorted(names.index(name) for name, _ in where))

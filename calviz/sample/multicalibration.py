@@ -13,6 +13,7 @@ from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import (
     PREDICTED,
+    SCORE,
     DataFrame,
     NotAvailable,
     OptionError,
@@ -269,7 +270,7 @@ def _gap_words(one: Segment) -> str:
 
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
     """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured, or within noise, where nothing follows."""
-    columns = tuple(name for name in columns if name != PREDICTED)
+    columns = tuple(name for name in columns if name not in (PREDICTED, SCORE))
     try:
         found = multicalibration(sample, columns) if columns else None
     except NotAvailable:

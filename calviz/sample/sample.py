@@ -28,6 +28,7 @@ from calviz.core.predictions import (
     Dataset,
     Predictions,
     check_dataset,
+    cut_at_score,
     cut_columns,
     with_group,
     with_rows,
@@ -445,6 +446,7 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
         On an unknown value.
     """
     mask: BoolArray | None = None
+    data = cut_at_score(data, where)
     for column, value in where:
         factor = data.groups.get(column)
         if factor is None or value not in factor.levels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from calviz.core import errors, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import PREDICTED, claim, data_frame, picked
+from calviz.core.errors import PREDICTED, SCORE, claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
 from calviz.core.p_values import benjamini_hochberg, clopper_pearson, selected
@@ -75,6 +75,11 @@ class Slice:
     difference: float
     expected: float
     expected_interval: Interval
+
+    @property
+    def of_score(self) -> bool:
+        """Whether these are the rows of a value above a score, which are named in place of all of it where they are more surely off."""
+        return len(self.where) > 1 and self.where[-1][0] == SCORE
 
     @property
     def name(self) -> str:
@@ -305,12 +310,13 @@ def usual_slices(sample: Sample) -> Slices | None:
 
 
 def default_columns(sample: Sample) -> tuple[str, ...]:
-    """The columns of the default slices: the usual ones of the file and, under the top label of several classes, the predicted class."""
+    """The columns of the default slices: the usual ones of the file and the predicted of several classes, or the score of the second of two."""
     columns = predictions.usual_columns(sample.data)
-    if not columns or sample.reduction.kind != "top-label":
+    own = {"top-label": PREDICTED, "positive": SCORE}.get(sample.reduction.kind)
+    if not columns:
         return columns
     known = predictions.sliceable_columns(sample.data)
-    return tuple(name for name in known if name in columns or name == PREDICTED)
+    return tuple(name for name in known if name in columns or name == own)
 
 
 def slices(
@@ -338,8 +344,8 @@ def slices(
         With columns of groups, numbers or texts. For a sample, its own reduction, rows and bins are used where they are left out below, and
         the results are cached with it.
     columns : iterable of str, optional
-        Columns of groups, numbers or texts, the time, or "predicted class" of three or more, which is combined with each of the others; all
-        but the time if left out.
+        Columns of groups, numbers or texts, the time, or "predicted class" of three or more, which is combined with each of the others, or
+        "score", the probability of the second of two: each value of the others is tested above it, too. All but the time if left out.
     pairs : bool
         Whether to include the combinations of any two columns.
     reduction : Reduction or str, optional
@@ -428,7 +434,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
     while left and len(named) < _MOST_NAMED:
         one = left[0]
-        pairs = (s for s in left if {*one.where} < {*s.where})
+        pairs = (s for s in left if {*one.where} < {*s.where} and not s.of_score)
         one = next((s for s in pairs if not still_off([one], outside & others(s))), one)
         named.append(one)
         outside &= others(one)
@@ -463,7 +469,7 @@ def _at_rate(found: Slices, rate: float, level: float) -> Slices:
 def _largest(sample: Sample, columns: tuple[str, ...]) -> str:
     """The segment with the largest error of all, in words, if that is beyond noise; "" if none is, or only as all rows are."""
     try:
-        found = multicalibration(sample, [name for name in columns if name != PREDICTED])
+        found = multicalibration(sample, [n for n in columns if n not in (PREDICTED, SCORE)])
     except errors.NotAvailable:
         return ""
     worst = found.segments[0] if found.segments[0].where else found.beyond
@@ -544,7 +550,7 @@ def _is_part(sample: Sample, one: Slice, found: Slices) -> bool:
 def _seems_unlike(one: Slice, found: Slices) -> bool:
     """Whether the gap of a slice, but of a predicted class, is about three standard errors or more from that of the other rows."""
     others = found.rows - one.rows
-    if not others or one.where[0][0] == PREDICTED:
+    if not others or one.of_score or one.where[0][0] == PREDICTED:
         return False
     rest = (found.gap * found.rows - one.gap * one.rows) / others
     return abs(one.gap - rest) > 0.75 * (one.interval.high - one.interval.low)
@@ -610,7 +616,7 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
 
     Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
     """
-    others = tuple(n for n in how["columns"] if n not in (first.where[0][0], PREDICTED))
+    others = tuple(n for n in how["columns"] if n not in (first.where[0][0], PREDICTED, SCORE))
     how = how | {"columns": others, "pairs": False}
 
     def measured(some: Sample, against: Against) -> Slices:
@@ -652,6 +658,8 @@ def _measured(
     crossed = PREDICTED in columns and len(columns) > 1
     untested = (PREDICTED,) if crossed and data.alike else ()
     columns = tuple(sorted(columns, key=lambda name: name != PREDICTED))
+    with_score = len(columns) > 1 and SCORE in columns and predictions.has_score(data)
+    columns = tuple(name for name in columns if name != SCORE or not with_score)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
@@ -729,6 +737,9 @@ def _measured(
             some = table[:, :, in_it].sum(axis=2, keepdims=True)
             of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
             measure(some, of_side.codes if each_row else codes, names, {names[0]: of_side})
+    if with_score and against == "calibrated":
+        for name, part, codes, table in _above_score(data, factors, [*terms[0], *terms[2]], bin_of):
+            measure(table, codes, (name, SCORE), {name: factors[name], SCORE: part})
     assert whole is not None
     return Slices(
         name=data.name,
@@ -746,6 +757,26 @@ def _measured(
     )
 
 
+def _above_score(
+    data: Dataset,
+    factors: Mapping[str, Factor],
+    terms: Sequence[FloatArray | None],
+    bin_of: IntArray,
+) -> Iterator[tuple[str, Factor, IntArray, FloatArray]]:
+    """Yield the sums of the values of each column above a score, and the codes of these rows, of which those of others are one larger."""
+    part = data.sliced(SCORE)
+    above = part.mask(part.levels[-1])
+    if above.all() or not above.any():
+        return
+    bins = int(bin_of.max()) + 1
+    for name, factor in factors.items():
+        some = Factor(np.where(above, factor.codes, len(factor.levels)), (*factor.levels, ""))
+        sums = slice_tests.crossed_sums({name: some}, terms, crossed=0, bin_of=bin_of, bins=bins)
+        *_, (_, table) = sums
+        one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
+        yield name, one, some.codes, table[:, :, :-1]
+
+
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
     """Adjust the p-values for the number of slices, and sort by them, smallest first."""
     if not measured:
@@ -753,9 +784,9 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
     adjusted = benjamini_hochberg([s.p_value for s in measured])
     with_adjusted = [replace(s, adjusted=float(p)) for s, p in zip(measured, adjusted, strict=True)]
 
-    def first(s: Slice) -> tuple[float, float]:
+    def first(s: Slice) -> tuple[float, bool, float]:
         # Slices of the same rows differ in the last digits of their sums.
-        return float(f"{s.p_value:.10g}"), -round(abs(s.gap), 12)
+        return float(f"{s.p_value:.10g}"), s.of_score, -round(abs(s.gap), 12)
 
     ordered = groupby(sorted(with_adjusted, key=first), key=first)
     return tuple(s for _, equal in ordered for s in sorted(equal, key=lambda s: s.name))

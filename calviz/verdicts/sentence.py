@@ -11,9 +11,10 @@ from calviz.core import words
 from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import Reduction
+from calviz.core.predictions import Dataset
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
-from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums
+from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums, rate_if_rare
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label, ranges_of
@@ -159,7 +160,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     if slices is None or rest is None:
         return "", ""
     evidence, worst = rest.once(joint_tests.collect_evidence), slices.off[0]
-    where, others = f"where {': '.join(slices.furthest)}.", f"the other {rows_words(rest)}"
+    where, others = f"where {': '.join(slices.furthest)}.", f"the other {_all_rows(rest.data)}"
     if not evidence.beyond_noise and slices.apart:
         verdict = judged(rest, others)
         return f"Off {where} {verdict.sentence}" * (verdict.direction == "calibrated"), ""
@@ -182,15 +183,24 @@ def nothing_found(evidence: Evidence, sample: Sample, rows: str = "") -> str:
     """Begin the sentence for a sample without an error beyond noise: the rows (`rows`, in words), and how large the error may still be."""
     of_top_label = of_the_top_label(sample)
     below = points(evidence.ece_below, points_decimals(evidence.ece))
+    rate = rate_if_rare(sample) or 1.0
+    of_rate = f" ({percent(evidence.ece_below / rate, 0)} of the base rate)" * (rate < 0.5)
     return (
-        f"No miscalibration{of_top_label} found on {rows or rows_words(sample)}: ECE is below {below} points with "
+        f"No miscalibration{of_top_label} found on {rows or rows_words(sample)}: ECE is below {below} points{of_rate} with "
         "95 % confidence"
     )
 
 
 def rows_words(sample: Sample) -> str:
-    """Describe the rows: "3,000 rows in 100 clusters", "3,000 weighted rows"."""
+    """Describe the rows: "3,000 rows in 100 clusters", "3,000 weighted rows", "12 events in 3,000 rows" if they are rare."""
     data = sample.data
+    if data.cells is None and (rate_if_rare(sample) or 1.0) < 0.5:
+        events = counted(int(np.count_nonzero(sample.scored.hit)), "event")
+        return f"{events} in {_all_rows(data)}"
+    return _all_rows(data)
+
+
+def _all_rows(data: Dataset) -> str:
     weighted = data.weights is not None and not data.alike and not data.prevalence
     rows = counted(data.rows, "weighted row") if weighted else data.rows_words
     if data.clusters is None:

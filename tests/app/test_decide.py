@@ -179,7 +179,7 @@ def test_steps_of_the_cutoff_follow_the_scores_and_any_can_be_typed():
     app.number_input(key="cutoff").set_value(0.0123).run()
     assert slider().value == 0.0123
     acted = int(np.sum(p >= 0.0123))
-    assert sum(int(v.replace(",", "")) for v in app.dataframe[0].value.iloc[0, 1:]) == acted
+    assert sum(int(v.replace(",", "")) for v in app.dataframe[1].value.iloc[0, 1:]) == acted
     step = slider().options[30]
     slider().set_value(step).run()
     assert quiet(app).number_input(key="cutoff").value == float(step)
@@ -209,12 +209,20 @@ def test_that_few_are_wrong_says_nothing_of_rare_events(tmp_path):
     app = upload(open_page(), "fraud.csv", "\n".join(lines).encode())
     app = quiet(app.open("risk_coverage"))
     text = plain(text_of(app))
-    assert re.search(r"Always '0' would be right in 99\.\d %: what counts is '1'\.", text)
+    assert re.search(r"Always '0' would be right in 99\.\d\s%: what counts is '1'", text)
     for of in ("recall", "precision"):
         saved = calviz.load(tmp_path / "fraud.csv")
         choice = calviz.threshold(saved, 0.05, of=of, choose_split="calibration")
         assert choice.reading() in text.replace("\u00a0", " ")
     assert "Always" not in text_of(quiet(open_page("data=breast_cancer", "risk_coverage")))
+    app = quiet(app.open("decisions"))
+    (alerts,) = (t.value for t in app.dataframe if "alerts per 1,000" in t.value)
+    score, hit = data.probs[1::2, 1].round(7), data.labels[1::2]
+    for line in alerts.to_dict("records"):
+        acted = score >= float(line["cutoff"])
+        assert float(line["alerts per 1,000"]) == pytest.approx(1000 * acted.mean(), abs=0.06)
+        found = 100 * hit[acted].sum() / hit.sum()
+        assert float(line["events found, %"].split()[0]) == pytest.approx(found, abs=0.06)
 
 
 def _warned(app):

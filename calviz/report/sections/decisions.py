@@ -49,7 +49,7 @@ def make_decisions(subject: Subject) -> Iterator[Block]:
         raise
     yield from _trade_offs(subject, sample)
     yield from _net_benefit(subject, sample)
-    yield _at_cutoffs(sample, subject.cutoff)
+    yield at_cutoffs(sample, subject.cutoff)
     at = sample.view(at_cutoff, cutoff=CUTOFFS[0])
     by_weight = "Acted on: rows; all else is by weight. " * at.by_weight
     yield Note(
@@ -144,7 +144,8 @@ def _cutoffs(sample: Sample) -> tuple[float, ...]:
     return tuple(cutoff for cutoff in (float(f"{score:.3g}") for score in scores) if 0 < cutoff < 1)
 
 
-def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
+def at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
+    """The results of decisions at some cutoffs, and at the chosen one."""
     shown, numbers = [], []
     extra = () if chosen is None else (chosen,)
     for cutoff in sorted({*_cutoffs(sample), *extra}):

@@ -277,7 +277,9 @@ def _all_slices(slices: Slices) -> content.TableBlock:
 
 def _slicing_words(slices: Slices) -> str:
     what = "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
-    pairs = ", and pairs of them" if any(len(s.where) > 1 for s in slices.slices) else ""
+    pairs = ", and pairs of them" * any(len(s.where) > 1 and not s.of_score for s in slices.slices)
+    if any(s.of_score for s in slices.slices):
+        pairs += ", and their rows above one score, over which half of the expected events lie"
     numbers = any(cut.kept is None for cut in slices.cuts.values())
     cut = ", numbers and dates cut at their deciles" if numbers else ""
     text = (

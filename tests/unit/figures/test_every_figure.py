@@ -388,8 +388,8 @@ def test_a_weight_is_the_row_so_often(key):
 
 def test_slices_are_those_of_repeated_rows():
     data, counts = rows()
-    weighted = {s.where: s for s in calviz.slices(with_rows(data, weights=counts)).slices}
-    copied = {s.where: s for s in calviz.slices(repeated(data, counts)).slices}
+    weighted = {s.where: s for s in calviz.slices(with_rows(data, weights=counts), ["site"]).slices}
+    copied = {s.where: s for s in calviz.slices(repeated(data, counts), ["site"]).slices}
     assert len(weighted) == 2
     for where, one in weighted.items():
         other = copied[where]

@@ -54,7 +54,7 @@ def test_scores_that_are_off_as_a_whole_need_no_column_with_slices():
 def test_edges_means_and_errors_are_those_of_model_diagnostics(name):
     rows, recorded = segment_rows(), RECORDED["bias"][name]
     data = data_of(rows["score"], rows["label"], numbers={name: rows[name]})
-    tested = slices(data, reduction="positive", min_rows=2)
+    tested = slices(data, [name], reduction="positive", min_rows=2)
     assert tested.cuts[name].edges == pytest.approx(recorded["edges"], abs=1e-10)
     order = [*tested.cuts[name].labels]
     if name == "holes":  # there, missing values come first
@@ -74,7 +74,7 @@ def test_each_slice_holds_the_rows_of_its_interval_and_where_names_them():
     x[:100] = np.nan
     data = data_of(rng.random(2_000), rng.integers(0, 2, 2_000), numbers={"x": x})
     edges = np.array(data.cuts["x"].edges)
-    for s in slices(data, min_rows=2).slices:
+    for s in slices(data, ["x"], min_rows=2).slices:
         ((_, label),) = s.where
         at = data.cuts["x"].labels.index(label)
         low, high = np.r_[-np.inf, edges][at : at + 1], np.r_[edges, np.inf][at : at + 1]
@@ -110,7 +110,7 @@ def test_whole_numbers_dates_and_texts_of_a_group():
         rng.integers(0, 2, n),
         groups={"age": age, "day": date, "german": german, "town": town},
     )
-    tested = slices(data, min_rows=2, pairs=False)
+    tested = slices(data, [*data.groups], min_rows=2, pairs=False)
     by = {
         c: {s.where[0][1]: s.rows for s in tested.slices if s.where[0][0] == c} for c in data.groups
     }
@@ -152,7 +152,7 @@ def test_what_cannot_be_cut_is_said_and_the_rest_goes_on():
         "text has a different value in each row",
         "rare has no value with 50 rows or more",
     }
-    assert {c for s in tested.slices for c, _ in s.where} == {"two", "endless"}
+    assert {c for s in tested.slices for c, _ in s.where} == {"two", "endless", "score"}
 
 
 def test_chosen_edges():
@@ -207,7 +207,7 @@ def test_a_file_of_features_on_the_command_line(tmp_path):
     assert "most surely income ≤ " in done.stdout
     first, *others = json.loads((tmp_path / "s.json").read_text())["slices"]
     assert first["slice"].startswith("income ≤ ")
-    assert len(others) == 9 + 8
+    assert len(others) == 2 * (10 + 8) - 1  # each above a score, too
     assert run("slices", str(path), "--cut", "income").exit_code == 2
     audit = run("audit", str(path), "--markdown", str(tmp_path / "r.md"))
     assert audit.exit_code == 0
@@ -343,7 +343,7 @@ def test_each_segment_of_many_columns_is_that_of_its_rows_alone(digits, block, m
     hit = rng.random(n) < score
     groups = {name: rng.integers(0, 3, n) for name in columns}
     data = data_of(score, hit.astype(int), groups=groups)
-    found = {s.where: s for s in slices(data, reduction="positive", min_rows=2).slices}
+    found = {s.where: s for s in slices(data, columns, reduction="positive", min_rows=2).slices}
     # 15 single values, and 9 combinations of each of 10 pairs.
     assert len(found) == 15 + 90
     for where, s in found.items():
@@ -433,6 +433,6 @@ def test_a_column_of_texts_whose_common_values_are_all_in_one_slice_is_left_out_
         probs=p, labels=rng.random(800) < p, groups={"site": site}, texts={"code": np.array(code)}
     )
     both = slices(Sample(data, "positive"), pairs=False, min_rows=20)
-    assert {name for s in both.slices for name, _ in s.where} == {"site", "code"}
+    assert {name for s in both.slices for name, _ in s.where} == {"site", "code", "score"}
     rest = Sample(data.take(np.flatnonzero(site == "b")), "positive")
     assert "code has no value with 50 rows or more" in slices(rest, pairs=False).skipped

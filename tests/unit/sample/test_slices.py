@@ -1,8 +1,10 @@
 """Slices and grades."""
 
+import json
 import math
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -16,12 +18,14 @@ from benchmarks.claims.grades import OFF
 from benchmarks.claims.slices import CALIBRATED, PAIR, all_off, of_classes, one_region
 from calviz.comparison.advice import moved_words, still_off_words
 from calviz.core.blocks import Factor
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import sliceable_columns, usual_columns
 from calviz.core.words import points
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
+from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample, rows_where, where_words
@@ -138,7 +142,7 @@ def test_p_values_are_nearly_those_of_the_exact_distribution_and_no_smaller(scor
 
 def test_pairs_hold_the_rows_of_both():
     data = simulated()
-    tested = slices(data, reduction="positive", min_rows=2)
+    tested = slices(data, ["region", "month"], reduction="positive", min_rows=2)
     region, month = data.groups["region"].values(), data.groups["month"].values()
     pairs = [s for s in tested.slices if len(s.where) == 2]
     assert len(pairs) == 12
@@ -199,7 +203,7 @@ def test_small_slices_and_names_are_left_out_and_said():
         },
         ids=None,
     )
-    tested = slices(data)
+    tested = slices(data, ["few", "name"])
     assert tested.small == 1
     assert [s.where for s in tested.slices] == [(("few", "usual"),)]
     assert tested.skipped == ("name has a different value in each row",)
@@ -256,7 +260,7 @@ def test_the_picture_is_the_table():
     assert sorted(x for t in drawn.data for x in t.x) == pytest.approx(
         sorted(100 * figure.frame()["expected_gap"])
     )
-    assert list(drawn.layout.yaxis.ticktext) == [s.name for s in figure.shown]
+    assert [*map(unescape, drawn.layout.yaxis.ticktext)] == [s.name for s in figure.shown]
     assert "region = b" in figure.answer()
     assert "points too high" in figure.answer()
 
@@ -869,6 +873,61 @@ def test_confidences_have_predicted_classes_too_but_profiles_and_two_classes_hav
     assert data.predicted.size == data.n
     part = data.take(np.arange(5, 50))
     np.testing.assert_array_equal(part.predicted, top[5:50])
+
+
+def off_above_a_score(rng, n=40_000, off=-1.8, above=True):
+    e, site = rng.normal(size=n), rng.integers(0, 6, n)
+    score = expit(-4.5 + 1.5 * e)
+    bad = (site == 2) & ((score > 0.05) | (not above))
+    hit = rng.random(n) < expit(logit(score) + off * bad)
+    return calviz.Predictions(probs=score, labels=hit.astype(int), groups={"site": site})
+
+
+def test_a_slice_that_is_off_above_a_score_only_is_named_with_it():
+    data = off_above_a_score(np.random.default_rng(0))
+    found = usual_slices(Sample(data, "positive"))
+    (one, *_) = found.off
+    score = data.probs[:, 1]
+    at = float(one.where[1][1].removeprefix("> "))
+    # Half of the expected events lie above it, and no label is asked.
+    assert score[score > at].sum() / score.sum() == pytest.approx(0.5, abs=0.05)
+    assert one.where == (("site", "2"), ("score", f"> {at:g}"))
+    assert found.furthest[0] == f"site = 2 and score > {at:g}"
+    mask = rows_where(data, one.where)
+    np.testing.assert_array_equal(mask, data.groups["site"].mask("2") & (score > at))
+    assert one.rows == mask.sum()
+    assert one.gap == pytest.approx((score - data.labels)[mask].mean())
+    # Of rows that were taken out, the cut is the same.
+    part = data.take(np.flatnonzero(score > 0.02))
+    assert rows_where(part, one.where).sum() == one.rows
+    assert len(found.slices) == 12
+    assert len(slices(data, ["site"], reduction="positive").slices) == 6
+    cut = slices(data, ["site", "score"], pairs=False, edges={"score": [0.3]}).slices
+    assert {s.where[1][1] for s in cut if len(s.where) > 1} == {"> 0.3"}
+
+
+@pytest.mark.parametrize("off", [-1.0, 1.0])
+def test_a_slice_that_is_off_at_all_scores_is_named_as_a_whole(off):
+    data = off_above_a_score(np.random.default_rng(1), off=off, above=False)
+    found = usual_slices(Sample(data, "positive"))
+    assert [s.where for s in found.off] == [(("site", "2"),)]
+
+
+def test_a_map_for_rows_above_a_score_leaves_others_as_they_are():
+    data = off_above_a_score(np.random.default_rng(0))
+    where = usual_slices(Sample(data, "positive")).off[0].where
+    inside = np.asarray(rows_where(data, where))
+    base = RECALIBRATORS["platt"].make().fit(data.probs[inside], data.labels[inside])
+    fitted = SliceMap.around(base, slice_of(data, where))
+    columns = {"site": data.groups["site"]}
+    after = fitted.transform(data.probs, columns)
+    np.testing.assert_array_equal((after != data.probs).any(axis=1), inside)
+    again = SliceMap.from_dict(json.loads(json.dumps(fitted.to_dict())))
+    np.testing.assert_array_equal(again.transform(data.probs, columns), after)
+    space: dict = {}
+    exec(compile(fitted.snippet(), "snippet", "exec"), space)
+    by_source = space["recalibrate"](data.probs, {"site": data.groups["site"].values()})
+    np.testing.assert_allclose(by_source, after, atol=1e-12)
 
 
 def test_a_column_that_repeats_the_predicted_class_is_no_default_slice():

@@ -247,14 +247,14 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     v = judged(sample)
     assert v.direction == "off"
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
-    assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
-    places = f.short.removeprefix("2 of 10 slices are off beyond chance, most surely ")
+    assert f.message.startswith("2 of 20 slices by 'region', 'score' are off beyond chance")
+    places = f.short.removeprefix("2 of 20 slices are off beyond chance, most surely ")
     place, also = places.split("; also off: ")
     # The second is named too, in the same words.
     assert {place[:10], also[:10]} == {"region = c", "region = d"}
     assert f" Also off: {also}." in f.message
     assert v.sentence.endswith(
-        f"with 95 % confidence, but 2 of 10 slices are off, most surely {place}."
+        f"with 95 % confidence, but 2 of 20 slices are off, most surely {place}."
     )
     # The title does not say that the scores are off in general; what it says is not said again below it.
     assert v.headline == f"No fault as a whole, but where {place}"
@@ -266,11 +266,21 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     text = explained(sample, v)
     named = re.search(r"region = (\w)", f.message)[1]
     assert named in "cd"
-    assert text[1] == "As a whole its probabilities hold, but 2 of 10 groups of rows are off."
+    assert text[1] == "As a whole its probabilities hold, but 2 of 20 groups of rows are off."
     assert text[2].startswith(
         f"Most surely off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
     )
     assert text[2].endswith(f" came true; also off: {also}.")
+
+
+def test_of_rare_events_their_number_is_said_and_the_ece_as_a_share_of_the_base_rate():
+    rng = np.random.default_rng(0)
+    score = expit(-6 + 1.5 * rng.normal(size=40_000))
+    hit = rng.random(score.size) < score
+    v = judged(Sample(calviz.Predictions(probs=score, labels=hit.astype(int)), "positive"))
+    assert f" found on {hit.sum()} events in 40,000 rows: ECE is below " in v.sentence
+    share = round(100 * v.ece_below / hit.mean())
+    assert f" points ({share} % of the base rate) with 95 % confidence" in v.sentence
 
 
 def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_finding():
@@ -287,7 +297,7 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     )
     assert whole.startswith("forecasts too low by ")
     (f, *_) = findings_of(sample)
-    assert f.short == f"1 of 21 slices is off beyond chance, most surely region = 0: {low}"
+    assert f.short == f"1 of 42 slices is off beyond chance, most surely region = 0: {low}"
     more = sum(s.adjusted <= USUAL_RATE for s in usual_slices(sample).slices) - 1
     assert f"Without the rows of region = 0, {more} other slices would not be off." in f.message
     # No map of all rows is offered.
@@ -298,7 +308,7 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert v.in_places
     assert not replace(v, in_reverse=True).in_places
     text = explained(sample, v)
-    assert text[1] == "Outside one group its probabilities hold, but 1 of 21 groups of rows is off."
+    assert text[1] == "Outside one group its probabilities hold, but 1 of 42 groups of rows is off."
     assert text[2].startswith("Most surely off are the rows whose region is 0: on these ")
     assert text[3].startswith("Elsewhere, where it promises")
 
