@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -301,6 +302,9 @@ class _Requests(dict[str, str]):
         where: list[tuple[str, str]] = []
         for column_key, value_key, _, none in session.CONDITIONS:
             if (column := self.text(column_key, none)) in sliceable_columns(data):
+                if data.times is not None and column == data.time_name:
+                    where += _of_days(data, self.get(value_key, ""))
+                    continue
                 mask = rows_where(data, tuple(where))
                 values = session.conditional_values(data, column, mask)
                 # A value may be of the column before.
@@ -504,13 +508,18 @@ def _edges(data: Dataset, requests: _Requests) -> str:
 
 def _slice(data: Dataset, requests: _Requests) -> Where:
     conditions: list[tuple[str, str]] = []
+    chosen: list[str] = []
     for column_key, value_key, label, none in session.CONDITIONS:
-        left = [name for name in sliceable_columns(data) if name not in dict(conditions)]
+        left = [name for name in sliceable_columns(data) if name not in chosen]
         if not left:
             break
         column = _choose(label, column_key, (none, *left), requests, help="Look at some rows only.")
         if column not in left:
             break
+        chosen.append(column)
+        if data.times is not None and column == data.time_name:
+            conditions += _choose_days(data, value_key, requests)
+            continue
         # A second condition offers only values that occur in the rows of the first one.
         mask = rows_where(data, tuple(conditions))
         values = session.conditional_values(data, column, mask)
@@ -518,6 +527,41 @@ def _slice(data: Dataset, requests: _Requests) -> Where:
         value = _choose(label, value_key, values, requests, words=_value_words)
         conditions.append((column, value))
     return tuple(conditions)
+
+
+def _of_days(data: Dataset, value: str) -> Where:
+    """The condition that the address has on the times; none if no row meets it."""
+    with suppress(CalvizError):
+        rows_where(data, ((data.time_name, value),))
+        return ((data.time_name, value),)
+    return ()
+
+
+def _choose_days(data: Dataset, key: str, requests: _Requests) -> Where:
+    """Ask for the first and the last day of the rows, either of which may be left open."""
+    assert data.times is not None
+    where = _of_days(data, requests.get(key, ""))
+    since = until = ""
+    if where:
+        requests.shown[key] = where[0][1]
+        words = _value_words(where[0][1]).removeprefix("since ").replace("until ", " to ")
+        if words[0] not in "(>≤":  # as of a link with times
+            since, _, until = words.partition(" to ")
+    ends = [*map(str, (data.times.min(), data.times.max())), since, until]
+    first, last = (end(day[:10] for day in ends if day) for end in (min, max))
+    # Of other days it is another widget: a browser would send what it held before.
+    keys = [f"calviz.{key}.{side}.{since}.{until}" for side in ("from", "to")]
+
+    def changed() -> None:
+        begin, end = (st.session_state[key] for key in keys)
+        days = ", ".join(f"{d} 23:59:59" for d in (begin and begin - timedelta(1), end) if d)
+        one_side = f"{'> ' if begin else '≤ '}{days}" if days else ""
+        open_files.request_settings({key: f"({days}]" if begin and end else one_side})
+
+    with st.container(horizontal=True):
+        st.date_input("From", since or None, first, until or last, keys[0], on_change=changed)
+        st.date_input("To", until or None, since or first, last, keys[1], on_change=changed)
+    return where
 
 
 def _value_words(value: str) -> str:

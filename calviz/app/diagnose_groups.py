@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,9 @@ from calviz.app.open_files import join_parts, queue_note, request_settings, spli
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
-from calviz.comparison.over_time import EVERY, MIN_ROWS, Every, OverTime, over_time, values_of
+from calviz.comparison.over_time import EVERY, Every, OverTime, over_time
 from calviz.core import words
-from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
 from calviz.core.predictions import Dataset, columns_with_slices, edges_of
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
@@ -503,7 +503,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             said = re.sub(r"^ \((.*)\)\. All rows", r"\1. All rows", said)
             st.markdown(md(said, 1_000), help=md(lasting.sentence(), 1_000))
     if status.result is not None:
-        answer = _draw_periods(status.result, settings, lasting is not None)
+        answer = _draw_periods(status.result, lasting is not None)
         if lasting is None:
             say(answer)
         if state is not None and state.alarm and status.result.waiting:
@@ -530,7 +530,7 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
     )
 
 
-def _draw_periods(result: OverTime, settings: Settings, lasting: bool) -> str:
+def _draw_periods(result: OverTime, lasting: bool) -> str:
     figure = OverTimeLine.compute(result)
     answer = figure.answer()
     # Where there is a change, the others that a period is compared with are from before and after.
@@ -540,26 +540,17 @@ def _draw_periods(result: OverTime, settings: Settings, lasting: bool) -> str:
         answer = ""
     for text in filter(None, (answer, figure.past(), figure.before_labels())):
         st.markdown(md(text, 1_000))
-    subsets = tuple(_metric_of_selected(result, settings))
     name = f"over-time-{result.metric}"
-    screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True, beside=subsets)
+    screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True)
     left_out = f" {counted(result.small, 'period')} with too few rows are left out."
-    both, too = "", ""
-    if len(result.tested) > 1:
-        both = " and both metrics"
-        too = " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
+    several = len(result.tested) > 1
+    both = " and both metrics" * several
+    shift = " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
     tested = (
         f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
         f"rarely make one as unusual, all periods{both} taken together (Westfall and Young); that may "
-        f"be a change of the model, of the labels or of the rows that come.{too}"
+        f"be a change of the model, of the labels or of the rows that come.{shift * several}"
     )
-    for other in subsets:
-        missing = int(np.count_nonzero(np.isnan(other.content)))
-        few = (
-            f"; there is no value in {missing} of {counted(other.content.size, 'period')}, which hold fewer than {MIN_ROWS} of these "
-            "rows"
-        ) * (missing > 0)
-        st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
         f"By {result.every}, each period with its own interval and noise floor.{left_out if result.small else ''}",
         help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''} {figure.cancelling()}",
@@ -568,20 +559,3 @@ def _draw_periods(result: OverTime, settings: Settings, lasting: bool) -> str:
         result.frame, "over-time", alt=f"{figure.label} by {result.every}"
     )
     return figure.headline
-
-
-def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
-    """Yield the metric of the selected rows, period by period."""
-    chosen = selection.current(settings)
-    if chosen is not None and chosen.rows.size:
-        key = (*settings.key, chosen.rule.link(), result.metric, result.every)
-        values = _kept_metric_of_rows(key, chosen.rows, result, settings)
-        yield Overlay("Selected rows", "selected", values)
-
-
-@cached_results(6)
-def _kept_metric_of_rows(
-    key: tuple[str, ...], _rows: IntArray, _result: OverTime, _settings: Settings
-) -> FloatArray:
-    with _settings.compute_lock:
-        return values_of(_settings.sample, _result, _rows)

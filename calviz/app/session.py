@@ -34,7 +34,7 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.sample.logistic_curves import FlexibleKind
-from calviz.sample.sample import Sample, Where, rows_since, rows_where
+from calviz.sample.sample import Sample, Where, rows_where, since_then
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
@@ -343,25 +343,19 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
         requests[column_key] = names[column]
-        requests[value_key] = distinct(conditional_values(data, column))[value]
+        requests[value_key] = distinct(conditional_values(data, column)).get(value, value)
     open_files.request_settings(requests | others)
 
 
 def look_since(settings: Settings, day: str, where: Where = ()) -> None:
     """Show the rows of a slice, or of those shown, since a day from the next drawing of the bar on; for callbacks."""
     where = where or settings.where
-    data, since_then, cuts = since(settings, day, where)
-    for replaced in set(where) - set(since_then):
-        said = f"{condition(*since_then[-1])} takes the place of {condition(*replaced)}."
+    *others, late = since_then(settings.whole, day, where)
+    now = (*others[: len(CONDITIONS) - 1], late)
+    for replaced in set(where) - set(now):
+        said = f"{condition(*late)} takes the place of {condition(*replaced)}."
         open_files.queue_note(capitalised(said))
-    look_at_slice(data, since_then, cuts=cuts)
-
-
-def since(settings: Settings, day: str, where: Where) -> tuple[Dataset, Where, str]:
-    """Return the data with its times cut at a day, the condition of the rows of a slice since then, and the cuts in a link."""
-    data, (*others, late) = rows_since(settings.whole, day, where)
-    cuts = _with_edge(settings, late[0], np.datetime64(day, "s") - np.timedelta64(1, "s"))
-    return data, (*others[: len(CONDITIONS) - 1], late), cuts
+    look_at_slice(settings.whole, now)
 
 
 def _with_edge(settings: Settings, column: str, edge: object) -> str:

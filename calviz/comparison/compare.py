@@ -38,7 +38,7 @@ from calviz.sample.sample import (
     Where,
     dataset_of,
     predicted_classes,
-    rows_since,
+    since_then,
     where_words,
 )
 from calviz.verdicts import analysis
@@ -406,7 +406,7 @@ class _Judging:
             if off or verdict.in_reverse or verdict.changed_where:
                 whole, where, alone = self.data, verdict.named_where, verdict.alone
                 if verdict.changed_where:
-                    whole, where = rows_since(whole, verdict.changed_since, verdict.changed_where)
+                    where = since_then(whole, verdict.changed_since, verdict.changed_where)
                     alone = f"No map of all rows repairs {where_words(where)} alone."
                 places = verdict.in_places or not (off or verdict.in_reverse)
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}

@@ -188,31 +188,6 @@ def _measured(sample: Sample, rows: IntArray, metric: str, *, ci: bool = True) -
         return MetricResult(metric, math.nan, reason=str(error))
 
 
-def values_of(sample: Sample, over_time: OverTime, rows: IntArray) -> FloatArray:
-    """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
-
-    Parameters
-    ----------
-    sample : Sample
-        The sample that `over_time` was computed from.
-    over_time : OverTime
-    rows : ndarray of int, shape (M,)
-        Indices of the rows in the sample.
-    """
-    if sample.data.times is None:
-        raise NotAvailable("these rows have no times.")
-    divided = periods(sample.data.times, over_time.every)
-    code = divided.code[rows]
-    values = []
-    for period in over_time.periods:
-        in_period = rows[code == divided.names.index(period.name)]
-        enough = in_period.size >= MIN_ROWS
-        values.append(
-            _measured(sample, in_period, over_time.metric, ci=False).value if enough else math.nan
-        )
-    return np.array(values)
-
-
 # ---- Periods
 
 

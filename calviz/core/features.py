@@ -139,6 +139,14 @@ def cut_at(edges: Iterable[object], column: str) -> Cut:
     return Cut(tuple(read[0].tolist()), dates=read[1])
 
 
+def interval(value: str, column: str) -> tuple[Cut, str] | None:
+    """Read an interval of numbers or dates, "> 31", "≤ 31" or "(23, 31]": a cut at its ends, and its label; None if it is none."""
+    if value[:2] not in ("≤ ", "> ") and (value[:1], value[-1:]) != ("(", "]"):
+        return None
+    cut = cut_at(value.strip("≤> (]").split(", "), column)
+    return cut, cut.labels[value[:2] != "≤ "]
+
+
 def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
     """Texts as numbers, or as dates in microseconds since 1970, shape (L,), and whether they are dates; None if they are neither."""
     texts = [text.strip() for text in levels]

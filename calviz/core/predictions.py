@@ -174,12 +174,12 @@ class Predictions(registry.Constructors, RowColumns):
         classes = {n: np.array([at[v] for v in g.levels])[g.codes] for n, g in named.items()}
         return tuple(n for n, k in classes.items() if (k == self.predicted).mean() > 0.99)
 
-    def sliced(self, column: str) -> Factor:
+    def sliced(self, column: str, own: Cut | None = None) -> Factor:
         """Return a column as it is sliced; the score of two classes where half of the expected events lie above, if no edges are chosen."""
         if column != SCORE or not has_score(self):
-            return super().sliced(column)
+            return super().sliced(column, own)
         score = self.probs[:, 1]
-        cut = self.cuts.get(SCORE)
+        cut = own or self.cuts.get(SCORE)
         if cut is None:
             events = (score if self.weights is None else score * self.weights) + 1e-30
             half = np.quantile(score, 0.5, weights=events, method="inverted_cdf")

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core import features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import PREDICTED, InputError, shortened, visible
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, cut_of_numbers
@@ -436,14 +437,21 @@ class RowColumns:
             times[self.time_name] = self.times.astype(np.int64).astype(np.float64)
         return {**times, **self.numbers, **self.texts, **self.groups}
 
-    def sliced(self, column: str) -> Factor:
-        """Return a column as it is sliced: numbers, dates and texts of many values by `cuts`; raises KeyError if it does not exist."""
+    def within(self, column: str, value: str) -> BoolArray | None:
+        """Mask of the rows in an interval of a column of numbers or dates, shape (n,); None if it is no interval of this column."""
+        cut, read = self.cuts.get(column), features.interval(value, column)
+        if cut is None or cut.kept or read is None or read[0].dates != cut.dates:
+            return None
+        return self.sliced(column, read[0]).mask(read[1])
+
+    def sliced(self, column: str, own: Cut | None = None) -> Factor:
+        """Return a column as it is sliced: numbers, dates and texts of many values by `cuts` or their `own` cut; raises KeyError if it does not exist."""
         known = self.to_slice()
         if column == PREDICTED and column not in known and self.predicted is not None:
             names = self.class_names or tuple(map(str, range(int(self.predicted.max()) + 1)))
             return Factor(self.predicted, names)
         values = known[column]
-        cut = self.cuts.get(column)
+        cut = own or self.cuts.get(column)
         if cut is None:
             return values  # type: ignore[no-any-return]  # of few values
         if isinstance(values, Factor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from calviz.core.events import Reduction
 from calviz.core.words import capitalised, counted, p_value, plotly_text, score_and_hit, shorten
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, facts
-from calviz.figures.marks import Drawing, Overlay, Page, Picture, Sheet, Trace, diagonal, line
+from calviz.figures.marks import Picture, Sheet, Trace, diagonal, line
 from calviz.sample.sample import Sample, bin_sums
 from calviz.verdicts.evaluation import scale_of, value_text
 from calviz.verdicts.watching import WatchState
@@ -170,28 +170,14 @@ class OverTimeLine(Figure):
         ]
         return " ".join(filter(None, [*parts, self.past(), self.before_labels()]))
 
-    def plot(self, *, beside: Sequence[Overlay[FloatArray]] = (), **page: Unpack[Page]) -> Drawing:
-        """Draw the periods in their order.
-
-        Parameters
-        ----------
-        beside : sequence of Overlay
-            Values of other rows, such as a subset of these, shape (P,) each: one per period, nan where there is none.
-        **page
-            See `Figure.plot`.
-        """
-        sheet = self.sheet(**page)
-        across, (scale, sign) = _across(sheet, _names(self.result)), scale_of(self.result.metric)
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the periods in their order."""
+        across, (_, sign) = _across(sheet, _names(self.result)), scale_of(self.result.metric)
         names = across["ticktext"]
         room = (sheet.width or _USUAL) - _LEFT - _RIGHT
         fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
         traces = [*_traces(self, sheet), *_before_labels(self, sheet)]
-        # Values of other rows, joined where neighbouring periods have values.
-        for one in beside:
-            x = np.arange(one.content.size, dtype=float)
-            hover = f"%{{y:.4~g}}<extra>{plotly_text(one.name, 44)}</extra>"
-            traces.append(one.curve(x, scale * one.content, sheet.palette, hover=hover, size=9))
-        picture = sheet.picture(
+        return sheet.picture(
             traces,
             inner=sheet.panel_height,
             margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
@@ -199,7 +185,6 @@ class OverTimeLine(Figure):
             yaxis=sheet.axis(self.label + (f", {sign}" if sign else ""), nticks=7),
             shapes=list(_change(self.result, sheet)),
         )
-        return marks.drawn(picture)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,9 +31,9 @@ from calviz.sample.sample import (
     Sample,
     chosen_bins,
     dataset_of,
-    rows_since,
     rows_where,
     shows_options,
+    since_then,
     where_words,
 )
 from calviz.sample.steps import Steps
@@ -98,7 +98,7 @@ class ReliabilityOverlay:
         name = where_words(where, 20)
         if verdict is not None and verdict.changed_where:
             name = f"{where_words(verdict.changed_where, 20)} since then"
-            data, where = rows_since(data, verdict.changed_since, verdict.changed_where)
+            where = since_then(data, verdict.changed_since, verdict.changed_where)
         rows = rows_where(data, where)
         if rows is None:
             return ()

@@ -15,7 +15,7 @@ from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import PREDICTED, SCORE, InputError, OptionError, claim, shortened
-from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_at, cut_of_levels
+from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels, interval
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.words import condition, counted
@@ -123,6 +123,8 @@ class Condition:
             or value in (cut.kept or ())
         ):
             return cls.of_value(name, value)
+        if cut.kept is None and value not in (*cut.labels, *cut.sides):
+            return cls.written(name, value)
         if cut.kept is not None:
             cut = Cut(kept=tuple(dict.fromkeys([*cut.kept, NO_IDENTIFIER])))
             value = cut.labels[-1]
@@ -137,13 +139,10 @@ class Condition:
     @classmethod
     def written(cls, name: str, value: str) -> Self:
         """Read a value, or an interval of numbers or dates: "> 31", "≤ 31" or "(23, 31]"."""
-        place = {"≤ ": 0, "> ": 1}.get(
-            value[:2], 1 if value[:1] == "(" and value[-1:] == "]" else -1
-        )
-        if place < 0:
+        read = interval(value, name)
+        if read is None:
             return cls.of_value(name, value)
-        cut = cut_at(value.strip("≤> (]").split(", "), name)
-        return cls(SegmentedColumn(name, cut), cut.labels[place])
+        return cls(SegmentedColumn(name, read[0]), read[1])
 
     def met(self, values: Any) -> tuple[BoolArray, BoolArray]:
         """Which rows meet it, and which have no value where it asks for one, shape (n,) each; raises InputError for numbers in place of dates."""

@@ -29,7 +29,6 @@ from calviz.core.predictions import (
     Predictions,
     check_dataset,
     cut_at_score,
-    cut_columns,
     with_group,
     with_rows,
 )
@@ -462,17 +461,18 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
         cut = data.cuts.get(column)
         side = cut.sides.get(value) if cut is not None and value not in factor.levels else None
         codes = [i for i, level in enumerate(factor.levels) if level in (side or ())]
-        rows = factor.mask(value) if side is None else np.isin(factor.codes, codes)
-        mask = rows if mask is None else np.logical_and(mask, rows)
+        own = None if side or value in factor.levels else data.within(column, value)
+        if own is None:
+            own = factor.mask(value) if side is None else np.isin(factor.codes, codes)
+        mask = own if mask is None else np.logical_and(mask, own)
     return mask
 
 
-def rows_since(data: Dataset, day: str, where: Where) -> tuple[Dataset, Where]:
-    """Return the data with its times cut at a day, and the conditions of the rows of a slice since then."""
-    name, edge = data.time_name, np.datetime64(day, "s") - np.timedelta64(1, "s")
-    data = cut_columns(data, {name: [edge]})
-    others = (each for each in where if each[0] != name)
-    return data, (*others, (name, data.cuts[name].labels[1]))
+def since_then(data: Dataset, day: str, where: Where) -> Where:
+    """Return the conditions of the rows of a slice since a day."""
+    others = (each for each in where if each[0] != data.time_name)
+    edge = str(np.datetime64(day, "s") - np.timedelta64(1, "s")).replace("T", " ")
+    return (*others, (data.time_name, f"> {edge}"))
 
 
 def where_words(where: Where, limit: int = 40) -> str:

@@ -29,6 +29,8 @@ BINS, SHARES = 5, (0.7, 0.15, 0.15)
 SHARES_OF_SHIFTS = (0.15, 0.35, 0.35, 0.1, 0.05)
 #: Share of the wealth that starts with the first look; the s-th look gets 1 / (s (s - 1)) of the rest.
 FIRST = 0.8
+#: Within this share of the looks, a look is at the start.
+ABOUT = 0.05
 #: The confidence sequence is tightest at this many times the rows of the first look.
 TIGHTEST = 10
 #: Logits beyond this count as this.
@@ -184,18 +186,18 @@ class Wealth:
     def __init__(self, looks: Sequence[Look], edges: Sequence[float], alpha: float) -> None:
         self.looks, self.edges, self.alpha = looks, edges, alpha
         self.bets = bets_on(len(edges) - 1)
+        self.shares = np.log([bet.share for bet in self.bets])
         self.factors = np.array([look.bets for look in looks])
 
     @cached_property
     def logs(self) -> FloatArray:
         """Logarithm of the e-value after each look, shape (T,)."""
-        shares = np.log([bet.share for bet in self.bets])
         starts = np.log(_starts(len(self.looks)))
         wealth = np.full(len(self.bets), -np.inf)
         after = np.empty_like(self.factors)
         for t, factors in enumerate(self.factors, start=1):
             wealth = np.logaddexp(wealth, starts[t - 1]) + factors
-            after[t - 1] = shares + wealth
+            after[t - 1] = self.shares + wealth
         # What has not started after t looks is (1 - FIRST) / t in all.
         waiting = np.log((1 - FIRST) / np.arange(1, len(after) + 1))
         return np.asarray(np.logaddexp(logsumexp(after, axis=1), waiting))
@@ -206,18 +208,23 @@ class Wealth:
         chosen="the look, the alternative and the starting time, among all",
         adjusted="a mixture e-process over alternatives and starting times, valid at all looks (Ville's inequality)",
     )
-    def found(self) -> tuple[str | None, Remedy | None, float]:
-        """Since when, the remedy, and the offset, by the first look with an alarm; None, None and nan without one."""
+    def found(self) -> tuple[str | None, Remedy | None, float, str | None]:
+        """Since when, the remedy, and the offset, by the first look with an alarm, and since when at the latest; None and nan without one."""
         alarms = np.flatnonzero(self.logs >= math.log(1 / self.alpha))
         if not alarms.size:
-            return None, None, math.nan
-        first = int(alarms[0])
-        # Wealth of each bet at the alarm, by starting time.
-        sums = np.cumsum(self.factors[first::-1], axis=0)[::-1]
-        shares = np.log([bet.share for bet in self.bets])
-        wealth = sums + shares + np.log(_starts(first + 1))[:, None]
+            return None, None, math.nan, None
+        wealth = self._by_start(alarms[0]) + np.log(_starts(alarms[0] + 1))[:, None]
         start = int(np.unravel_index(wealth.argmax(), wealth.shape)[0])
-        return self.looks[start].when, *self._remedy(start)
+        # If the scores were calibrated before a look, what bets from the first one on have won, over what those from it on have, is 1 at
+        # most on average, given the rows since: starts are excluded by this e-value from the last one back (a fixed sequence).
+        wealth = logsumexp(self._by_start(len(self.looks) - 1), axis=1)
+        latest = int(np.flatnonzero(wealth[0] - wealth < math.log(1 / self.alpha))[-1])
+        latest *= latest > ABOUT * len(self.looks)
+        return self.looks[start].when, *self._remedy(start), self.looks[latest].when
+
+    def _by_start(self, last: np.intp | int) -> FloatArray:
+        """Logarithm of the wealth of each bet after the look `last`, by the look with which it starts, shape (last + 1, B)."""
+        return np.asarray(np.cumsum(self.factors[last::-1], axis=0)[::-1] + self.shares)
 
     def _remedy(self, start: int) -> tuple[Remedy, float]:
         """Whether all bins have the same offset (likelihood-ratio test at the level alpha), and that offset, from a look on.

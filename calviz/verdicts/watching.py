@@ -144,6 +144,8 @@ class WatchState(Displayed):
         together. Sums of their positive and negative parts are the signed parts of the ECE.
     path : tuple of (str, float)
         The e-value after each look.
+    latest : str or None
+        The look since which the scores are off at the latest, with confidence 1 - alpha: the first one if it is among the first 5 %.
     skipped : int
         Looks of the last call that had been counted before.
     change : Change or None
@@ -167,6 +169,7 @@ class WatchState(Displayed):
     gap: Interval
     bins: tuple[tuple[float, float, float, Interval], ...]
     path: tuple[tuple[str, float], ...]
+    latest: str | None = None
     skipped: int = 0
     change: Change | None = None
     only: str = ""
@@ -242,10 +245,12 @@ class WatchState(Displayed):
     @claim("watch")
     def _alarm(self) -> str:
         _, low, high = self.change.before if self.change is not None else (0, 0, 0)
+        start = "Not calibrated" + " from the start" * (self.latest == self.since)
         if self.changed is None:
-            return f"Not calibrated from the start, {self.shown(str(self.since))}"
+            at_most = "since {} at the latest" if self.latest != self.since else "{}"
+            return f"{start}, {at_most.format(self.shown(str(self.latest)))}"
         if self.since == self.path[0][0] and not low <= 0 <= high:
-            return f"Not calibrated from the start, and changed about {self.shown(self.changed)}"
+            return f"{start}, and changed about {self.shown(self.changed)}"
         return f"No longer calibrated, since about {self.shown(self.changed)}"
 
     @property
@@ -387,7 +392,7 @@ class Watch:
             raise errors.NotAvailable("nothing has been looked at yet.")
         wealth, limit = Wealth(self.looks, self.edges, self.alpha), 1 / self.alpha
         values = np.exp(np.minimum(wealth.logs, 690))  # below the largest float
-        since, remedy, offset = wealth.found()
+        since, remedy, offset, latest = wealth.found()
         gap, bins = wealth.gaps()
         return WatchState(
             alarm=since is not None,
@@ -401,6 +406,7 @@ class Watch:
             gap=gap,
             bins=bins,
             path=tuple((x.when, float(v)) for x, v in zip(self.looks, values, strict=True)),
+            latest=latest,
         )
 
     def _check_model(self, sample: Sample) -> None:

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from datetime import date
 
 import numpy as np
 import pytest
@@ -148,6 +149,37 @@ def test_a_slice_looks_at_some_rows():
     next(s for s in app.selectbox if s.label == "Data set").set_value("breast_cancer").run()
     # The other data have no such column.
     assert "condition" not in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_days_are_chosen_by_their_ends_and_the_link_keeps_them():
+    rng = np.random.default_rng(0)
+    day = np.datetime64("2026-04-01") + rng.integers(0, 60, 900)
+    score = rng.random(900)
+    hit = rng.random(900) < score
+    lines = (
+        f"{d},{p:.3f},{h:d},{'xy'[i % 2]}"
+        for i, (d, p, h) in enumerate(zip(day, score, hit, strict=True))
+    )
+    content = "\n".join(["day,p,label,site", *lines]).encode()
+    app = quiet(upload(open_page(page="data"), "days.csv", content).open("overview"))
+    setting(app, "slice").set_value("day").run()
+    assert [one.value for one in quiet(app).date_input] == [None, None]
+    assert "level" not in app.query_params
+    app.date_input[0].set_value(date(2026, 5, 1)).run()
+    may = (day >= np.datetime64("2026-05-01")).sum()
+    assert f"**day since 2026-05-01**, {may} of 900 rows" in text_of(quiet(app))
+    app.date_input[1].set_value(date(2026, 5, 20)).run()
+    both = ((day >= np.datetime64("2026-05-01")) & (day <= np.datetime64("2026-05-20"))).sum()
+    assert f"**day 2026-05-01 to 2026-05-20**, {both} of 900 rows" in text_of(quiet(app))
+    assert app.query_params["level"] == "(2026-04-30 23:59:59, 2026-05-20 23:59:59]"
+    setting(app, "slice-2").set_value("site").run()
+    assert "day 2026-05-01 to 2026-05-20, site = x" in text_of(quiet(app.open("slices")))
+    app.date_input[0].set_value(None).run()
+    assert "day until 2026-05-20, site = x" in text_of(quiet(app))
+    assert [one.value for one in app.date_input] == [None, date(2026, 5, 20)]
+    app.date_input[1].set_value(None).run()
+    assert "level" not in quiet(app).query_params
 
 
 def slice_of(app, *values):

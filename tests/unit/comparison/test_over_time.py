@@ -10,10 +10,9 @@ from sklearn.metrics import log_loss
 import calviz
 from benchmarks.claims import every_simulation, too_many
 from calviz.comparison.difference_intervals import Units, against_the_others
-from calviz.comparison.over_time import over_time, periods, values_of
+from calviz.comparison.over_time import over_time, periods
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import with_rows
-from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine
 from calviz.recalibrators import LogisticSpline
 from calviz.sample.sample import Sample
@@ -56,23 +55,6 @@ def test_each_period_is_measured_as_its_rows_are():
         assert one.result.value == pytest.approx(expected, rel=1e-9)
     # What would be usual is the loss of all rows, which a mean has on any number of them.
     assert series.periods[0].expected == pytest.approx(series.whole.value, abs=0.01)
-
-
-def test_some_rows_are_measured_in_the_periods_of_all():
-    data = drifting(600)
-    series = over_time(data, "nll", method=None)
-    month = data.times.astype("datetime64[M]").astype(str)
-    # All of the first month, and too few of the second.
-    rows = np.concatenate(
-        [np.flatnonzero(month == "2021-01"), np.flatnonzero(month == "2021-02")[:29]]
-    )
-    values = values_of(Sample(data), series, rows)
-    expected = log_loss(data.labels[month == "2021-01"], data.probs[month == "2021-01"])
-    assert values[0] == pytest.approx(expected, rel=1e-9)
-    assert np.isnan(values[1:]).all()
-    drawn = OverTimeLine.compute(series).plot(beside=[Overlay("Some", "selected", values)])
-    (trace,) = [t for t in drawn.data if t.name == "Some"]
-    assert trace.y[0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.slow

@@ -18,8 +18,9 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
 from calviz.core.predictions import usual_columns
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
+from calviz.recalibrators.segments import Condition
 from calviz.sample.multicalibration import multicalibration_words, range_exceeds
-from calviz.sample.sample import Sample, rows_where
+from calviz.sample.sample import Sample, rows_where, since_then
 from calviz.sample.slices import slices, usual_slices
 from tests.inputs.command_line import run
 
@@ -94,8 +95,30 @@ def test_a_condition_may_name_all_on_one_side_of_an_edge():
     assert "≤ 9" not in sides  # an interval already
     for side, rows in (("≤ 19", x <= 19), ("> 69", x > 69)):
         np.testing.assert_array_equal(rows_where(data, (("x", side),)), rows)
-    with pytest.raises(InputError, match="there is no '≤ 20' here"):
-        rows_where(data, (("x", "≤ 20"),))
+    # Any other interval is one, too.
+    for interval, rows in (("≤ 20", x <= 20), ("(3.5, 7]", (x > 3.5) & (x <= 7))):
+        np.testing.assert_array_equal(rows_where(data, (("x", interval),)), rows)
+    with pytest.raises(InputError, match="there is no '> 99' here"):
+        rows_where(data, (("x", "> 99"),))
+    with pytest.raises(InputError, match="there is no '> 2024-05-01' here"):
+        rows_where(data, (("x", "> 2024-05-01"),))
+
+
+def test_days_are_a_condition_of_rows_and_of_a_map():
+    day = np.datetime64("2026-04-01") + np.arange(60)
+    site = np.array(["a", "b"])[np.arange(60) % 2]
+    data = data_of(np.full(60, 0.5), np.arange(60) % 2, groups={"site": site}, times=day)
+    may = day >= np.datetime64("2026-05-01")
+    since, until = "> 2026-04-30 23:59:59", "(2026-04-30 23:59:59, 2026-05-03 23:59:59]"
+    where = (("site", "a"), (data.time_name, since))
+    np.testing.assert_array_equal(rows_where(data, where), may & (site == "a"))
+    assert rows_where(data, ((data.time_name, until),)).sum() == 3
+    assert since_then(data, "2026-05-01", where) == where
+    columns = {"site": site, data.time_name: day}
+    conditions = [Condition.on(data, *each) for each in where]
+    assert conditions[1].words == f"{data.time_name} since 2026-05-01"
+    met = [condition.met(columns[condition.column.name])[0] for condition in conditions]
+    np.testing.assert_array_equal(met[0] & met[1], may & (site == "a"))
 
 
 def test_whole_numbers_dates_and_texts_of_a_group():

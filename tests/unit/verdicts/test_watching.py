@@ -356,7 +356,8 @@ def test_the_e_value_is_drawn_against_its_limit():
     assert set(limit.y) == {20.0}
     assert list(curve.y) == pytest.approx([value for _, value in state.path])
     assert "<b>" not in str(curve.customdata)
-    assert "from the start" in figure.describe()
+    # Not from the start with certainty: of the first of eight looks alone, nothing is told.
+    assert "Not calibrated, since" in figure.describe()
 
 
 # ---- A change of scores that may be off before it
@@ -972,3 +973,19 @@ def test_the_wald_statistic_of_a_change_by_hand():
     x2 = min(a @ np.linalg.solve(ca, a), (a - b) @ np.linalg.solve(ca + cb, a - b))
     p = p_of_changes(residual, q, day, Factor(codes, ("a", "b")))
     assert p[0] == pytest.approx(tail_of_two(x2, 0.05), rel=1e-6)
+
+
+def test_from_the_start_is_said_only_where_no_later_start_is_as_likely():
+    # The bets from the first look on win most, by their share, also where the first third is calibrated.
+    score, hit, day = year(np.random.default_rng(3), 900, shifts=(0.0, 1.0), at=122)
+    off_all_the_time = year(np.random.default_rng(3), 900, shifts=(1.0, 1.0))
+    for rows_of, start in (((score, hit, day), ""), (off_all_the_time, " from the start")):
+        score, hit, day = rows_of
+        state = Watch().add(
+            calviz.Predictions(probs=score, labels=hit, times=START + day.astype("timedelta64[D]"))
+        )
+        assert state.alarm
+        assert state.since == state.path[0][0]
+        assert state.sentence().startswith(f"Not calibrated{start}, ")
+        assert ("at the latest" in state.sentence()) == (not start)
+        assert state.latest >= ("2024-05-02" if not start else state.path[0][0])
