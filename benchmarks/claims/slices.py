@@ -911,6 +911,12 @@ for case in ("", ", weights", " in 4,000 clusters"):
     def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
         return any(s.where == PAIR for s in usual_slices(of_classes(rng, pair=0.12, **how)).off)
 
+    if "clusters" not in case and "weights" not in case:
+
+        @simulation("classes", "all of a predicted class said to be off, where a channel of it is", case, at_most=0.05)  # fmt: skip
+        def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
+            return bool(judged(of_classes(rng, pair=0.12, **how)).classes_off)
+
     @simulation("slices", "its channel named, of which the rest is right", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
         return any(s.where == CHANNEL for s in usual_slices(of_classes(rng, pair=0.12, **how)).off)

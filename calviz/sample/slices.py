@@ -297,7 +297,7 @@ LEFT = 0.85
     "slices",
     says="2 of 10 slices by 'region' are off beyond chance",
     chosen="the slices that are off, of all with 50 rows or more, of numbers too",
-    adjusted="Benjamini and Hochberg at 0.5 %; tails of weighted sums by convolution",
+    adjusted="Benjamini and Hochberg at 0.5 %; tails of weighted sums by convolution; sizes: less the bias of their selection",
 )
 def usual_slices(sample: Sample) -> Slices | None:
     """Slices of the default columns, each tested against a calibrated model; None without groups.
