@@ -298,7 +298,9 @@ def test_slices_are_those_of_the_rows(cells_of_profile_slices, against):
     profile = calviz.profile(table, label="y", scores=["p"], by=list(by))
     assert profile.cells.height < N
     own = calviz.Predictions(probs=p, labels=y, groups=by)
-    tested, wanted = (calviz.slices(d, against=against) for d in (profile.predictions(), own))
+    tested, wanted = (
+        calviz.slices(d, list(by), against=against) for d in (profile.predictions(), own)
+    )
     assert tested.rows == wanted.rows == N
     assert [s.where for s in tested.off] == [s.where for s in wanted.off]
     assert tested.off

@@ -359,7 +359,7 @@ def test_slices_of_clustered_rows_are_tested_by_clusters():
     columns = {"half": data.clusters.codes % 2}
     named = data.with_columns(splits=None, groups=columns, ids=None)
     gap = data.probs[:, 1] - data.labels
-    for one in calviz.slices(named).slices:
+    for one in calviz.slices(named, ["half"]).slices:
         rows = columns["half"] == int(one.where[0][1])
         totals = np.bincount(data.clusters.codes[rows], gap[rows])
         totals = totals[totals != 0]

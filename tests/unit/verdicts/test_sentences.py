@@ -258,7 +258,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     )
     # The title does not say that the scores are off in general; what it says is not said again below it.
     assert v.headline == f"No fault as a whole, but where {place}"
-    assert v.beyond_headline.endswith(" but 2 of 10 slices are off.")
+    assert v.beyond_headline.endswith(" but 2 of 20 slices are off.")
     # What is off in two slices each its own way, no single map corrects.
     alone = f"No map of all rows repairs {place[:10]} alone: a comparison of recalibrators fits one for it"
     assert no_fix_words(v) == f"{alone}, other rows as they are."
