@@ -147,6 +147,7 @@ def test_the_first_rows_of_a_wide_file_scroll_and_a_role_is_changed_on_a_phone(v
     assert strip.evaluate("e => e.scrollWidth > e.clientWidth")
     page.get_by_test_id("stPopoverButton").locator("visible=true").first.click()
     page.get_by_text("rows that belong together").last.click()
+    page.get_by_role("button", name="Read it like this").click()
     # The other column is now the label.
     tab.expect("15 rows, 40 classes").settle()
     assert page.get_by_text("rows that belong together").locator("visible=true").count() == 0

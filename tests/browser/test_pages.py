@@ -131,8 +131,8 @@ def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     tab.go("Decide", "Risk-coverage")
     tab.expect("Choose a point of the curve").settle()
     page.locator(".js-plotly-plot .legendtext").first.wait_for()
-    _click_curve(page, page.get_by_role("heading", name=re.compile(r"^Kept at 60 % coverage")))
-    page.wait_for_url("**selected=covered~kept~confidence~60**")
+    _click_curve(page, page.get_by_role("heading", name=re.compile(r"^Kept, confidence ≥ 0\.")))
+    page.wait_for_url("**selected=covered~kept~confidence~0.*")
 
 
 # ---- Nothing of a figure is cut off or lies on something else, on a desk, a large screen and a phone, light and dark
