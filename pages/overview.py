@@ -25,7 +25,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import ReliabilityOverlay
-from calviz.sample.sample import MIN_ROWS, since_then
+from calviz.sample.sample import MIN_ROWS, on_days
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -112,8 +112,8 @@ def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
         # A click that says what it wants needs no second one.
         _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
         if judged.changed_where:
-            since = since_then(chosen.whole, judged.changed_since, judged.changed_where)
-            rule = selection.SliceRule(since)
+            days = on_days(chosen.whole, judged.changed_days, judged.changed_where)
+            rule = selection.SliceRule(days)
             _button("See the rows", "reliability", primary=True, rule=rule)
         elif changed:
             _button("See the change", "over_time", primary=True)

@@ -23,7 +23,7 @@ from calviz.comparison.over_time import EVERY, Every, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
-from calviz.core.predictions import Dataset, columns_with_slices, edges_of
+from calviz.core.predictions import Dataset, columns_with_slices, edges_of, has_score
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
@@ -125,6 +125,8 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
 
 def _kind(data: Dataset, column: str) -> str:
     """What a column holds: a number, dates, or how many values."""
+    if has_score(data) and column not in data.to_slice():
+        return "above a cut"
     cut, texts = data.cuts.get(column), data.groups.get(column, data.texts.get(column))
     if cut is not None and cut.kept is None:
         return "dates" if cut.dates else "number"

@@ -115,8 +115,8 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
             st.button(
                 f"Only the rows since {state.shown(day)}{' where ' * bool(where)}{md(where_words(where))}",
                 type="primary" if primary else "secondary",
-                on_click=session.look_since,
-                args=(settings, day, where),
+                on_click=session.look_on_days,
+                args=(settings, (day, ""), where),
             )
         return f"{state.shown(day)}{' where ' * bool(where)}{where_words(where)}"
     return ""

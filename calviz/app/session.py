@@ -34,7 +34,7 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.sample.logistic_curves import FlexibleKind
-from calviz.sample.sample import Sample, Where, rows_where, since_then
+from calviz.sample.sample import Sample, Where, on_days, rows_where
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
@@ -347,10 +347,10 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
     open_files.request_settings(requests | others)
 
 
-def look_since(settings: Settings, day: str, where: Where = ()) -> None:
-    """Show the rows of a slice, or of those shown, since a day from the next drawing of the bar on; for callbacks."""
+def look_on_days(settings: Settings, days: tuple[str, str], where: Where = ()) -> None:
+    """Show the rows of a slice, or of those shown, on some days from the next drawing of the bar on; for callbacks."""
     where = where or settings.where
-    *others, late = since_then(settings.whole, day, where)
+    *others, late = on_days(settings.whole, days, where)
     now = (*others[: len(CONDITIONS) - 1], late)
     for replaced in set(where) - set(now):
         said = f"{condition(*late)} takes the place of {condition(*replaced)}."

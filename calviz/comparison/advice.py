@@ -151,7 +151,10 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     # What is as good by a proper score may still be miscalibrated, where that is a small part of the score.
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     state = Sample.of(data, reduction=comparison.reduction).once(watched)
-    caveat = (f"{state.headline}. {words.NOT_SINCE}",) if state and state.found else ()
+    change = state.found if state is not None else None
+    ended = change is not None and bool(change.days[1])
+    not_new = words.ENDED if ended else words.NOT_SINCE
+    caveat = (f"{state.headline}. {not_new}",) if state and change else ()
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
         *filter(None, [comparison.infinite]),
@@ -162,7 +165,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     taken = even if comparison.found or proven else ()
     chosen = min(taken, key=lambda key: _simplicity(comparison[key], rule), default=UNCALIBRATED)
     own = next((m.key for m in comparison if m.is_of_slice), SEGMENTS)
-    since = state is not None and state.found is not None and bool(state.found.where)
+    since = change is not None and bool(change.where) and not ended
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
     if off and not why_not and chosen != own:
@@ -172,6 +175,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
             f"By {name} of all rows, {comparison[chosen].label} is {than} the uncalibrated model"
         )
         why = f"{_found(comparison)}. {comparison.alone} {of_all}"
+    elif ended:
+        return Advice(UNCALIBRATED, (*caveat, *rest))
     elif chosen == UNCALIBRATED:
         left = _left(comparison, name, first, keep_classes)
         why = " ".join(filter(None, (left, comparison.alone, why_not)))
@@ -246,6 +251,9 @@ def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
         return f"{label} is worse by {' and '.join(result.worse_in)} than the uncalibrated model beyond noise."
     if keep_classes and result.predictions_changed:
         return f"{label} changes predicted classes."
+    of_slice = _gaps_of_slice(result, comparison[UNCALIBRATED].calibrated)
+    if of_slice is not None and abs(of_slice[2]) > abs(of_slice[1]):
+        return f"{label} takes it further off on the judged rows."
     if own != SEGMENTS:
         return ""
     columns = [column for column, _ in comparison.off_where]
@@ -445,20 +453,29 @@ def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
     return tuple(filter(None, sentences))
 
 
-def _in_slice(result: MethodResult, before: Dataset | None) -> str:
-    """Say how far the mean score is off on the judged rows of the slice that a map is for, before and after it; "" for other maps."""
+def _gaps_of_slice(result: MethodResult, before: Dataset | None) -> tuple[int, float, float] | None:
+    """The judged rows of the slice that a map is for, and how far their mean score is off before and after it; None for other maps."""
     if not result.is_of_slice or before is None or result.calibrated is None:
-        return ""
+        return None
     was, then = (Sample.of(data) for data in (before, result.calibrated))
     rows = np.flatnonzero(was.scored.score != then.scored.score)
+    if not rows.size:
+        return None
     weights = None if was.weights is None else was.weights[rows]
     old, new = (
-        words.signed_points(
-            float(np.average((s.scored.score - s.scored.hit)[rows], weights=weights))
-        )
+        float(np.average((s.scored.score - s.scored.hit)[rows], weights=weights))
         for s in (was, then)
     )
-    judged = words.counted(rows.size, "judged row")
+    return rows.size, old, new
+
+
+def _in_slice(result: MethodResult, before: Dataset | None) -> str:
+    """Say how far the mean score is off on the judged rows of the slice that a map is for, before and after it; "" for other maps."""
+    of_slice = _gaps_of_slice(result, before)
+    if of_slice is None:
+        return ""
+    old, new = map(words.signed_points, of_slice[1:])
+    judged = words.counted(of_slice[0], "judged row")
     return f"On the {judged} of the slice, the mean score is off by {old} points before and {new} after."
 
 

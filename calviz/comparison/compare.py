@@ -37,8 +37,8 @@ from calviz.sample.sample import (
     Sample,
     Where,
     dataset_of,
+    on_days,
     predicted_classes,
-    since_then,
     where_words,
 )
 from calviz.verdicts import analysis
@@ -403,10 +403,11 @@ class _Judging:
             )
             off = verdict.beyond_noise or verdict.classes_off or verdict.slices_off
             # A change of all rows is mended by no map of all these rows.
-            if off or verdict.in_reverse or verdict.changed_where:
+            lasting = verdict.changed_where and not verdict.ended
+            if off or verdict.in_reverse or lasting:
                 whole, where, alone = self.data, verdict.named_where, verdict.alone
-                if verdict.changed_where:
-                    where = since_then(whole, verdict.changed_since, verdict.changed_where)
+                if lasting:
+                    where = on_days(whole, verdict.changed_days, verdict.changed_where)
                     alone = f"No map of all rows repairs {where_words(where)} alone."
                 places = verdict.in_places or not (off or verdict.in_reverse)
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}

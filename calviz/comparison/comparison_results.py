@@ -19,6 +19,7 @@ from calviz.core.entry_specs import (
 )
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
 from calviz.core.words import (
+    ENDED,
     NOT_SINCE,
     bins_words,
     counted,
@@ -532,7 +533,7 @@ class Advice:
     @property
     def caveat(self) -> str:
         """What a change in time means for the advice; "" without one."""
-        return self.reasons[0] if self.reasons[0].endswith(NOT_SINCE) else ""
+        return self.reasons[0] if self.reasons[0].endswith((ENDED, NOT_SINCE)) else ""
 
     @property
     def headline(self) -> str:

@@ -134,6 +134,8 @@ def in_lines(text: str, width: int) -> str:
 
 #: What a change means for a map.
 NOT_SINCE = "A map fitted on all these rows would not correct the new ones: fit one on the rows since the change."
+#: What a map of all rows would do where what is off has ended.
+ENDED = "A map fitted on all these rows would correct what has ended: for new rows, take none that is fitted before the change."
 #: The sentence that replaces all statements about a single row.
 SINGLE_ROW = "A single row says nothing about calibration."
 

@@ -31,9 +31,9 @@ from calviz.sample.sample import (
     Sample,
     chosen_bins,
     dataset_of,
+    on_days,
     rows_where,
     shows_options,
-    since_then,
     where_words,
 )
 from calviz.sample.steps import Steps
@@ -97,8 +97,8 @@ class ReliabilityOverlay:
         data, where = sample.data, () if verdict is None else verdict.named_where
         name = where_words(where, 20)
         if verdict is not None and verdict.changed_where:
-            name = f"{where_words(verdict.changed_where, 20)} since then"
-            where = since_then(data, verdict.changed_since, verdict.changed_where)
+            name = f"{where_words(verdict.changed_where, 20)} {'until' if verdict.ended else 'since'} then"
+            where = on_days(data, verdict.changed_days, verdict.changed_where)
         rows = rows_where(data, where)
         if rows is None:
             return ()

@@ -468,11 +468,15 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
     return mask
 
 
-def since_then(data: Dataset, day: str, where: Where) -> Where:
-    """Return the conditions of the rows of a slice since a day."""
+def on_days(data: Dataset, days: tuple[str, str], where: Where) -> Where:
+    """Return the conditions of the rows of a slice since the first of two days, and before the second; each may be ""."""
     others = (each for each in where if each[0] != data.time_name)
-    edge = str(np.datetime64(day, "s") - np.timedelta64(1, "s")).replace("T", " ")
-    return (*others, (data.time_name, f"> {edge}"))
+    since, until = (
+        day and str(np.datetime64(day, "s") - np.timedelta64(1, "s")).replace("T", " ")
+        for day in days
+    )
+    one_side = f"> {since}" if since else f"≤ {until}"
+    return (*others, (data.time_name, f"({since}, {until}]" if since and until else one_side))
 
 
 def where_words(where: Where, limit: int = 40) -> str:

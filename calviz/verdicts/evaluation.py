@@ -179,8 +179,8 @@ class Verdict(JudgedNumbers):
         Since when calibration has changed, and which sides are off; "" if no change is found.
     changed_where : tuple of (str, str)
         The columns and values of the slice that changed in another way than the other rows; empty if all rows did, or none.
-    changed_since : str
-        The day of the change.
+    changed_days : (str, str)
+        The day since which rows are off, and that until which they are, if they no longer are; each "" where there is none.
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool
@@ -204,7 +204,7 @@ class Verdict(JudgedNumbers):
     elsewhere: str = ""
     changed: str = ""
     changed_where: tuple[tuple[str, str], ...] = ()
-    changed_since: str = ""
+    changed_days: tuple[str, str] = ("", "")
     tells_apart: bool = True
     in_reverse: bool = False
     seen_by_other: tuple[str, str] | None = None
@@ -272,6 +272,11 @@ class Verdict(JudgedNumbers):
                 return words.capitalised(sentence[len(said) :].lstrip(".: "))
         size = re.match(r"[^(:]* by ([\d.]+ points)[^(:]*\((.*?)\)( on .*)", sentence)
         return f"{size[2]},{size[3]}" if size and size[1] in head else sentence
+
+    @property
+    def ended(self) -> bool:
+        """Whether what is found until a change is not found since."""
+        return bool(self.changed_days[1])
 
     @property
     def named_where(self) -> tuple[tuple[str, str], ...]:

@@ -450,12 +450,12 @@ def rest_of_rows(sample: Sample) -> Sample | None:
 
 
 def unchanged_rows(sample: Sample) -> Sample | None:
-    """The rows before a change, and those outside the slice that changed alone; None if no change is found."""
+    """The rows on which a change leaves nothing off, and those outside the slice that changed alone; None if no change is found."""
     state, data = sample.once(watched), sample.data
     if state is None or data.times is None or state.found is None:
         return None
     inside = rows_where(data, state.found.where)
-    changed = data.times >= np.datetime64(state.found.since)
+    changed = (data.times < np.datetime64(state.found.since)) == bool(state.found.days[1])
     if inside is not None:
         changed &= inside
     return sample.with_data(data.take(np.flatnonzero(~changed)))

@@ -22,6 +22,7 @@ from calviz.core.p_values import selected
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import (
+    capitalised,
     counted,
     decimal,
     expected_gap,
@@ -48,6 +49,8 @@ from calviz.verdicts.betting import (
 )
 from calviz.verdicts.joint_tests import collect_evidence
 
+#: What is said of rows on which no test of the verdict finds anything.
+NOT_OFF = "not told apart from calibrated"
 #: Chance of any false alarm, over all looks.
 ALPHA = 0.05
 #: Level of a change, draws behind its p-value, and what there must be before and after it: a share of the rows, hits and misses.
@@ -62,7 +65,7 @@ class Change(NamedTuple):
 
     `before` and `after` are the mean gap that changes most, or the ECE, which `name` tells, with the ends of its interval; `now` is a
     watch of the rows since. `sides` say what the tests of the verdict find on the rows since and on those before, and by how much the
-    scores are off there ("" if not in one direction).
+    scores are off there ("" if not in one direction). Where another change is found before, "before" is from its day on: `began`.
     """
 
     since: str
@@ -73,18 +76,42 @@ class Change(NamedTuple):
     after: tuple[float, float, float]
     now: WatchState
     sides: tuple[tuple[str, str], tuple[str, str]]
+    began: str = ""
 
     @property
     def where(self) -> Where:
         """Of all rows, without a condition."""
         return ()
 
+    @property
+    def ended(self) -> bool:
+        """Whether what is found before the change is not found since."""
+        (since, _), (before, _) = self.sides
+        return since == NOT_OFF != before
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """The day since which rows are off, and that until which they are, if they no longer are; "" where there is none."""
+        return (self.began, self.since) if self.ended else (self.since, "")
+
+    @property
+    def earlier(self) -> str:
+        """The days that `before` is of."""
+        return "between" if self.began else "before"
+
+    def span(self, shown: Callable[[str], str]) -> str:
+        """Say on which days rows are off, or were; `shown` names a day."""
+        since, until = (shown(day) if day else "" for day in self.days)
+        if since and until:
+            return f"from about {since} to {until}"
+        return f"until about {until}" if until else f"since about {since}"
+
 
 class SliceChange(NamedTuple):
     """A change in one slice of the rows, in another way than on the others.
 
-    `rows` of it are since `change`, with a `gap` of the mean score from the hits to expect on new ones; `elsewhere` is the change on the
-    other rows, if one is found there.
+    `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones;
+    `elsewhere` is the change on the other rows, if one is found there.
     """
 
     where: Where
@@ -98,14 +125,21 @@ class SliceChange(NamedTuple):
         """The day of the change."""
         return self.change.since
 
+    @property
+    def days(self) -> tuple[str, str]:
+        """The days on which it is off, as `Change.days`."""
+        return self.change.days
+
     @claim("change-in-a-slice")
     def headline(self, shown: Callable[[str], str]) -> str:
-        """Since when, where, and what is off since, in few words; `shown` names a day."""
-        (way, size), _ = self.change.sides
+        """Since when, or until when, where, and what is off then, in few words; `shown` names a day."""
+        ended = self.change.ended
+        way, size = self.change.sides[ended]
         off = expected_gap(self.gap).removeprefix("about ") if size else way
         other = "no change found" if self.elsewhere is None else f"changed {self.elsewhere.since}"
         return (
-            f"Since about {shown(self.since)} {where_words(self.where)}: {off}; other rows: {other}"
+            f"{capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{', not found since' * ended}; "
+            f"other rows: {other}"
         )
 
     @claim("change-in-a-slice")
@@ -114,8 +148,8 @@ class SliceChange(NamedTuple):
         between, before, after = self.change[1], *self.change[4:6]
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; there {self.change.name} {then} before, {since} "
-            f"on {counted(self.rows, 'row')} since; where no slice changes, one is named in {100 * CHANGES:g} % of files)."
+            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; there {self.change.name} {then} {self.change.earlier}, {since} "
+            f"since; {counted(self.rows, 'row')} {self.change.span(shown)}; where no slice changes, one is named in {100 * CHANGES:g} % of files)."
         )
 
 
@@ -201,7 +235,7 @@ class WatchState(Displayed):
         days, name, before, after = self.change[1], *self.change[3:6]
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self._alarm} (95 % confidence: {' to '.join(map(self.shown, days))}): {name} {then} before, {since} since. On the rows since, "
+            f"{self._alarm} (95 % confidence: {' to '.join(map(self.shown, days))}): {name} {then} {self.change.earlier}, {since} since. On the rows since, "
             f"{self.change.now._remedy}."
             + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
             * by_chance
@@ -235,9 +269,11 @@ class WatchState(Displayed):
             return f"{self._alarm}: {self._remedy if is_said else 'recalibrate it'}"
         (since, size), (before, then) = self.change.sides
         if since != before:
-            return (
-                f"Since about {self.shown(self.change.since)} {_by(since, size)}; before, {before}"
-            )
+            span, began = capitalised(self.change.span(self.shown)), self.change.began
+            if self.change.ended:
+                return f"{span} {_by(before, then)}; since then, {since}"
+            from_then = f", from about {self.shown(began)} on" if began else ""
+            return f"{span} {_by(since, size)}; before{from_then}, {before}"
         sides = f"{_by(before, then)} before, {size} since" if size else f"{since} before and since"
         return f"Changed about {self.shown(self.change.since)}; {sides}"
 
@@ -249,6 +285,8 @@ class WatchState(Displayed):
         if self.changed is None:
             at_most = "since {} at the latest" if self.latest != self.since else "{}"
             return f"{start}, {at_most.format(self.shown(str(self.latest)))}"
+        if self.change is not None and self.change.ended:
+            return f"Not calibrated {self.change.span(self.shown)}"
         if self.since == self.path[0][0] and not low <= 0 <= high:
             return f"{start}, and changed about {self.shown(self.changed)}"
         return f"No longer calibrated, since about {self.shown(self.changed)}"
@@ -555,12 +593,18 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
         )
         change, times = _change(part), part.data.times
         if change is not None and times is not None:
-            late = times >= np.datetime64(change.since)
-            weights = None if part.weights is None else part.weights[late]
-            gap = float(np.average((part.scored.score - part.scored.hit)[late], weights=weights))
+            since, until = (np.datetime64(day) if day else None for day in change.days)
+            off = np.ones(times.size, dtype=bool) if since is None else times >= since
+            off &= True if until is None else times < until
+            weights = None if part.weights is None else part.weights[off]
+            gap = float(np.average((part.scored.score - part.scored.hit)[off], weights=weights))
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
+            if change.began:
+                # It was found with the days on which nothing is off.
+                value, low, high = change.before if change.ended else change.after
+                z = max(z, 2 * abs(value) * -ndtri(ALPHA / 2) / (high - low))
             gap *= 1 - selected(z - least)[0] / z
-            return SliceChange(where, int(late.sum()), gap, change, _change(rest))
+            return SliceChange(where, int(off.sum()), gap, change, _change(rest))
     return None
 
 
@@ -568,10 +612,40 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
     "change-of-calibration",
     says="Not calibrated from the start, and changed about ...: mean forecast minus frequency 1.7 points before, 6.8 since",
     chosen="the day, of all, and one of two mean gaps and the ECE",
-    adjusted="the largest score statistic over all days, against that of normal scores with the same information on each day",
+    adjusted="the largest score statistic over all days, against that of normal scores with the same information on each day; another change only after one, on either side of it at half the level",
 )
 def _change(sample: Sample) -> Change | None:
-    """Find the day since which hits follow the scores otherwise; None if none is found or nothing could be.
+    """Find the day since which hits follow the scores otherwise, and that of another change before it; None if none is found or nothing could be."""
+    data = sample.data
+    found = _day_of_change(sample)
+    if found is None or data.times is None:
+        return None
+    late, began = data.times >= np.datetime64(found[0]), ""
+    early, after = (sample.with_data(data.take(np.flatnonzero(part))) for part in (~late, late))
+    # Binary segmentation: what there is and back shows as one change at first.
+    if (again := _day_of_change(after, CHANGED / 2)) is not None:
+        began, found = found[0], again
+    elif (again := _day_of_change(early, CHANGED / 2)) is not None:
+        began = again[0]
+    day, between, p_value = found
+    if began:
+        late = data.times >= np.datetime64(day)
+        early_rows = ~late & (data.times >= np.datetime64(began))
+        early, after = (
+            sample.with_data(data.take(np.flatnonzero(part))) for part in (early_rows, late)
+        )
+    own, now = sample.reduction, Watch(reduction=sample.reduction).add(after)
+    sides = _side(after), _side(early)
+    kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
+    compared = [_compared(early, after, key, view) for key, view in kinds]
+    _, name, before, since = max(compared, key=itemgetter(0))
+    return Change(day, between, p_value, name, before, since, now, sides, began)
+
+
+def _day_of_change(
+    sample: Sample, level: float = CHANGED
+) -> tuple[str, tuple[str, str], float] | None:
+    """Return the day of a change, the ends of the confidence set of days, and the p-value; None if it is above `level` or there are too few rows.
 
     Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
     score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
@@ -624,18 +698,11 @@ def _change(sample: Sample) -> Change | None:
     statistics = (bridge * (inverse @ bridge)).sum(axis=1)
     largest = statistics.max(axis=0)
     p_value = float(np.mean(largest >= largest[0]))
-    if p_value > CHANGED:
+    if p_value > level:
         return None
     near = [days[k + 1] for k in at[statistics[:, 0] >= largest[0] - NEAR]]
     since = int(at[statistics[:, 0].argmax()]) + 1
-    parts = [np.flatnonzero(look < since), np.flatnonzero(look >= since)]
-    early, late = (sample.with_data(data.take(part)) for part in parts)
-    own, now = sample.reduction, Watch(reduction=sample.reduction).add(late)
-    sides = _side(late), _side(early)
-    kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
-    compared = [_compared(early, late, key, view) for key, view in kinds]
-    _, name, before, after = max(compared, key=itemgetter(0))
-    return Change(days[since], (near[0], near[-1]), p_value, name, before, after, now, sides)
+    return days[since], (near[0], near[-1]), p_value
 
 
 def _extend(cluster: IntArray, look: IntArray) -> bool:
@@ -670,7 +737,7 @@ def _side(part: Sample) -> tuple[str, str]:
     way = {"over": high, "under": low}.get(evidence.direction)
     if way is None:
         nothing = evidence.direction == "none"
-        return "not told apart from calibrated" if nothing else "off in places", ""
+        return NOT_OFF if nothing else "off in places", ""
     times = times_off(evidence.score, evidence.observed).split(" too ")[0]
     return way, times or f"{points(abs(evidence.mcs), gap_decimals(evidence.mcs))} points"
 

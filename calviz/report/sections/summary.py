@@ -27,7 +27,16 @@ from calviz.core.entry_specs import (
 )
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.predictions import Dataset
-from calviz.core.words import NOT_SINCE, counted, percent, points_cell, range_end, shorten, whole
+from calviz.core.words import (
+    ENDED,
+    NOT_SINCE,
+    counted,
+    percent,
+    points_cell,
+    range_end,
+    shorten,
+    whole,
+)
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
@@ -139,7 +148,8 @@ def advised(comparison: Comparison, advice: Advice, verdict: Verdict, key: str) 
     change = advice_words(comparison, advice, key)
     if not advice.given:
         change = advice.reasons[bool(advice.caveat)]
-    caveat = NOT_SINCE if verdict.changed and not advice.is_of_slice else advice.caveat
+    not_new = ENDED if verdict.ended else NOT_SINCE
+    caveat = not_new if verdict.changed and not advice.is_of_slice else advice.caveat
     if caveat and change:
         change = f"All rows together: {change}"
     below = f"{change} Maps are {comparison.rows_words()}."
@@ -159,8 +169,10 @@ def no_fix_words(verdict: Verdict) -> str:
     if verdict.elsewhere:
         return f"{verdict.alone} Segments, in a comparison of recalibrators, moves it apart from the others."
     where = (verdict.off_in or ("",))[0] if verdict.named_where else ""
+    if verdict.ended:
+        return ENDED
     if verdict.changed_where:
-        where = f"{where_words(verdict.changed_where)} since {verdict.changed_since}"
+        where = f"{where_words(verdict.changed_where)} since {verdict.changed_days[0]}"
     if where:
         return (
             f"No map of all rows repairs {where} alone: a comparison of recalibrators fits one for it, "

@@ -366,7 +366,7 @@ def test_where_segments_were_not_compared_the_model_is_not_said_to_be_left():
     assert advice.reasons[0].endswith(
         " No map of all rows repairs site = A alone. Segments was not compared: add it to the methods and compare again before you choose."
     )
-    verdict = SimpleNamespace(changed="")
+    verdict = SimpleNamespace(changed="", ended=False)
     assert advised(made, advice, verdict, "ece")[1].startswith(advice.reasons[0])
 
 

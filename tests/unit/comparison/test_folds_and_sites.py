@@ -344,7 +344,7 @@ def test_commands_write_what_python_gives(tmp_path):
     assert "differ beyond chance" in run("sites", path, "--by", "fold").stdout
     missing = run("sites", path, "--by", "ward")
     assert missing.exit_code == 2
-    assert "there is no group column 'ward'; known: fold." in missing.stderr
+    assert "there is no group column 'ward'; known: fold, score." in missing.stderr
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from calviz.core.predictions import usual_columns
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.recalibrators.segments import Condition
 from calviz.sample.multicalibration import multicalibration_words, range_exceeds
-from calviz.sample.sample import Sample, rows_where, since_then
+from calviz.sample.sample import Sample, on_days, rows_where
 from calviz.sample.slices import slices, usual_slices
 from tests.inputs.command_line import run
 
@@ -113,7 +113,7 @@ def test_days_are_a_condition_of_rows_and_of_a_map():
     where = (("site", "a"), (data.time_name, since))
     np.testing.assert_array_equal(rows_where(data, where), may & (site == "a"))
     assert rows_where(data, ((data.time_name, until),)).sum() == 3
-    assert since_then(data, "2026-05-01", where) == where
+    assert on_days(data, ("2026-05-01", ""), where) == where
     columns = {"site": site, data.time_name: day}
     conditions = [Condition.on(data, *each) for each in where]
     assert conditions[1].words == f"{data.time_name} since 2026-05-01"

@@ -818,11 +818,14 @@ def test_a_change_in_one_slice_is_the_verdict():
     )
     assert len(verdict.headline.split()) <= 15
     assert verdict.sentence.startswith(f"{verdict.headline}. All rows together: ")
-    assert (verdict.changed_where, verdict.changed_since) == (state.found.where, state.found.since)
+    assert (verdict.changed_where, verdict.changed_days) == (
+        state.found.where,
+        (state.found.since, ""),
+    )
     # The diagram draws these rows since then.
     sums = Reliability.compute(sample).sums
     (drawn,) = ReliabilityOverlay.of_headline(sample, sums, verdict)
-    late = sample.data.times >= np.datetime64(verdict.changed_since)
+    late = sample.data.times >= np.datetime64(verdict.changed_days[0])
     inside = (late & sample.data.groups["language"].mask("tr")).sum()
     assert 0.9 * inside < drawn.count.sum() <= inside
     assert state.headline == verdict.headline
