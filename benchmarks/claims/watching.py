@@ -184,7 +184,7 @@ def year(rng, n, *, slopes=(1.0, 1.0), shifts=(0.0, 0.0), at=183, spread=1.5, be
     day = np.sort(rng.integers(366, size=n))
     moved = how.get("moving", 0.0) * (day / 183 - 1)
     true = rng.normal(how.get("base", 0.0) + moved, spread, n)
-    late = day >= at if at else day / 366
+    late = (day >= at) & (day < how.get("until", 366)) if at else day / 366
     slope, shift = (a + (b - a) * late for a, b in (slopes, shifts))
     hit = how.get("u", rng.random(n)) < expit(true)
     score = expit(slope * true + shift + bend * np.sin(2 * true))
@@ -341,6 +341,46 @@ of_changes(
     rows=4_000,
     at_most=0.05,
 )
+
+
+# ---- What ended, or came back
+
+ENDING = {
+    "0.6 logits up until the middle": {"shifts": (0.6, 0.0)},
+    "0.6 logits up from day 150 to 240": {"shifts": (0.0, 0.6), "at": 150, "until": 240},
+    "0.6 logits up until day 60 and from 300 on": {"shifts": (0.6, 0.0), "at": 60, "until": 300},
+}
+
+
+def of_ending(case, measures, outcome, how, **required):
+    """Simulate what is said of all rows of such a year, of files in which a change is found."""
+
+    def one(rng):
+        change = looked_at(*year(rng, 10_000, **how)).change
+        return None if change is None else outcome(change)
+
+    simulation("change-of-calibration", measures, f"{case}, 10,000 rows", files=200, **required)(
+        one
+    )
+
+
+_BACK = [*ENDING][1:]
+for case, how in ENDING.items():
+    ends = case not in _BACK[1:]
+    of_ending(
+        case,
+        f"said to {'have ended' if ends else 'last'}",
+        lambda change, ends=ends: change.ended == ends,
+        how,
+        at_least=0.9,
+    )
+    if case in _BACK:
+        of_ending(case, "the change before it found", lambda change: bool(change.began), how, at_least=0.9)  # fmt: skip
+for case, how in {**CHANGES, **ENDING}.items():
+    if how.get("at", 1) and case not in _BACK:
+        of_ending(
+            case, "another change said, where there is one", lambda change: bool(change.began), how, at_most=0.05
+        )  # fmt: skip
 
 
 # ---- What is off since the change, and before it

@@ -277,7 +277,8 @@ def _columns(settings: Settings) -> dict[str, Callable[[], Factor]]:
         if data.labels is not None:
             columns[_TRUE] = partial(Factor, data.labels, names)
     for name in columns_with_slices(settings.whole):
-        columns[f"By {name}"] = partial(data.sliced, name)
+        if name in data.to_slice():
+            columns[f"By {name}"] = partial(data.sliced, name)
     return columns
 
 
