@@ -28,10 +28,10 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
-        # A change within a slice is answered by the map of it, which the comparison fits.
+        # A change within a slice is answered by the map of it, which the comparison fits; what has ended, by none.
         verdict = session.evaluation(chosen).verdict
-        of_slice = verdict is not None and verdict.changed_where
-        changed = "" if of_slice else rows_shown.say_changed(chosen, primary=True)
+        answered = verdict is not None and (verdict.changed_where or verdict.ended)
+        changed = "" if answered else rows_shown.say_changed(chosen, primary=True)
         if changed:
             say(f"Recalibrate on the rows since {changed}")
         # What to take comes before the choices that led to it.

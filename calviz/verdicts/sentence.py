@@ -612,6 +612,8 @@ class _Sentences:
                 "First find out what the scores are of, such as the other class; until then nothing should depend on "
                 "them."
             )
+        if v.ended:
+            return "Nothing is left to correct on rows from after the change: judge new rows by these alone."
         if v.beyond_noise or v.changed:
             of = "of that group " * bool(v.changed_where)
             known = f"{of}from after the change" if v.changed else "whose outcome is known"

@@ -93,6 +93,14 @@ def test_the_kept_rows_of_a_slice_are_wrong_more_often_than_allowed():
     assert wrong_where_kept(sample, np.zeros(649, bool), 0.05, "") == ""
 
 
+def test_the_kept_rows_of_two_classes_are_looked_at_by_predicted_class():
+    # All rows are sure; of those predicted as 1, half are wrong.
+    score = np.repeat([0.02, 0.98], [900, 100])
+    data = calviz.Predictions(probs=score, labels=np.repeat([0, 1, 0], [900, 50, 50]))
+    said = wrong_where_kept(Sample.of(data), np.ones(1_000, bool), 0.06, "at most 6.0 %")
+    assert said.startswith("Where predicted class = 1, 50.0 % of 100 kept are wrong")
+
+
 def test_a_slice_is_measured_as_its_rows_alone():
     data = simulated()
     tested = slices(data, ["region"], reduction="positive", pairs=False)

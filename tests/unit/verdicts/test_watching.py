@@ -20,18 +20,18 @@ from benchmarks.claims.watching import by_site, looked_at, moderation, of_patien
 from calviz.core.blocks import Factor
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.words import NOT_SINCE
+from calviz.core.words import ENDED, NOT_SINCE
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.sections.summary import advised, no_fix_words
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, on_days, rows_where
 from calviz.sample.slice_tests import p_of_changes
 from calviz.sample.slices import changed_slices, slices, usual_slices
 from calviz.verdicts import watching
 from calviz.verdicts.betting import TIGHTEST, bets_on, confidence_sequence
 from calviz.verdicts.miscalibration_checks import where_to_look
-from calviz.verdicts.row_checks import label_errors_found
+from calviz.verdicts.row_checks import label_errors_found, unchanged_rows
 from calviz.verdicts.sentence import explained, judged
 from calviz.verdicts.watching import Watch
 from tests.inputs.command_line import run
@@ -853,6 +853,51 @@ def test_a_map_for_the_slice_since_its_change_is_advised_and_answers_the_change(
     late = before.times >= np.datetime64(found.since)
     changed = (before.probs != after.probs).any(axis=1)
     np.testing.assert_array_equal(changed, late & before.groups["language"].mask("tr"))
+
+
+def test_a_fault_of_a_slice_that_ended_is_said_with_its_days_and_gets_no_map():
+    sample = of_sites(np.random.default_rng(0), n=15_000, one={"shifts": (0.8, 0.0)})
+    verdict, data = judged(sample), sample.data
+    assert re.fullmatch(
+        r"Until about 2024-0[67]-\d\d site 0 = 3: 1\d\.\d points too high, not found since; other rows: no change found",
+        verdict.headline,
+    )
+    since, until = verdict.changed_days
+    assert since == ""
+    rows = rows_where(data, on_days(data, verdict.changed_days, verdict.changed_where))
+    np.testing.assert_array_equal(
+        rows, (data.times < np.datetime64(until)) & data.groups["site 0"].mask("3")
+    )
+    np.testing.assert_array_equal(unchanged_rows(sample).data.times, data.times[~rows])
+    assert no_fix_words(verdict) == ENDED
+    assert "Nothing is left to correct" in [*explained(sample, verdict)][-1]
+    made = calviz.compare(data, ["temperature"], metrics=["nll", "ece"], resamples=100)
+    assert made.advice.method == "identity"
+    assert made.advice.caveat == f"{verdict.headline}. {ENDED}"
+    assert not any(m.is_of_slice for m in made)
+
+
+def test_what_is_off_on_some_days_only_is_said_with_both_ends():
+    score, hit, day = year(np.random.default_rng(3), 10_000, shifts=(0.0, 0.6), at=150, until=240)
+    data = calviz.Predictions(probs=score, labels=hit, times=START + day.astype("timedelta64[D]"))
+    verdict = judged(Sample.of(data))
+    assert re.fullmatch(
+        r"From about 2024-05-\d\d to 2024-0[89]-\d\d forecast too high by \d+\.\d points; since then, not told apart from calibrated",
+        verdict.headline,
+    )
+    state = watching.watched(Sample.of(data))
+    assert state.sentence().startswith(
+        f"Not calibrated f{verdict.headline[1:].split(' forecast')[0]}"
+    )
+    assert " between, " in state.sentence()
+    # Off, calibrated, and off again: what is said is of the days from the first change on.
+    score, hit, day = year(np.random.default_rng(3), 10_000, shifts=(0.6, 0.0), at=60, until=300)
+    data = calviz.Predictions(probs=score, labels=hit, times=START + day.astype("timedelta64[D]"))
+    headline = judged(Sample.of(data)).headline
+    assert re.fullmatch(
+        r"Since about 2024-\d\d-\d\d forecast too high by \d+\.\d points; before, from about 2024-\d\d-\d\d on, not told apart from calibrated",
+        headline,
+    )
 
 
 def test_groups_do_not_deny_a_change_in_one_slice():
