@@ -817,7 +817,7 @@ MOST_NAMED = 2
 
 @claim(
     "models-differ-where",
-    says="Tied on all rows, but 'a' is better where language = es (NLL 0.024 lower)",
+    says="By NLL, the models are tied on all rows, but 'a' is better where language = es (0.024 lower)",
     chosen="slices, of all of the default columns with 100 rows or more, and the two best models",
     adjusted="max-T over all slices at 1 %, from permutations of the rows or clusters among them; the slice and its difference from the other rows",
 )
@@ -830,14 +830,13 @@ def where_words(comparison: ModelComparison) -> str:
     parts: list[str] = []
     for name in dict.fromkeys(one.better for one in comparison.where):
         of = [one for one in comparison.where if one.better == name]
-        label = METRICS[first.metric].label
-        named = [f"{o.where} ({label} {o.lower:.3g} lower)" for o in of[:MOST_NAMED]]
+        named = [f"{o.where} ({o.lower:.3g} lower)" for o in of[:MOST_NAMED]]
         more = f", and in {counted(len(of) - MOST_NAMED, 'more slice')}" * (len(of) > MOST_NAMED)
         verb = "" if parts else "is better "
         parts.append(f"'{short[name]}' {verb}where {' and where '.join(named)}{more}")
     ahead = f"'{short[first.other]}' is better"
-    whole = "Tied" if difference is None or difference.tied else ahead
-    return f"{whole} on all rows, but {', '.join(parts)}."
+    whole = "the models are tied" if difference is None or difference.tied else ahead
+    return f"By {METRICS[first.metric].label}, {whole} on all rows, but {', '.join(parts)}."
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:

@@ -660,7 +660,7 @@ def test_a_slice_in_which_another_model_is_better_is_named(clusters):
     )
     gap = there["b"].metrics["nll"].value - there["a"].metrics["nll"].value
     assert at_s.lower == pytest.approx(gap)
-    assert f"where region = s (NLL {gap:.3g} lower)" in where_words(compared)
+    assert f"where region = s ({gap:.3g} lower)" in where_words(compared)
 
 
 def test_without_slices_or_a_turn_nothing_is_said_of_where(comparison):
