@@ -566,7 +566,7 @@ def _inverse(matrix: FloatArray) -> FloatArray:
 
 #: Fewest rows of a slice, and of the others, and fewest clusters; level of all slices together.
 LEAST_ROWS, LEAST_CLUSTERS, LEVEL = 100, 30, 0.01
-#: Permutations, of at most about so many rows; and the statistic below which none are made.
+#: Permutations, of at most about so many rows, or clusters times levels; and the statistic below which none are made.
 PERMUTATIONS, MOST_PERMUTED, TOO_SMALL = 999, 50_000, 3.0
 
 
@@ -598,8 +598,12 @@ def p_of_means(
     if observed.max(initial=0) < TOO_SMALL:
         return mean, np.ones(mean.shape)
     rng, units = np.random.default_rng([seed, 5]), int(unit.max()) + 1
-    some = np.flatnonzero(rng.random(units)[unit] * v.size < MOST_PERMUTED)
-    codes, unit, w, v = [(code[some], size) for code, size in codes], unit[some], w[some], v[some]
+    cells = max(v.size, units * max(size for _, size in codes) if clustered else 0)
+    most = max(units * MOST_PERMUTED // cells, 2 * LEAST_CLUSTERS)
+    some = np.flatnonzero(rng.permutation(units)[unit] < most)
+    codes, w, v = [(code[some], size) for code, size in codes], w[some], v[some]
+    unit = np.unique(unit[some], return_inverse=True)[1]
+    units = int(unit.max()) + 1
     statistics = [observed]
     for number in range(PERMUTATIONS):
         blocks.checkpoint(f"permuting rows among slices: {number:,} of {PERMUTATIONS:,}")
