@@ -10,7 +10,7 @@ from scipy.special import softmax
 from benchmarks.claims import simulation
 from benchmarks.claims.verdict import labels_of
 from calviz.comparison.compare_models import after_map, compare_models
-from calviz.comparison.comparison_results import after_map_words
+from calviz.comparison.comparison_results import BetterWhere, after_map_words
 from calviz.core.predictions import Predictions
 
 RESAMPLES = 499
@@ -159,3 +159,89 @@ simulation(
     "log loss, better scores with logits x 3, 2,000 rows",
     at_least=0.9,
 )(partial(turned, sharper=3.0, n=2_000))
+
+
+SLICES = {"region": (0.4, 0.3, 0.2, 0.1), "channel": (0.5, 0.5), "day": (0.2,) * 5}
+
+
+def named_slices(
+    rng: np.random.Generator,
+    *,
+    noise: float = 0.6,
+    in_west: float = 0.6,
+    steep: float = 1.0,
+    n: int = 2_000,
+    models: int = 2,
+    clusters: int = 0,
+    weighted: bool = False,
+) -> tuple[BetterWhere, ...]:
+    """Slices named for models whose noise is alike, but that of the last is `noise`, and `in_west` in the region 3; logits are `steep` times too large.
+
+    Channels and half of the noise are those of clusters, if there are any.
+    """
+    slices = {k: rng.choice(len(p), n, p=p) for k, p in SLICES.items()}
+    z, e = 1.5 * rng.normal(size=n), rng.normal(size=(models, n))
+    cluster = rng.integers(clusters, size=n) if clusters else None
+    if cluster is not None:
+        slices["channel"] = cluster % 2
+        z += rng.normal(size=clusters)[cluster]
+        e = 0.7 * e + 0.7 * rng.normal(size=(models, clusters))[:, cluster]
+    labels = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    size = np.full((models, 1), 0.6) * np.ones(n)
+    size[-1] = np.where(slices["region"] == 3, in_west, noise)
+    weights = rng.exponential(size=n) if weighted else None
+    views = {
+        f"m{i}": Predictions(
+            probs=1 / (1 + np.exp(-steep * (z + size[i] * e[i]))),
+            labels=labels,
+            clusters=cluster,
+            weights=weights,
+            groups={k: v.astype(str) for k, v in slices.items()},
+        )
+        for i in range(models)
+    }
+    seed = int(rng.integers(2**31))
+    return compare_models(views, ["nll"], resamples=RESAMPLES, seed=seed).where
+
+
+def named_falsely(rng: np.random.Generator, **how: float) -> bool:
+    """Whether a slice is named, of which no region is another winner's, or beside the regions where one is."""
+    turned = how.get("in_west", 0.6) > 0.6
+    winners = {"region = 3": "m0"} | {f"region = {k}": "m1" for k in range(3)}
+    named = named_slices(rng, **how)
+    return any(not turned or winners.get(one.where) != one.better for one in named)
+
+
+def named_there(rng: np.random.Generator, **how: float) -> bool:
+    """Whether the region is named in which the first model is better."""
+    return any((one.where, one.better) == ("region = 3", "m0") for one in named_slices(rng, **how))
+
+
+WON = {"noise": 0.3, "in_west": 1.6}
+for case, how in (
+    ("equal models, 2,000 rows", {}),
+    ("6 equal models, 1,000 rows", {"models": 6, "n": 1_000}),
+    ("equal models, logits x 4, 2,000 rows", {"steep": 4.0}),
+    ("equal models, 2,000 weighted rows", {"weighted": True}),
+    ("equal models, 2,000 rows in 80 clusters", {"clusters": 80}),
+    ("equal models, logits x 4, 2,000 rows in 200 clusters", {"steep": 4.0, "clusters": 200}),
+    ("one is better everywhere, 2,000 rows", {"noise": 0.2, "in_west": 0.2}),
+    ("one is better but for a slice, 2,000 rows", {"noise": 0.2}),
+    ("one is better but for a slice, logits x 4, 2,000 rows", {"noise": 0.2, "steep": 4.0}),
+    ("another wins in a slice, 4,000 rows", {**WON, "n": 4_000}),
+    ("another wins in a slice, logits x 4, 4,000 rows", {**WON, "n": 4_000, "steep": 4.0}),
+):
+    simulation(
+        "models-differ-where",
+        "a slice named that has the order of all rows",
+        f"log loss, {case}",
+        at_most=0.01,
+        files=1_000,
+    )(partial(named_falsely, **how))
+for case, how in (
+    ("another wins in a slice, 6,000 rows", {"n": 6_000}),
+    ("another wins in a slice, 6,000 rows in 400 clusters", {"n": 6_000, "clusters": 400}),
+):
+    simulation("models-differ-where", "that slice named", f"log loss, {case}", at_least=0.9)(
+        partial(named_there, **WON, **how)
+    )

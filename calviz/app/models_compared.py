@@ -288,7 +288,9 @@ LEFT_OUT = "left out"
 
 
 def draw_notes(comparison: ModelComparison) -> None:
-    """Say which map the models are compared after, what did not match, and which models could not be evaluated."""
+    """Say where the order is another one, which map the models are compared after, what did not match, and which models could not be evaluated."""
+    if where := comparison_results.where_words(comparison):
+        st.markdown(md(where, 1_000))
     for text in comparison_results.map_words(comparison)[-1:]:
         st.caption(md(text, 500))
     for note in comparison.alignment.notes:

@@ -19,6 +19,7 @@ from calviz.comparison.comparison_results import (
     Mark,
     Remark,
     map_words,
+    where_words,
 )
 from calviz.core import errors, events, words
 from calviz.core.entry_specs import METRICS
@@ -386,8 +387,9 @@ def print_models(comparison: ModelComparison) -> None:
             texts = [f"{rank}. {short_name(name)}" for name, rank in ranks]
             show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
     if comparison.pairs:
-        for text in map_words(comparison):
-            show(text)
+        for text in (where_words(comparison), *map_words(comparison)):
+            if text:
+                show(text)
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
         show(text, "dim")
     print_remarks(comparison.remarks(columns))

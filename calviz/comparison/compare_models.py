@@ -15,14 +15,16 @@ import numpy.typing as npt
 from calviz.comparison.comparison_results import (
     PROPER,
     Alignment,
+    BetterWhere,
     Comparison,
     Difference,
     MethodResult,
     ModelComparison,
     ModelResult,
+    ranked_by,
 )
 from calviz.comparison.paired_differences import Paired, pair
-from calviz.core.blocks import IntArray, Stopped, checkpoint
+from calviz.core.blocks import IntArray, Stopped, checkpoint, row_weights
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.errors import (
     RESAMPLES,
@@ -33,10 +35,19 @@ from calviz.core.errors import (
     data_frame,
 )
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme
-from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
+from calviz.core.predictions import (
+    NO_IDENTIFIER,
+    Dataset,
+    Predictions,
+    identifier_texts,
+    sliced_columns,
+    usual_columns,
+    with_rows,
+)
 from calviz.core.profile import Profile
-from calviz.core.words import counted, listed, shorten
+from calviz.core.words import condition, counted, listed, shorten
 from calviz.data.column_names import may_be_cluster, may_be_time
+from calviz.sample import slice_tests
 from calviz.sample.sample import Sample, Where, dataset_of, rows_where
 from calviz.verdicts.analysis import evaluate
 
@@ -136,7 +147,8 @@ def compare_models(
     if not ci or aligned.rows == 1:
         return comparison
     with suppress(Stopped):
-        return _with_differences(comparison, settings)
+        comparison = _with_differences(comparison, settings)
+        return replace(comparison, where=better_where(comparison))
     return comparison
 
 
@@ -186,6 +198,12 @@ def _differences(
         key: [metric.difference(*names, every) for names in every[: len(pairs)]]
         for key, metric in paired.metrics.items()
     }
+    if len(pairs) == 1 < len(ends):
+        # Of the proper scores alone there are more pairs than this one; its interval and its verdict are then of one test.
+        found = {
+            key: [replace(d, interval=d.adjusted or d.interval) for d in of]
+            for key, of in found.items()
+        }
     # Maps of scores that differ by such a map alone agree up to the accuracy of their fit.
     same = Difference(0.0, Interval(0.0, 0.0), "tied")
     least = LEAST if len(ends) > 1 else -1.0
@@ -195,6 +213,39 @@ def _differences(
         }
         for key, of in found.items()
     }
+
+
+def better_where(comparison: ModelComparison) -> tuple[BetterWhere, ...]:
+    """Return the slices of the default columns where the best model and the next have another order than on all rows, or one at all.
+
+    The mean difference in such a slice is not 0, has another sign than on all rows unless they are tied there, and is not that of the
+    other rows; see `calviz.sample.slice_tests.p_of_means`.
+    """
+    metric = next(iter(ranked_by(comparison)), "")
+    if metric not in PROPER:
+        return ()
+    first, second = comparison.ranking(metric)[:2]
+    samples = [Sample(comparison.alignment.models[name]) for name in (first, second)]
+    data, overall = samples[0].data, comparison.difference(metric, first, second)
+    factors, _ = sliced_columns(data, usual_columns(data), slice_tests.LEAST_ROWS)
+    if overall is None or not factors:
+        return ()
+    losses = [np.asarray(s.view(METRICS[metric].view).losses, np.float64) for s in samples]
+    mean, p = slice_tests.p_of_means(
+        losses[0] - losses[1],
+        list(factors.values()),
+        row_weights(samples[0].weights, data.n),
+        None if data.clusters is None else data.clusters.codes,
+        only_above=not overall.tied,
+        seed=comparison.seed,
+    )
+    where = [condition(name, value) for name, f in factors.items() for value in f.levels]
+    sides = {True: (first, second), False: (second, first)}
+    return tuple(
+        BetterWhere(where[i], metric, *sides[bool(mean[i] < 0)], abs(float(mean[i])))
+        for i in np.argsort(p, kind="stable")
+        if p[i] <= slice_tests.LEVEL
+    )
 
 
 #: Folds in which each model is cross-fitted where no split is there to fit on.

@@ -606,6 +606,27 @@ class Alignment:
         return METRICS.in_table("confidences") if self.of_confidences else of_two
 
 
+@dataclass(frozen=True)
+class BetterWhere:
+    """A slice in which a model is better, although it is not better on all rows.
+
+    Attributes
+    ----------
+    where : str
+        The slice in words.
+    metric, better, other : str
+        The score, and the two models by name.
+    lower : float
+        How much lower the mean score of the better one is there.
+    """
+
+    where: str
+    metric: str
+    better: str
+    other: str
+    lower: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Compared[ModelResult]):
     """Models compared on the same rows; iterates over the results.
@@ -625,6 +646,8 @@ class ModelComparison(Compared[ModelResult]):
         The same rows after one map for each model, by the proper scores (`calviz.comparison.compare_models.after_map`).
     method, fit : str, and RowsUsed or None
         Of `after`: the map, and the rows that it was fitted on.
+    where : tuple of BetterWhere
+        Where the best model and the next have another order than on all rows, or one at all, most surely first.
     """
 
     alignment: Alignment
@@ -636,6 +659,7 @@ class ModelComparison(Compared[ModelResult]):
     after: ModelComparison | None = None
     method: str = UNCALIBRATED
     fit: RowsUsed | None = None
+    where: tuple[BetterWhere, ...] = ()
     KIND = "model"
 
     @property
@@ -788,6 +812,34 @@ def after_map_words(comparison: ModelComparison, metric: str) -> str:
     return f"By {METRICS[metric].label}, {lead(comparison, ' as it is')}; after {method} of each, {lead(after, '')}."
 
 
+#: At most so many slices are named for each model.
+MOST_NAMED = 2
+
+
+@claim(
+    "models-differ-where",
+    says="By NLL, the models are tied on all rows, but 'a' is better where language = es (0.024 lower)",
+    chosen="slices, of all of the default columns with 100 rows or more, and the two best models",
+    adjusted="max-T over all slices at 1 %, from permutations of the rows or clusters among them; the slice and its difference from the other rows",
+)
+def where_words(comparison: ModelComparison) -> str:
+    """Say where two models have another order than on all rows, or one at all; "" if that is not shown."""
+    if not comparison.where:
+        return ""
+    first, short = comparison.where[0], comparison.short_names()
+    difference = comparison.difference(first.metric, first.better, first.other)
+    parts: list[str] = []
+    for name in dict.fromkeys(one.better for one in comparison.where):
+        of = [one for one in comparison.where if one.better == name]
+        named = [f"{o.where} ({o.lower:.3g} lower)" for o in of[:MOST_NAMED]]
+        more = f", and in {counted(len(of) - MOST_NAMED, 'more slice')}" * (len(of) > MOST_NAMED)
+        verb = "" if parts else "is better "
+        parts.append(f"'{short[name]}' {verb}where {' and where '.join(named)}{more}")
+    ahead = f"'{short[first.other]}' is better"
+    whole = "the models are tied" if difference is None or difference.tied else ahead
+    return f"By {METRICS[first.metric].label}, {whole} on all rows, but {', '.join(parts)}."
+
+
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:
     """Say which model is best after a map for each, by each score where that is another, and which map it is; empty if it is the same."""
     after = comparison.after
@@ -843,7 +895,7 @@ class Difference:
         For an error that noise makes larger, the difference of the errors without that noise, which may differ from the
         difference of the two values shown.
     interval : Interval
-        95 % interval of the true difference, not adjusted.
+        95 % interval of the true difference, not adjusted; of two models before and after a map for each, the adjusted one.
     verdict : {"better", "worse", "tied"}
         Of the first set against the second, beyond noise, adjusted for all comparisons made together. Metrics that should
         be 0 or 1 are compared by their distance from it.

@@ -12,7 +12,7 @@ from scipy.special import logit, stdtr, stdtrit
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.events import BinaryEvents
-from calviz.core.p_values import LARGE, above, tails_of_hits
+from calviz.core.p_values import LARGE, above, max_t, tails_of_hits
 from calviz.sample.error_bars import FEWEST_CLUSTERS, sums_by_cluster
 
 #: Tails up to this, of either side, are those of the convolved weights.
@@ -559,3 +559,103 @@ def _inverse(matrix: FloatArray) -> FloatArray:
     adjugate = np.moveaxis(np.array([[c, -b], [-b, a]]), (0, 1), (-2, -1))
     determinant = np.where(determinant > 1e-12 * a * c, determinant, 0.0)
     return quotient(adjugate, determinant[..., None, None], otherwise=0.0)
+
+
+# ---- Means of values that may have heavy tails
+
+
+#: Fewest rows of a slice, and of the others, and fewest clusters; level of all slices together.
+LEAST_ROWS, LEAST_CLUSTERS, LEVEL = 100, 30, 0.01
+#: Permutations, of at most about so many rows, or clusters times levels; and the statistic below which none are made.
+PERMUTATIONS, MOST_PERMUTED, TOO_SMALL = 999, 50_000, 3.0
+
+
+def p_of_means(
+    values: FloatArray,
+    factors: Sequence[Factor],
+    weights: FloatArray,
+    cluster: IntArray | None,
+    *,
+    only_above: bool,
+    seed: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean of values in each slice of some columns, and p-values of all slices together that it is neither 0 nor that of the other rows.
+
+    The smaller of two studentised statistics (intersection-union; Berger 1982) is judged by the largest one of any slice after rows, or
+    whole clusters, were permuted among the slices: tails of differences of log losses are too heavy for Student's t. The p-value is 1
+    where both have not the same sign, or the mean is not above 0 and `only_above` is set. Shapes are (n,) and (S,), the slices of the
+    columns one after the other.
+    """
+    # Rows of a cluster are side by side, so that permuted clusters meet the slices of others.
+    unit = np.arange(values.size) if cluster is None else cluster
+    order = np.argsort(unit, kind="stable")
+    unit, w, v = unit[order], weights[order], values[order]
+    codes = [(factor.codes[order], len(factor.levels)) for factor in factors]
+    clustered = cluster is not None
+    mean, own, other, large = _studentised(codes, unit, w, v, clustered)
+    named = large & (own * other > 0) & (not only_above or mean > 0)
+    observed = np.where(named, np.minimum(np.abs(own), np.abs(other)), 0.0)
+    if observed.max(initial=0) < TOO_SMALL:
+        return mean, np.ones(mean.shape)
+    rng, units = np.random.default_rng([seed, 5]), int(unit.max()) + 1
+    cells = max(v.size, units * max(size for _, size in codes) if clustered else 0)
+    most = max(units * MOST_PERMUTED // cells, 2 * LEAST_CLUSTERS)
+    some = np.flatnonzero(rng.permutation(units)[unit] < most)
+    codes, w, v = [(code[some], size) for code, size in codes], w[some], v[some]
+    unit = np.unique(unit[some], return_inverse=True)[1]
+    units = int(unit.max()) + 1
+    statistics = [observed]
+    for number in range(PERMUTATIONS):
+        blocks.checkpoint(f"permuting rows among slices: {number:,} of {PERMUTATIONS:,}")
+        order = rng.permutation(units if clustered else v.size)
+        if clustered:
+            order = np.argsort(order[unit], kind="stable")
+        drawn = _studentised(codes, unit[order], w[order], v[order], clustered)[2]
+        statistics.append(np.where(large, np.abs(drawn), 0.0))
+    _, adjusted = max_t(np.stack(statistics, axis=1))
+    return mean, np.where(named, adjusted, 1.0)
+
+
+def _studentised(
+    codes: Sequence[tuple[IntArray, int]],
+    unit: IntArray,
+    weights: FloatArray,
+    values: FloatArray,
+    clustered: bool,
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Mean in each slice, it and its difference from that of the other rows in standard errors, and whether both have enough rows, shape (S,) each.
+
+    Each of `codes` are those of a column, with their number; standard errors are those of sums over clusters (Liang & Zeger 1986).
+    """
+    found = []
+    products = weights, weights * values, weights**2, weights**2 * values, (weights * values) ** 2
+    for code, size in codes:
+        count = np.bincount(code, minlength=size)
+        large = np.minimum(count, code.size - count) >= LEAST_ROWS
+        if clustered:
+            place, shape = unit * size + code, (int(unit.max()) + 1, size)
+            of = [np.bincount(place, p, shape[0] * size).reshape(shape) for p in products[:2]]
+            parts = [of, [p.sum(axis=1, keepdims=True) - p for p in of]]
+            sums = [[p.sum(axis=0) for p in part] for part in parts]
+            means = [quotient(total, mass) for mass, total in sums]
+            first, second = (
+                (total - m * mass) / blocks.denominators(whole)
+                for (mass, total), m, (whole, _) in zip(parts, means, sums, strict=True)
+            )
+            own, both = np.square(first).sum(axis=0), np.square(first - second).sum(axis=0)
+            for mass, _ in parts:
+                large &= np.count_nonzero(mass > 1e-9, axis=0) >= LEAST_CLUSTERS
+        else:
+            of = [np.bincount(code, p, size) for p in products]
+            sums = [of, [p.sum() - p for p in of]]
+            means = [quotient(p[1], p[0]) for p in sums]
+            own, rest = (
+                quotient(np.maximum(p[4] - 2 * m * p[3] + m**2 * p[2], 0), p[0] ** 2)
+                for p, m in zip(sums, means, strict=True)
+            )
+            both = own + rest
+        gap = means[0] - means[1]
+        t = (quotient(d, np.sqrt(v), otherwise=0.0) for d, v in ((means[0], own), (gap, both)))
+        found.append((means[0], *t, large))
+    mean, own, other, enough = map(np.concatenate, zip(*found, strict=True))
+    return np.nan_to_num(mean), np.nan_to_num(own), np.nan_to_num(other), enough

@@ -165,6 +165,8 @@ def make_models(subject: Subject) -> Iterator[Block]:
         warning = comparison_results.caution(comparison, keys[0])
         if warning:
             yield Text(warning)
+    if where := comparison_results.where_words(comparison):
+        yield Text(where)
     for text in comparison_results.map_words(comparison)[-1:]:
         yield Note(text)
     for note in comparison.alignment.notes:
