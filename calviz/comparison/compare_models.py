@@ -227,7 +227,9 @@ def better_where(comparison: ModelComparison) -> tuple[BetterWhere, ...]:
     first, second = comparison.ranking(metric)[:2]
     samples = [Sample(comparison.alignment.models[name]) for name in (first, second)]
     data, overall = samples[0].data, comparison.difference(metric, first, second)
-    factors, _ = sliced_columns(data, usual_columns(data), slice_tests.LEAST_ROWS)
+    # What is of one model's scores is no column of both.
+    columns = tuple(name for name in usual_columns(data) if name in data.to_slice())
+    factors, _ = sliced_columns(data, columns, slice_tests.LEAST_ROWS)
     if overall is None or not factors:
         return ()
     losses = [np.asarray(s.view(METRICS[metric].view).losses, np.float64) for s in samples]

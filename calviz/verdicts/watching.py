@@ -49,8 +49,6 @@ from calviz.verdicts.betting import (
 )
 from calviz.verdicts.joint_tests import collect_evidence
 
-#: What is said of rows on which no test of the verdict finds anything.
-NOT_OFF = "not told apart from calibrated"
 #: Chance of any false alarm, over all looks.
 ALPHA = 0.05
 #: Level of a change, draws behind its p-value, and what there must be before and after it: a share of the rows, hits and misses.
@@ -87,7 +85,7 @@ class Change(NamedTuple):
     def ended(self) -> bool:
         """Whether what is found before the change is not found since."""
         (since, _), (before, _) = self.sides
-        return since == NOT_OFF != before
+        return since.startswith("not ") and not before.startswith("not ")
 
     @property
     def days(self) -> tuple[str, str]:
@@ -737,7 +735,7 @@ def _side(part: Sample) -> tuple[str, str]:
     way = {"over": high, "under": low}.get(evidence.direction)
     if way is None:
         nothing = evidence.direction == "none"
-        return NOT_OFF if nothing else "off in places", ""
+        return "not told apart from calibrated" if nothing else "off in places", ""
     times = times_off(evidence.score, evidence.observed).split(" too ")[0]
     return way, times or f"{points(abs(evidence.mcs), gap_decimals(evidence.mcs))} points"
 

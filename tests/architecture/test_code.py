@@ -45,11 +45,15 @@ from calviz.data.format import Notice
 #:                classes as slices, a second fault, changes with weights and clusters 150, links of several files and limits named above
 #:                headlines 150, axes and numbers of rare events 95, numbers with thresholds, starts of tests, logits within 0 to 1 70;
 #:                weights that are seen as such, and rows of weighted files that are counted 50; with it 21 imports
+#: +860    -420   found wrong by strangers: faults that ended or came back, with their days 70; slices above a score, alerts and events of rare
+#:                events 85; where two models have another order 160; weights asked about with their effect, counts that are rows 110; thresholds
+#:                that keep exactly what they promise, by pairs 75; days as conditions of rows and maps 60; sizes centred given the selection 45;
+#:                a 0 that decides a comparison, a second map on a file, a second judge 75; with it 4 imports, 25 lines of the largest file
 LIMITS = {
     "files": 213,
-    "code lines": 66_680,
-    "code lines per file, most": 562,
-    "imports between files": 1_864,
+    "code lines": 67_121,
+    "code lines per file, most": 587,
+    "imports between files": 1_868,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,
