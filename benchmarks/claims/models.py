@@ -217,7 +217,35 @@ def named_there(rng: np.random.Generator, **how: float) -> bool:
     return any((one.where, one.better) == ("region = 3", "m0") for one in named_slices(rng, **how))
 
 
+def named_of_rare(rng: np.random.Generator, n: int) -> bool:
+    """Whether a slice is named for two models of the same expected log loss in all; one is flat, one steep, and events are rare in region 3.
+
+    By numerical integration, the factors of logits with mean 0 and deviation 2, and -4.5 and 1, have the same expected loss.
+    """
+    slices = {k: rng.choice(len(p), n, p=p) for k, p in SLICES.items()}
+    rare = slices["region"] == 3
+    z = np.where(rare, -4.5 + rng.normal(size=n), 2 * rng.normal(size=n))
+    labels = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    groups = {k: v.astype(str) for k, v in slices.items()}
+    views = {
+        name: Predictions(
+            probs=1 / (1 + np.exp(-z * np.where(rare, *of))), labels=labels, groups=groups
+        )
+        for name, of in (("flat", (0.75, 0.7)), ("steep", (1.36897, 1.36007)))
+    }
+    seed = int(rng.integers(2**31))
+    return bool(compare_models(views, ["nll"], resamples=RESAMPLES, seed=seed).where)
+
+
 WON = {"noise": 0.3, "in_west": 1.6}
+for n in (1_000, 2_000, 6_000):
+    simulation(
+        "models-differ-where",
+        "a slice named that has the order of all rows",
+        f"log loss, equal losses of a flat and a steep model, events rare in a slice, {n:,} rows",
+        at_most=0.01,
+        files=1_000,
+    )(partial(named_of_rare, n=n))
 for case, how in (
     ("equal models, 2,000 rows", {}),
     ("6 equal models, 1,000 rows", {"models": 6, "n": 1_000}),

@@ -566,6 +566,8 @@ def _inverse(matrix: FloatArray) -> FloatArray:
 
 #: Fewest rows of a slice, and of the others, and fewest clusters; level of all slices together.
 LEAST_ROWS, LEAST_CLUSTERS, LEVEL = 100, 30, 0.01
+#: Fewest rows of a slice with a value above 0, and below: of few large ones, by chance, none may be there, whatever the mean is.
+LEAST_OF_A_SIGN = 10
 #: Permutations, of at most about so many rows, or clusters times levels; and the statistic below which none are made.
 PERMUTATIONS, MOST_PERMUTED, TOO_SMALL = 999, 50_000, 3.0
 
@@ -593,6 +595,9 @@ def p_of_means(
     codes = [(factor.codes[order], len(factor.levels)) for factor in factors]
     clustered = cluster is not None
     mean, own, other, large = _studentised(codes, unit, w, v, clustered)
+    for side in (v > 0, v < 0):
+        counts = [np.bincount(code[side], minlength=size) for code, size in codes]
+        large &= np.concatenate(counts) >= LEAST_OF_A_SIGN
     named = large & (own * other > 0) & (not only_above or mean > 0)
     observed = np.where(named, np.minimum(np.abs(own), np.abs(other)), 0.0)
     if observed.max(initial=0) < TOO_SMALL:
@@ -604,7 +609,10 @@ def p_of_means(
     codes, w, v = [(code[some], size) for code, size in codes], w[some], v[some]
     unit = np.unique(unit[some], return_inverse=True)[1]
     units = int(unit.max()) + 1
-    statistics = [observed]
+    # Slices of which too few rows are permuted: their statistic would be the largest, whatever the others are.
+    large &= _studentised(codes, unit, w, v, clustered)[3]
+    named &= large
+    statistics = [np.where(named, observed, 0.0)]
     for number in range(PERMUTATIONS):
         blocks.checkpoint(f"permuting rows among slices: {number:,} of {PERMUTATIONS:,}")
         order = rng.permutation(units if clustered else v.size)

@@ -29,7 +29,7 @@ from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample, rows_where, where_words
-from calviz.sample.slice_tests import p_against_calibrated, slice_sums
+from calviz.sample.slice_tests import LEVEL, p_against_calibrated, p_of_means, slice_sums
 from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices, wrong_where_kept
 from calviz.verdicts.sentence import judged
 
@@ -1013,3 +1013,31 @@ def test_long_names_are_drawn_whole():
     assert name in figure.plot().layout.yaxis.ticktext
     notes = [a.text for a in figure.plot(width=350).layout.annotations]
     assert name in [" ".join(text.split("<br>")) for text in notes]
+
+
+def p_of_codes(values, *codes):
+    factors = [Factor(of, tuple(map(str, range(int(of.max()) + 1)))) for of in codes]
+    return p_of_means(values, factors, np.ones(values.size), None, only_above=False, seed=0)[1]
+
+
+def test_a_mean_is_not_shown_where_few_rows_hold_against_it():
+    """Without those few rows, of which by chance there may be none, every difference has the other sign."""
+    rng = np.random.default_rng(0)
+    region = np.repeat([0, 1], [1_800, 200])
+    values = np.where(region == 1, 0.05, 0) + np.where(region == 1, 0.01, 0.1) * rng.normal(
+        size=2_000
+    )
+    values[-2:] = -0.5
+    assert p_of_codes(values, region)[1] == 1
+    values[-30:] = -0.01
+    assert p_of_codes(values, region)[1] <= LEVEL
+
+
+def test_rare_values_in_a_large_file_do_not_hide_the_other_slices(monkeypatch):
+    """Of each rare value a few rows at most are permuted, the studentised mean of which may be of any size."""
+    monkeypatch.setattr("calviz.sample.slice_tests.MOST_PERMUTED", 800)
+    rng = np.random.default_rng(0)
+    region, rare = rng.integers(4, size=80_000), np.zeros(80_000, int)
+    rare[rng.choice(rare.size, 1_000, replace=False)] = np.repeat(np.arange(1, 11), 100)
+    values = rng.normal(size=rare.size) + np.where(region == 3, 0.3, -0.1)
+    assert p_of_codes(values, region, rare)[3] <= LEVEL
