@@ -72,17 +72,19 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         return
     score, hit = words.score_and_hit(sample.reduction)
     starts = [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices]
+    frame = {
+        column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
+        "from": starts,
+        "the score is": [levels.word(s) for s in levels.slices.slices],
+        "kept": [c.kept for c in levels.choices],
+        "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
+        "rows": [s.rows for s in levels.slices.slices],
+        "score": percent_numbers(s.score for s in levels.slices.slices),
+        "hits": percent_numbers(s.hits for s in levels.slices.slices),
+    }
     screen.table(
-        {
-            column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
-            "from": starts,
-            "the score is": [levels.word(s) for s in levels.slices.slices],
-            "kept": [c.kept for c in levels.choices],
-            "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
-            "rows": [s.rows for s in levels.slices.slices],
-            "score": percent_numbers(s.score for s in levels.slices.slices),
-            "hits": percent_numbers(s.hits for s in levels.slices.slices),
-        },
+        pd.DataFrame(frame),
+        most=420,
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
             # On a phone, a long name leaves room for how many rows are missing.

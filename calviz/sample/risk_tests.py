@@ -278,6 +278,8 @@ class RiskTests:
         if fine.any():
             q, counted = share[fine], rows[fine]
             divergence = q * np.log(q / target) + (1 - q) * np.log((1 - q) / (1 - target))
+            # A share that is the target up to rounding may diverge by less than 0.
+            divergence = np.maximum(divergence, 1e-12)
             more = n * float(np.min(-math.log1p(-confidence) / divergence / counted)) - n
             if more <= _MOST_MORE * n:
                 return math.ceil(max(more, n / 10))

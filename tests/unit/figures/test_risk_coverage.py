@@ -194,9 +194,10 @@ def test_a_step_of_tied_rows_is_kept_as_a_whole_or_not():
 
 
 def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
-    def at_risk(n, errors, risk=0.1):
+    def at_risk(n, errors, risk=0.1, **options):
         wrong = np.arange(n) >= n - errors
-        return RiskCoverage.compute(confidence(np.linspace(0.99, 0.5, n), ~wrong)).at_risk(risk)
+        curve = RiskCoverage.compute(confidence(np.linspace(0.99, 0.5, n), ~wrong))
+        return curve.at_risk(risk, **options)
 
     # 28 right of 28: P = .9^28 = .052.
     none = at_risk(28, 0)
@@ -208,6 +209,8 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     assert "About 65 more rows are needed." in none.sentence
     # Five right of five tell nothing: 3 ln 20 / -ln .9 = 85.3 rows.
     assert at_risk(5, 0).more_rows == 81
+    # Of 18 right and then 82 wrong, 1 / 20 is 5 % up to rounding: no rows show that it is less.
+    assert at_risk(101, 83, risk=0.05, confidence=0.9995).more_rows > 300
     assert at_risk(40, 40).more_rows is None
     assert at_risk(40, 40).more_words == "more rows would hardly help"
     why = "More rows would hardly help: at no threshold are clearly fewer than 10.0 % wrong."
