@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Literal
 
 import streamlit as st
 
@@ -36,12 +37,12 @@ _FITTING = "calviz.comparison.fitting"
 
 def overview(chosen: Settings) -> None:
     """Verdict, diagram, first numbers, findings, and what to do next."""
-    with st.container(
-        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
-    ):
-        st.caption("calviz checks whether probabilities can be trusted.", width="content")
-        icon = ":material/upload_file:"
-        navigation.draw_link("data", "**Use your file**", icon=icon, width="content")
+    shown: Literal["distribute", "right"] = "right" if chosen.entry.sample is None else "distribute"
+    with st.container(horizontal=True, horizontal_alignment=shown, vertical_alignment="center"):
+        if chosen.entry.sample is not None:
+            st.caption("calviz checks whether probabilities can be trusted.", width="content")
+            icon = ":material/upload_file:"
+            navigation.draw_link("data", "**Use your file**", icon=icon, width="content")
         plain = st.toggle(
             "Plain words",
             key="plain",

@@ -76,26 +76,22 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
 
 def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
     def work(job: Job) -> AllowedClassViews:
-        for step in MODES.values():
-            job.step(step, "waiting")
-        return _compute_views(sample, job.step)
+        return _compute_views(sample, job.doing)
 
     return work
 
 
 def _compute_views(
-    sample: Sample, report: Callable[..., object] = lambda *_: None
+    sample: Sample, report: Callable[[str], object] = lambda _: None
 ) -> AllowedClassViews:
     views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
     for mode, step in MODES.items():
-        report(step, "running")
+        report(step)
         try:
             views[mode] = session.class_bars(sample, mode)
-            report(step, "done")
         except NotAvailable as error:
             reasons[mode] = str(error)
-            report(step, "failed", str(error))
     if not views:
         raise NotAvailable(reasons["true-class"])
     rare, names = event_rate_if_rare(sample), sample.data.class_names

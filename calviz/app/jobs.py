@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -25,7 +25,6 @@ from calviz.core.errors import MAX_JOBS, CalvizError
 from calviz.core.words import capitalised
 
 JobState = Literal["running", "finished", "stopped", "failed"]
-StepState = Literal["waiting", "running", "done", "failed"]
 Work = Callable[["Job"], Any]
 
 #: Number of the latest ended jobs of one place whose results are kept.
@@ -35,14 +34,6 @@ GRACE = 60.0
 
 _JOBS = "calviz.jobs"
 _LOG = logging.getLogger("calviz.app")
-
-
-@dataclass(frozen=True)
-class Step:
-    """A part of the work: its state, and what it is doing or has led to."""
-
-    state: StepState
-    words: str = ""
 
 
 @dataclass(eq=False)
@@ -69,8 +60,8 @@ class Job:
     ----------
     ahead : int
         Jobs of this server that have to end before this one can start.
-    steps : dict of str to Step
-        The parts, by name.
+    words : str
+        What it is doing.
     """
 
     key: tuple[str, ...]
@@ -85,7 +76,6 @@ class Job:
     total: int = 0
     words: str = ""
     ahead: int = 0
-    steps: dict[str, Step] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._stop_request = threading.Event()
@@ -98,9 +88,9 @@ class Job:
         """Report the progress."""
         self.done, self.total, self.words = done, total, words
 
-    def step(self, name: str, state: StepState, words: str = "") -> None:
-        """Set the state of a part; parts are shown in the order in which they are first named."""
-        self.steps[name] = Step(state, words)
+    def doing(self, words: str) -> None:
+        """Say what the job is doing."""
+        self.words = words
 
     def stopping(self) -> bool:
         """Whether the job should end."""
@@ -457,13 +447,6 @@ class LongWork:
 #: Seconds between two updates of the view.
 REDRAW_EVERY = 0.5
 
-_ICONS: dict[StepState, str] = {
-    "waiting": ":material/schedule:",
-    "running": ":material/hourglass_top:",
-    "done": ":material/check:",
-    "failed": ":material/close:",
-}
-
 
 def draw_job(job: Job) -> None:
     """Draw a running job and update the view until it has ended; then run the page once more.
@@ -494,12 +477,7 @@ def _watch(job: Job) -> None:
             st.caption(waiting_words(job.ahead))
             return
         st.progress(job.done / job.total if job.total else 0.0)
-        for name, step in dict(job.steps).items():
-            words = f" · {md(step.words, 300)}" if step.words else ""
-            colour = ":gray[{}]" if step.state == "waiting" else "{}"
-            st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
-        if job.words:
-            st.caption(md(capitalised(job.words)))
+        st.caption(md(capitalised(job.words or "…"), 300))
 
 
 def waiting_words(ahead: int) -> str:

@@ -31,7 +31,7 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, Reading
 from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import capitalised, counted, file_size, seconds_text, shorten
+from calviz.core.words import capitalised, counted, file_size, shorten
 from calviz.data import Loaded, ReadingOptions
 from calviz.data.writing import SUFFIXES, write_predictions
 from calviz.figures.calibration_map import CalibrationMap
@@ -155,15 +155,9 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
         def label(key: str) -> str:
             return RECALIBRATORS[key].label
 
-        for spec in choice.plan.specs:
-            job.step(spec.label, "waiting")
-
         def progress(result: MethodResult, done: int, total: int) -> None:
-            if result.ok:
-                job.step(label(result.key), "done", f"fitted in {seconds_text(result.fit_seconds)}")
-            else:
-                job.step(label(result.key), "failed", result.reason or "")
-            job.progress(done, total, "" if done < total else "resampling the differences")
+            doing = label(result.key) if done < total else "resampling the differences"
+            job.progress(done, total, doing)
 
         comparison = kept.get(choice.key, judged) if kept else None
         if comparison is None:
@@ -171,7 +165,7 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
                 choice.plan,
                 data,
                 progress=progress,
-                activity=lambda key, doing: job.step(label(key), "running", doing),
+                activity=lambda key, doing: job.doing(f"{label(key)}: {doing}"),
                 stop=job.stopping,
             )
             if job.stopping() and not comparison[UNCALIBRATED].ok:

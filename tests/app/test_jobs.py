@@ -20,13 +20,13 @@ def ended(work):
 
 def test_a_job_gives_its_result_and_says_how_far_it_came():
     def work(job):
-        job.step("first", "done", "0.1 s")
         job.progress(1, 2, "second")
+        job.doing("third")
         return 42
 
     job = ended(work)
     assert (job.state, job.result, job.done, job.total) == ("finished", 42, 1, 2)
-    assert job.steps["first"].words == "0.1 s"
+    assert job.words == "third"
     assert job.seconds == job.seconds < PATIENCE
 
 
@@ -105,8 +105,7 @@ def test_a_page_watches_a_job_stops_it_and_keeps_its_result():
     running, over = threading.Event(), threading.Event()
 
     def work(job):
-        job.step("a_b", "running", "fold 1")
-        job.progress(1, 4)
+        job.progress(1, 4, "a_b: fold 1")
         running.set()
         over.wait(PATIENCE)
         return "half" if job.stopping() else "whole"
@@ -118,10 +117,8 @@ def test_a_page_watches_a_job_stops_it_and_keeps_its_result():
     assert running.wait(PATIENCE)
     app.toggle(key="unrelated").set_value(True).run()
     assert not app.exception
-    shown = " ".join(m.value for m in app.markdown)
-    assert "1 of 4" in shown
-    assert "fold 1" in shown
-    assert "<b>" not in shown
+    assert "1 of 4" in " ".join(m.value for m in app.markdown)
+    assert "A\\_b: fold 1" in [c.value for c in app.caption]
     app.button(key="calviz.job.stop").click().run()
     assert app.button(key="calviz.job.stop").disabled
     over.set()
