@@ -118,7 +118,7 @@ def test_a_page_watches_a_job_stops_it_and_keeps_its_result():
     app.toggle(key="unrelated").set_value(True).run()
     assert not app.exception
     assert "1 of 4" in " ".join(m.value for m in app.markdown)
-    assert "A\\_b: fold 1" in [c.value for c in app.caption]
+    assert any("fold 1" in c.value and "a_b" not in c.value.lower() for c in app.caption)
     app.button(key="calviz.job.stop").click().run()
     assert app.button(key="calviz.job.stop").disabled
     over.set()
