@@ -303,6 +303,56 @@ for _where, _off in ((_SLICE, OFF), (f"half as far, {_SLICE}", OFF / 2)):
         return bool(abs(after) < abs(before))
 
 
+# ---- A class that is off in one value of a column, or one value where the scores are too sure
+
+
+def of_classes(rng, *, shift=0.7, by=1.0):
+    """Four classes: where the column is 0, the logit of one is `shift` too high, and all are `by` times too large. Compare, and return fresh rows: true probabilities, scores, column."""
+
+    def rows(n):
+        q, column = dirichlet(n, rng, 4), rng.integers(0, VALUES, n)
+        off = softmax(by * np.log(q) + shift * (np.arange(4) == 2), axis=1)
+        return q, np.where(column[:, None] == 0, off, q), column
+
+    q, scores, column = rows(ROWS)
+    labels = (rng.random((ROWS, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    comparison = compare(
+        Predictions(probs=scores, labels=labels, groups={"c": column}),
+        ["temperature", "prior", "ets", "segments"],
+        metrics=["brier", "nll", "ece"],
+        resamples=200,
+        seed=int(rng.integers(2**31)),
+        jobs=1,
+    )
+    return comparison, rows(FRESH)
+
+
+def brought(comparison, fresh) -> float | None:
+    """Share of the largest gain in the log loss that the map of the slice brings on fresh rows; None if none is advised."""
+    if not comparison.advice.is_of_slice:
+        return None
+    q, scores, column = fresh
+    after = comparison[comparison.advice.method].recalibrator.transform(scores, {"c": column})
+    before, after, least = (log(q, p) for p in (scores, after, q))
+    return float((before - after) / (before - least))
+
+
+_CLASS = f"four classes, {ROWS:,} rows, one of {VALUES} values"
+for _where, _options, _least in (
+    (f"one class too high, {_CLASS}", {}, 0.5),
+    (f"too sure, {_CLASS}", {"shift": 0.0, "by": 1.6}, 0.9),
+):
+
+    @simulation("advice", "its map advised where the verdict names the slice", _where, at_least=0.9)
+    def _(rng, options=_options) -> bool | None:
+        comparison, _ = of_classes(rng, **options)
+        return comparison.advice.is_of_slice if comparison.off_where else None
+
+    @simulation("advice", "share of the gain that its map brings", _where, at_least=_least)
+    def _(rng, options=_options) -> float | None:
+        return brought(*of_classes(rng, **options))
+
+
 # ---- Real data
 
 

@@ -415,15 +415,27 @@ class _Judging:
                 if not where or verdict.elsewhere:
                     return found, ()
                 found["conditions"] = slice_of(whole, where)
-                return found, (_for_slice(whole, where, found["conditions"]),)
+                return found, (self._for_slice(where, found["conditions"]),)
         return {"found": ""}, ()
 
+    def _for_slice(self, where: Where, conditions: Any) -> RecalibratorSpec:
+        """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""
+        label = f"Map for {where_words(where)}, other rows as they are"
 
-def _for_slice(data: Dataset, where: Where, conditions: Any) -> RecalibratorSpec:
-    """The recalibrator with a parameter or two, for the rows of a slice."""
-    spec = entry_specs.RECALIBRATORS[f"{SLICE}+{entry_specs.cheap_method(data)}"]
-    label = f"Map for {where_words(where)}, other rows as they are"
-    return replace(spec, label=label, make=partial(spec.make, where=conditions))
+        def spec_of(base: str) -> RecalibratorSpec:
+            spec = entry_specs.RECALIBRATORS[f"{SLICE}+{base}"]
+            return replace(spec, label=label, make=partial(spec.make, where=conditions))
+
+        cheap = entry_specs.cheap_method(self.data)
+        bases = {cheap: 1, "prior": self.data.n_classes - 1} if cheap == "temperature" else {}
+        fit, _ = self.rows.pairs[0]
+        rows, criteria = replace(self.rows, pairs=((fit, fit),)), {}
+        with suppress(CalvizError):  # each method has its reason in its result
+            for base, parameters in bases.items():
+                fitted = fit_and_apply(self.data, spec_of(base), rows, {}).calibrated
+                nll = analysis.evaluate(fitted, ["nll"])["nll"].value
+                criteria[base] = fitted.rows * nll + parameters
+        return spec_of(min(criteria, key=criteria.__getitem__, default=cheap))
 
 
 def _with_differences(
@@ -504,7 +516,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 6
+_FORMAT = 7
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls
