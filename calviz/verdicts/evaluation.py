@@ -250,10 +250,8 @@ class Verdict(JudgedNumbers):
         if top:
             means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
-            if self.only_classes_off:
-                return f"{words.capitalised(self.classes_off[0])}; not as a whole"
-            if self.only_slices_off:
-                return f"No fault as a whole, but where {place}"
+            if self.in_places:
+                return f"No fault as a whole, but {(*self.classes_off, f'where {place}')[0]}"
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
