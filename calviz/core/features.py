@@ -250,3 +250,32 @@ def reads_all(read: Callable[[str], datetime], levels: list[str]) -> bool:
     except (ValueError, OverflowError):
         return False
     return True
+
+
+#: Source that reads dates as `as_values` does, for a program of a fitted map.
+DATES_SOURCE = '''\
+from datetime import datetime, timedelta
+
+
+def {name}_dates(values):
+    """Microseconds since 1970; of texts by ISO 8601, or by the format that reads all of them."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "iufM":
+        texts, ways = [str(value).strip() for value in values], set()
+        known = sorted(set(texts) - set(__MISSING__))
+        for form in ("", *__FORMATS__):
+            try:
+                read = [datetime.strptime(t, form) if form else datetime.fromisoformat(t) for t in known]
+                ways.add(tuple((t - (t.utcoffset() or timedelta(0))).replace(tzinfo=None) for t in read))
+            except ValueError:
+                continue
+        if len(ways) != 1:
+            raise ValueError("no format reads all dates, or two read them differently: give them as datetime64")
+        times = dict(zip(known, *ways))
+        values = np.array([times.get(text) for text in texts], dtype="datetime64[us]")
+    if values.dtype.kind == "M":
+        values = np.where(np.isnat(values), np.nan, values.astype("datetime64[us]").astype(float))
+    return values
+
+
+'''.replace("__MISSING__", repr(MISSING_TEXTS)).replace("__FORMATS__", repr(_FORMATS))
