@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 from benchmarks.claims import simulation
 from calviz.comparison.compare import compare
@@ -231,14 +231,15 @@ def by_column(n, rng, off, share=1 / VALUES):
     return expit(e), expit(e - off * (column == 0)), column
 
 
-def of_slice(rng, off: float, share=1 / VALUES, days=None) -> Comparison:
-    """Compare maps of all rows and segments on such a file; with `days`, off since the last third of them only."""
+def of_slice(rng, off: float, share=1 / VALUES, days=None, above=0.0) -> Comparison:
+    """Compare maps of all rows and segments on such a file; with `days`, off since the last third of them only; logits of scores over 0.1 are `above` too high, of all rows."""
     true, score, column = by_column(ROWS, rng, off, share)
     times = None
     if days is not None:
         day = rng.integers(0, days, ROWS)
         times = np.datetime64("2026-01-01") + day
         score = np.where(day < 2 * days // 3, true, score)
+    score = np.where(score > 0.1, expit(logit(score) + above), score)
     return compare(
         Predictions(
             probs=pair(score),
@@ -276,6 +277,19 @@ for _where, _options in ((_SLICE, {}), (_RARE, {"share": 0.04}), (_SINCE, {"days
     def _(rng, options=_options) -> bool | None:
         comparison = of_slice(rng, OFF, **options)
         return comparison.advice.is_of_slice if comparison.off_where else None
+
+
+for _above, _rate in ((0.0, {"at_most": 0.05}), (0.8, {"at_least": 0.8})):
+
+    @simulation(
+        "advice",
+        "said to be off after the map of the slice",
+        f"scores over 0.1 {'too high' if _above else 'right'}, {_SINCE}",
+        **_rate,
+    )
+    def _(rng, above=_above) -> bool | None:
+        advice = of_slice(rng, OFF, days=120, above=above).advice
+        return any("after the map" in r for r in advice.cautions) if advice.is_of_slice else None
 
 
 @simulation(

@@ -204,12 +204,10 @@ def carry_out(
                 comparison = replace(comparison, **found)
             near = _near(comparison, paired)
             comparison = replace(comparison, undefined=paired.undefined, near=near)
-    # A change in time is looked for where the verdict is.
-    about = judging.before if rows.fit.split is not None else data.take(rows.used)
     return replace(
         comparison,
-        advice=advice.advise(comparison, about),
-        advice_keeping_classes=advice.advise(comparison, about, keep_classes=True),
+        advice=judging.advice(comparison),
+        advice_keeping_classes=judging.advice(comparison, keep_classes=True),
     )
 
 
@@ -398,9 +396,7 @@ class _Judging:
             return {}, ()
         fit, used = self.rows.fit.split, self.data.take(self.rows.used)
         for data in (self.before, used) if fit is not None else (used,):
-            verdict = judged(
-                Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)
-            )
+            verdict = judged(self._judged_as(data))
             off = verdict.beyond_noise or verdict.classes_off or verdict.slices_off
             # A change of all rows is mended by no map of all these rows.
             lasting = verdict.changed_where and not verdict.ended
@@ -417,6 +413,27 @@ class _Judging:
                 found["conditions"] = slice_of(whole, where)
                 return found, (self._for_slice(where, found["conditions"]),)
         return {"found": ""}, ()
+
+    def advice(
+        self, comparison: Comparison, *, keep_classes: bool = False
+    ) -> comparison_results.Advice:
+        """Return the advice, with what the verdict finds on the judged rows after the map of a slice, which may have repaired one of two faults."""
+        # A change in time is looked for where the verdict is.
+        of_split = self.rows.fit.split is not None
+        about = self.before if of_split else self.data.take(self.rows.used)
+        given = advice.advise(comparison, about, keep_classes=keep_classes)
+        after = comparison[given.method].calibrated
+        if not given.is_of_slice or after is None:
+            return given
+        verdict = judged(self._judged_as(after))
+        if verdict.direction in ("calibrated", "undecided"):
+            return given
+        left = f"Verdict after the map, on the judged rows: {verdict.sentence}"
+        reasons = (*given.reasons[:-1], left, given.reasons[-1])
+        return replace(given, reasons=reasons, cautions=(*given.cautions, left))
+
+    def _judged_as(self, data: Dataset) -> Sample:
+        return Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)
 
     def _for_slice(self, where: Where, conditions: Any) -> RecalibratorSpec:
         """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 import calviz
 from benchmarks.claims import SIMULATIONS, mean_and_error
-from benchmarks.claims.advice import brought, by_column, of_classes
+from benchmarks.claims.advice import brought, by_column, of_classes, of_slice
 from calviz.comparison.advice import advise, guideline, suggest
 from calviz.comparison.compare import KeptComparisons, compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
@@ -440,6 +440,16 @@ def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base)
     assert made.advice.method == f"slice+{base}"
     # The map with one parameter brings 0.2 of what can be gained where one class is too high; offsets, nothing where scores are too sure.
     assert brought(made, fresh) > 0.5
+
+
+@pytest.mark.parametrize("above", [0.0, 0.5])
+def test_what_the_map_of_a_slice_leaves_off_is_said(above):
+    advice = of_slice(np.random.default_rng(1), 1.1, days=120, above=above).advice
+    assert advice.is_of_slice
+    said = "Verdict after the map, on the judged rows: Forecasts "
+    left = [reason for reason in advice.reasons if reason.startswith(said)]
+    assert left == [reason for reason in advice.cautions if "after the map" in reason]
+    assert bool(left) == bool(above)
 
 
 def test_where_the_verdict_names_no_slice_or_finds_the_other_rows_off_no_map_of_a_slice_is_compared():
