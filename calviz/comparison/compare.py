@@ -423,14 +423,13 @@ class _Judging:
         about = self.before if of_split else self.data.take(self.rows.used)
         given = advice.advise(comparison, about, keep_classes=keep_classes)
         after = comparison[given.method].calibrated
-        if not given.is_of_slice or after is None:
-            return given
-        verdict = judged(self._judged_as(after))
-        if verdict.direction in ("calibrated", "undecided"):
-            return given
-        left = f"Verdict after the map, on the judged rows: {verdict.sentence}"
-        reasons = (*given.reasons[:-1], left, given.reasons[-1])
-        return replace(given, reasons=reasons, cautions=(*given.cautions, left))
+        if given.is_of_slice and after is not None:
+            verdict = judged(self._judged_as(after))
+            left = f"Verdict after the map, on the judged rows: {verdict.sentence}"
+            if verdict.direction not in ("calibrated", "undecided"):
+                reasons = (*given.reasons[:-1], left, given.reasons[-1])
+                given = replace(given, reasons=reasons, cautions=(*given.cautions, left))
+        return given
 
     def _judged_as(self, data: Dataset) -> Sample:
         return Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)

@@ -259,8 +259,7 @@ from datetime import datetime, timedelta
 
 def {name}_dates(values):
     """Microseconds since 1970; of texts by ISO 8601, or by the format that reads all of them."""
-    values = np.asarray(values)
-    if values.dtype.kind not in "iufM":
+    if np.asarray(values).dtype.kind != "M":
         texts, ways = [str(value).strip() for value in values], set()
         known = sorted(set(texts) - set(__MISSING__))
         for form in ("", *__FORMATS__):
@@ -272,10 +271,9 @@ def {name}_dates(values):
         if len(ways) != 1:
             raise ValueError("no format reads all dates, or two read them differently: give them as datetime64")
         times = dict(zip(known, *ways))
-        values = np.array([times.get(text) for text in texts], dtype="datetime64[us]")
-    if values.dtype.kind == "M":
-        values = np.where(np.isnat(values), np.nan, values.astype("datetime64[us]").astype(float))
-    return values
+        values = [times.get(text) for text in texts]
+    values = np.asarray(values, dtype="datetime64[us]")
+    return np.where(np.isnat(values), np.nan, values.astype(float))
 
 
 '''.replace("__MISSING__", repr(MISSING_TEXTS)).replace("__FORMATS__", repr(_FORMATS))

@@ -242,18 +242,15 @@ class OtherColumns:
         """Values of which words such as "n/a" are missing, where all others are numbers; a notice counts them."""
         if not isinstance(values, Factor) or self.table[name].type not in ("number", "integer"):
             return values
-        words = [level for level in values.levels if level.strip() in {*MISSING_WORDS} - {MISSING}]
-        others = [level for level in values.levels if level.strip() and level not in words]
-        if not words or any(column_names.number_of(level) is None for level in others):
+        words = [v for v in values.levels if v.strip() in MISSING_WORDS and v.strip()]
+        others = {*values.levels} - {*words, MISSING}
+        if not words or None in map(column_names.number_of, others):
             return values
         count = sum(values.counts()[word] for word in words)
-        text = (
-            f"'{short(name)}' holds numbers; cells read as missing: {count:,} ({', '.join(words)})"
-        )
+        text = f"cells of '{short(name)}' read as missing: {count:,} ({', '.join(words)})"
         self.notices.append(Notice.CONVERTED.finding("info", text))
-        return Factor.of(
-            np.where(np.isin(values.levels, words), MISSING, values.levels)[values.codes]
-        )
+        levels = np.where(np.isin(values.levels, words), MISSING, values.levels)
+        return Factor.of(levels[values.codes])
 
     def _hint_at_clusters(self, name: str, values: Factor) -> bool:
         """Say that rows may belong together if there are enough values to resample them, and one row in ten repeats one; return whether."""

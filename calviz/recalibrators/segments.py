@@ -695,7 +695,8 @@ CODES_SOURCE = '''\
 import re
 __DATES__def {name}_codes(values, cut, dates=False):
     """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
-    values = {name}_dates(values) if dates else values
+    if dates and np.asarray(values).dtype.kind not in "iuf":
+        values = {name}_dates(values)
     if not cut or not isinstance(cut[0], str):
         values = np.asarray(values, dtype=float)
         return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))

@@ -291,14 +291,9 @@ class Verdict(JudgedNumbers):
         return bool(self.off_alone or (self.slices_off and alone))
 
     @property
-    def only_classes_off(self) -> bool:
-        """Whether classes are off, but nothing as a whole."""
-        return bool(self.classes_off) and not self.beyond_noise
-
-    @property
     def in_places(self) -> bool:
         """Whether only classes or slices are off: a map of all rows would move the others too."""
-        return (self.only_slices_off or self.only_classes_off) and not self.in_reverse
+        return bool(self.only_slices_off or self.classes_off) and not self.in_reverse
 
     @property
     def mcs_decimals(self) -> int:

@@ -498,8 +498,8 @@ def test_words_for_missing_in_a_column_of_numbers_are_missing_numbers():
     for word in words:
         rows += [f"0,.5,{word},{word},NA", "1,.5,,,DE"]
     found = loaded("label,p,temp,count,country\n" + "\n".join(rows))
-    said = "holds numbers; cells read as missing: 8 (n/a, NA, N/A, -, null, None, --, ?)"
-    assert notices(found, "DATA011") == [f"'temp' {said}", f"'count' {said}"]
+    said = "read as missing: 8 (n/a, NA, N/A, -, null, None, --, ?)"
+    assert notices(found, "DATA011") == [f"cells of 'temp' {said}", f"cells of 'count' {said}"]
     assert not notices(found, "DATA008")
     data = found.first
     assert np.isnan(data.numbers["temp"]).sum() == 16
