@@ -274,7 +274,7 @@ class OtherColumns:
 
     def _keep(self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]) -> None:
         """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
-        shown = self._shown(name)
+        shown, values = self._shown(name), self._without_words(name, values)
         if self.table[name].type == "number":
             with suppress(InputError):
                 columns["numbers"][shown] = as_numbers(values, name)

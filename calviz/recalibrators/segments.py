@@ -703,8 +703,9 @@ __DATES__def {name}_codes(values, cut, dates=False):
     texts = [__WRITTEN__.get(str(v).strip(), str(v).strip()) for v in values]
     texts = [re.sub(r"^([+-]?\\d+)\\.0+$", r"\\1", t) for t in texts]
     return np.array([cut.index(t) if t in cut else len(cut) for t in texts], dtype=int)
-'''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}"))
-CODES_SOURCE = CODES_SOURCE.replace("__DATES__", features.DATES_SOURCE)
+'''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}")).replace(
+    "__DATES__", features.DATES_SOURCE
+)
 _SOURCE = '''\
 #: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.
 {name}_cuts = {cuts!r}
