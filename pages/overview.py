@@ -106,7 +106,7 @@ def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
     waits = None if _FITTING in sys.modules else 2.0
     fix = st.container()
     with st.container(horizontal=True, gap="small"):
-        groups, classes = judged.only_slices_off, judged.only_classes_off
+        groups, classes = judged.only_slices_off, judged.classes_off
         changed = bool(judged.changed)
         found = judged.direction not in ("calibrated", "undecided")
         primary = found and not (groups or changed or judged.in_reverse)

@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 from benchmarks.claims import simulation
 from calviz.comparison.compare import compare
@@ -231,14 +231,15 @@ def by_column(n, rng, off, share=1 / VALUES):
     return expit(e), expit(e - off * (column == 0)), column
 
 
-def of_slice(rng, off: float, share=1 / VALUES, days=None) -> Comparison:
-    """Compare maps of all rows and segments on such a file; with `days`, off since the last third of them only."""
+def of_slice(rng, off: float, share=1 / VALUES, days=None, above=0.0) -> Comparison:
+    """Compare maps of all rows and segments on such a file; with `days`, off since the last third of them only; logits of scores over 0.1 are `above` too high, of all rows."""
     true, score, column = by_column(ROWS, rng, off, share)
     times = None
     if days is not None:
         day = rng.integers(0, days, ROWS)
         times = np.datetime64("2026-01-01") + day
         score = np.where(day < 2 * days // 3, true, score)
+    score = np.where(score > 0.1, expit(logit(score) + above), score)
     return compare(
         Predictions(
             probs=pair(score),
@@ -278,6 +279,19 @@ for _where, _options in ((_SLICE, {}), (_RARE, {"share": 0.04}), (_SINCE, {"days
         return comparison.advice.is_of_slice if comparison.off_where else None
 
 
+for _above, _rate in ((0.0, {"at_most": 0.05}), (0.8, {"at_least": 0.8})):
+
+    @simulation(
+        "advice",
+        "said to be off after the map of the slice",
+        f"scores over 0.1 {'too high' if _above else 'right'}, {_SINCE}",
+        **_rate,
+    )
+    def _(rng, above=_above) -> bool | None:
+        advice = of_slice(rng, OFF, days=120, above=above).advice
+        return any("after the map" in r for r in advice.cautions) if advice.is_of_slice else None
+
+
 @simulation(
     "advice", "left although the verdict names a slice", f"half as far, {_SLICE}", at_most=0
 )
@@ -301,6 +315,56 @@ for _where, _off in ((_SLICE, OFF), (f"half as far, {_SLICE}", OFF / 2)):
         after = recalibrator.transform(pair(score), {"c": column})[:, 1]
         before, after = ((p - true)[column == 0].mean() for p in (score, after))
         return bool(abs(after) < abs(before))
+
+
+# ---- A class that is off in one value of a column, or one value where the scores are too sure
+
+
+def of_classes(rng, *, shift=0.7, by=1.0):
+    """Four classes: where the column is 0, the logit of one is `shift` too high, and all are `by` times too large. Compare, and return fresh rows: true probabilities, scores, column."""
+
+    def rows(n):
+        q, column = dirichlet(n, rng, 4), rng.integers(0, VALUES, n)
+        off = softmax(by * np.log(q) + shift * (np.arange(4) == 2), axis=1)
+        return q, np.where(column[:, None] == 0, off, q), column
+
+    q, scores, column = rows(ROWS)
+    labels = (rng.random((ROWS, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    comparison = compare(
+        Predictions(probs=scores, labels=labels, groups={"c": column}),
+        ["temperature", "prior", "ets", "segments"],
+        metrics=["brier", "nll", "ece"],
+        resamples=200,
+        seed=int(rng.integers(2**31)),
+        jobs=1,
+    )
+    return comparison, rows(FRESH)
+
+
+def brought(comparison, fresh) -> float | None:
+    """Share of the largest gain in the log loss that the map of the slice brings on fresh rows; None if none is advised."""
+    if not comparison.advice.is_of_slice:
+        return None
+    q, scores, column = fresh
+    after = comparison[comparison.advice.method].recalibrator.transform(scores, {"c": column})
+    before, after, least = (log(q, p) for p in (scores, after, q))
+    return float((before - after) / (before - least))
+
+
+_CLASS = f"four classes, {ROWS:,} rows, one of {VALUES} values"
+for _where, _options, _least in (
+    (f"one class too high, {_CLASS}", {}, 0.5),
+    (f"too sure, {_CLASS}", {"shift": 0.0, "by": 1.6}, 0.9),
+):
+
+    @simulation("advice", "its map advised where the verdict names the slice", _where, at_least=0.9)
+    def _(rng, options=_options) -> bool | None:
+        comparison, _ = of_classes(rng, **options)
+        return comparison.advice.is_of_slice if comparison.off_where else None
+
+    @simulation("advice", "share of the gain that its map brings", _where, at_least=_least)
+    def _(rng, options=_options) -> float | None:
+        return brought(*of_classes(rng, **options))
 
 
 # ---- Real data

@@ -446,7 +446,7 @@ def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
     sentences = (
         f"It corrects by {listed(columns)}: new rows need that too." if columns else "",
         f"It changes the predicted class of {of}." if changed else "",
-        still_off_words(before, result.calibrated),
+        "" if result.is_of_slice else still_off_words(before, result.calibrated),
         moved_words(result.key, before, result.calibrated),
         _in_slice(result, before),
     )

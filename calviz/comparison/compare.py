@@ -204,12 +204,10 @@ def carry_out(
                 comparison = replace(comparison, **found)
             near = _near(comparison, paired)
             comparison = replace(comparison, undefined=paired.undefined, near=near)
-    # A change in time is looked for where the verdict is.
-    about = judging.before if rows.fit.split is not None else data.take(rows.used)
     return replace(
         comparison,
-        advice=advice.advise(comparison, about),
-        advice_keeping_classes=advice.advise(comparison, about, keep_classes=True),
+        advice=judging.advice(comparison),
+        advice_keeping_classes=judging.advice(comparison, keep_classes=True),
     )
 
 
@@ -398,9 +396,7 @@ class _Judging:
             return {}, ()
         fit, used = self.rows.fit.split, self.data.take(self.rows.used)
         for data in (self.before, used) if fit is not None else (used,):
-            verdict = judged(
-                Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)
-            )
+            verdict = judged(self._judged_as(data))
             off = verdict.beyond_noise or verdict.classes_off or verdict.slices_off
             # A change of all rows is mended by no map of all these rows.
             lasting = verdict.changed_where and not verdict.ended
@@ -415,15 +411,47 @@ class _Judging:
                 if not where or verdict.elsewhere:
                     return found, ()
                 found["conditions"] = slice_of(whole, where)
-                return found, (_for_slice(whole, where, found["conditions"]),)
+                return found, (self._for_slice(where, found["conditions"]),)
         return {"found": ""}, ()
 
+    def advice(
+        self, comparison: Comparison, *, keep_classes: bool = False
+    ) -> comparison_results.Advice:
+        """Return the advice, with what the verdict finds on the judged rows after the map of a slice, which may have repaired one of two faults."""
+        # A change in time is looked for where the verdict is.
+        of_split = self.rows.fit.split is not None
+        about = self.before if of_split else self.data.take(self.rows.used)
+        given = advice.advise(comparison, about, keep_classes=keep_classes)
+        after = comparison[given.method].calibrated
+        if given.is_of_slice and after is not None:
+            verdict = judged(self._judged_as(after))
+            left = f"Verdict after the map, on the judged rows: {verdict.sentence}"
+            if verdict.direction not in ("calibrated", "undecided"):
+                reasons = (*given.reasons[:-1], left, given.reasons[-1])
+                given = replace(given, reasons=reasons, cautions=(*given.cautions, left))
+        return given
 
-def _for_slice(data: Dataset, where: Where, conditions: Any) -> RecalibratorSpec:
-    """The recalibrator with a parameter or two, for the rows of a slice."""
-    spec = entry_specs.RECALIBRATORS[f"{SLICE}+{entry_specs.cheap_method(data)}"]
-    label = f"Map for {where_words(where)}, other rows as they are"
-    return replace(spec, label=label, make=partial(spec.make, where=conditions))
+    def _judged_as(self, data: Dataset) -> Sample:
+        return Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)
+
+    def _for_slice(self, where: Where, conditions: Any) -> RecalibratorSpec:
+        """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""
+        label = f"Map for {where_words(where)}, other rows as they are"
+
+        def spec_of(base: str) -> RecalibratorSpec:
+            spec = entry_specs.RECALIBRATORS[f"{SLICE}+{base}"]
+            return replace(spec, label=label, make=partial(spec.make, where=conditions))
+
+        cheap = entry_specs.cheap_method(self.data)
+        bases = {cheap: 1, "prior": self.data.n_classes - 1} if cheap == "temperature" else {}
+        fit, _ = self.rows.pairs[0]
+        rows, criteria = replace(self.rows, pairs=((fit, fit),)), {}
+        with suppress(CalvizError):  # each method has its reason in its result
+            for base, parameters in bases.items():
+                fitted = fit_and_apply(self.data, spec_of(base), rows, {}).calibrated
+                nll = analysis.evaluate(fitted, ["nll"])["nll"].value
+                criteria[base] = fitted.rows * nll + parameters
+        return spec_of(min(criteria, key=criteria.__getitem__, default=cheap))
 
 
 def _with_differences(
@@ -504,7 +532,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 6
+_FORMAT = 7
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

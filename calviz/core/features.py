@@ -250,3 +250,30 @@ def reads_all(read: Callable[[str], datetime], levels: list[str]) -> bool:
     except (ValueError, OverflowError):
         return False
     return True
+
+
+#: Source that reads dates as `as_values` does, for a program of a fitted map.
+DATES_SOURCE = '''\
+from datetime import datetime, timedelta
+
+
+def {name}_dates(values):
+    """Microseconds since 1970; of texts by ISO 8601, or by the format that reads all of them."""
+    if np.asarray(values).dtype.kind != "M":
+        texts, ways = [str(value).strip() for value in values], set()
+        known = sorted(set(texts) - set(__MISSING__))
+        for form in ("", *__FORMATS__):
+            try:
+                read = [datetime.strptime(t, form) if form else datetime.fromisoformat(t) for t in known]
+                ways.add(tuple((t - (t.utcoffset() or timedelta(0))).replace(tzinfo=None) for t in read))
+            except ValueError:
+                continue
+        if len(ways) != 1:
+            raise ValueError("no format reads all dates, or two read them differently: give them as datetime64")
+        times = dict(zip(known, *ways))
+        values = [times.get(text) for text in texts]
+    values = np.asarray(values, dtype="datetime64[us]")
+    return np.where(np.isnat(values), np.nan, values.astype(float))
+
+
+'''.replace("__MISSING__", repr(MISSING_TEXTS)).replace("__FORMATS__", repr(_FORMATS))

@@ -249,7 +249,7 @@ class Notice(Enum):
     UNUSED_GROUPS = "DATA008", "Columns that are not used as groups"
     HALF_PRECISION = "DATA009", "Scores stored in half precision"
     REPAIRED = "DATA010", "Changes that were asked for"
-    CONVERTED = "DATA011", "Scores in percent, logarithms, grades, numbers kept in single precision"
+    CONVERTED = "DATA011", "Scores in percent, logarithms, grades, missing or rounded numbers"
     LOGS_AND_HINTS = (
         "DATA012",
         "How logs of language models are read, and columns that may be clusters or weights",
@@ -541,7 +541,7 @@ ElementType = Literal["number", "integer", "boolean", "text", "other"]
 SAMPLE_ROWS = 1_000
 #: Cells that mean a missing number.
 MISSING_WORDS = (
-    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "?", ".", "#N/A",
+    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?", ".", "#N/A",
 )  # fmt: skip
 #: Missing value in a column of text.
 MISSING = ""

@@ -20,6 +20,8 @@ from calviz.core.row_columns import checked_clusters, checked_weights, one_row_e
 from calviz.data import column_names
 from calviz.data.column_names import plain
 from calviz.data.format import (
+    MISSING,
+    MISSING_WORDS,
     REPAIRS,
     SAMPLE_ROWS,
     Column,
@@ -170,11 +172,13 @@ class OtherColumns:
         columns: dict[str, Any] = {"groups": groups, "texts": texts, "numbers": numbers}
         unused: list[str] = []
         for name in layout.features[:MOST_FEATURES]:
+            values = self._without_words(name, one(name))
             try:
-                numbers[self._shown(name)] = as_numbers(one(name), name)
+                numbers[self._shown(name)] = as_numbers(values, name)
             except InputError as error:
-                texts[self._shown(name)] = Factor.of(one(name))
-                unused.append(f"{short(name)} ({error})")
+                texts[self._shown(name)] = factor = Factor.of(values)
+                if not 1 < len(factor.levels) < n:
+                    unused.append(f"{short(name)} ({error})")
         if (rest := len(layout.features) - MOST_FEATURES) > 0:
             unused.append(
                 f"{rest:,} column{'s' if rest != 1 else ''} of numbers after the first {MOST_FEATURES}"
@@ -182,7 +186,8 @@ class OtherColumns:
         for name in layout.groups:
             if self.options.for_map and self._is_left_out(name, fetched, n):
                 continue
-            factor, shown = Factor.of(one(name)), self._shown(name)
+            factor = Factor.of(self._without_words(name, one(name)))
+            shown = self._shown(name)
             count = len(factor.levels)
             few = count <= GROUP_LEVELS and (count < n or n <= 2)
             if name in self.options.named_groups or (few and (count > 1 or n == 1)):
@@ -190,7 +195,7 @@ class OtherColumns:
                 continue
             kind = self.table[name].type
             if kind in ("number", "integer") and 1 < count < n and not self.options.for_map:
-                numbers[shown] = as_numbers(one(name), name)
+                numbers[shown] = as_numbers(factor, name)
                 continue
             texts[shown] = factor
             # Texts of many values that repeat are sliced by their most frequent ones.
@@ -231,6 +236,22 @@ class OtherColumns:
         self.layout = replace(layout, groups=used, time=layout.time if "times" in columns else None)
         return columns
 
+    def _without_words(
+        self, name: str, values: npt.NDArray[Any] | Factor
+    ) -> npt.NDArray[Any] | Factor:
+        """Values of which words such as "n/a" are missing, where all others are numbers; a notice counts them."""
+        if not isinstance(values, Factor) or self.table[name].type not in ("number", "integer"):
+            return values
+        words = [v for v in values.levels if v.strip() in MISSING_WORDS and v.strip()]
+        others = {*values.levels} - {*words, MISSING}
+        if not words or None in map(column_names.number_of, others):
+            return values
+        count = sum(values.counts()[word] for word in words)
+        text = f"cells of '{short(name)}' read as missing: {count:,} ({', '.join(words)})"
+        self.notices.append(Notice.CONVERTED.finding("info", text))
+        levels = np.where(np.isin(values.levels, words), MISSING, values.levels)
+        return Factor.of(levels[values.codes])
+
     def _hint_at_clusters(self, name: str, values: Factor) -> bool:
         """Say that rows may belong together if there are enough values to resample them, and one row in ten repeats one; return whether."""
         if may_be := FEWEST_CLUSTERS <= len(values.levels) <= 0.9 * len(values):
@@ -253,7 +274,7 @@ class OtherColumns:
 
     def _keep(self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]) -> None:
         """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
-        shown = self._shown(name)
+        shown, values = self._shown(name), self._without_words(name, values)
         if self.table[name].type == "number":
             with suppress(InputError):
                 columns["numbers"][shown] = as_numbers(values, name)

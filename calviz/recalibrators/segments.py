@@ -693,20 +693,19 @@ def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -
 #: Source of the segment of each row, which depends on no fitted map.
 CODES_SOURCE = '''\
 import re
-
-
-def {name}_codes(values, cut, dates=False):
+__DATES__def {name}_codes(values, cut, dates=False):
     """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
     if dates and np.asarray(values).dtype.kind not in "iuf":
-        values = np.asarray(values, dtype="datetime64[us]")
-        values = np.where(np.isnat(values), np.nan, values.astype(float))
+        values = {name}_dates(values)
     if not cut or not isinstance(cut[0], str):
         values = np.asarray(values, dtype=float)
         return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))
     texts = [__WRITTEN__.get(str(v).strip(), str(v).strip()) for v in values]
     texts = [re.sub(r"^([+-]?\\d+)\\.0+$", r"\\1", t) for t in texts]
     return np.array([cut.index(t) if t in cut else len(cut) for t in texts], dtype=int)
-'''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}"))
+'''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}")).replace(
+    "__DATES__", features.DATES_SOURCE
+)
 _SOURCE = '''\
 #: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.
 {name}_cuts = {cuts!r}

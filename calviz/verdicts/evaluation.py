@@ -250,10 +250,8 @@ class Verdict(JudgedNumbers):
         if top:
             means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
-            if self.only_classes_off:
-                return f"{words.capitalised(self.classes_off[0])}; not as a whole"
-            if self.only_slices_off:
-                return f"No fault as a whole, but where {place}"
+            if self.in_places:
+                return f"No fault as a whole, but {(*self.classes_off, f'where {place}')[0]}"
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
@@ -293,14 +291,9 @@ class Verdict(JudgedNumbers):
         return bool(self.off_alone or (self.slices_off and alone))
 
     @property
-    def only_classes_off(self) -> bool:
-        """Whether classes are off, but nothing as a whole."""
-        return bool(self.classes_off) and not self.beyond_noise
-
-    @property
     def in_places(self) -> bool:
         """Whether only classes or slices are off: a map of all rows would move the others too."""
-        return (self.only_slices_off or self.only_classes_off) and not self.in_reverse
+        return bool(self.only_slices_off or self.classes_off) and not self.in_reverse
 
     @property
     def mcs_decimals(self) -> int:

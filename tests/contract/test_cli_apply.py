@@ -506,6 +506,25 @@ def test_a_map_of_a_slice_changes_its_rows_alone_and_says_how_many(tmp_path: Pat
     assert said["warnings"] == []
 
 
+def test_a_map_by_a_column_of_numbers_with_words_for_missing(tmp_path: Path):
+    out = "calibrated.csv"
+    rows = "".join(
+        f"0.2,0.8,{cell},{i // 4 % 2}\n" for i, cell in enumerate(["1.5", "n/a", "30", "-"] * 10)
+    )
+    (tmp_path / "new.csv").write_text(f"p_0,p_1,temp,label\n{rows}")
+    saved, where = tmp_path / "map.json", 'slice+temperature.where={"temp": "> 20"}'
+    fit = ("--method", "slice+temperature", "--option", where, "--fit-fraction", "0.5")
+    files = ("--out", tmp_path / "fitted.csv", "--save-map", saved)
+    code, stdout, stderr = run("recalibrate", tmp_path / "new.csv", *fit, *files)
+    assert (code, "cells of 'temp' read as missing: 20 (n/a, -)" in stdout) == (0, True), stderr
+    code, stdout, stderr = run(
+        "apply", tmp_path / "new.csv", "--map", saved, "--out", tmp_path / out
+    )
+    assert code == 0, stderr
+    told = "10 rows changed where temp > 20; 30 other rows unchanged, 20 of them without a value there."
+    assert stdout.splitlines()[-1] == told
+
+
 @pytest.mark.parametrize("out", ["second.csv", "second"])
 def test_a_second_map_does_not_undo_the_first(tmp_path: Path, out: str):
     (tmp_path / "new.csv").write_text(OF_ES.replace("p_0,p_1", "score_0,score_1"))

@@ -180,7 +180,7 @@ def no_fix_words(verdict: Verdict) -> str:
         )
     if verdict.changed:
         return NOT_SINCE
-    if verdict.only_classes_off:
+    if verdict.classes_off:
         return "What is off are classes, not all rows: methods with parameters for each class may correct that."
     if verdict.direction != "calibrated":
         return ""

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 import calviz
 from benchmarks.claims import SIMULATIONS, mean_and_error
-from benchmarks.claims.advice import by_column
+from benchmarks.claims.advice import brought, by_column, of_classes, of_slice
 from calviz.comparison.advice import advise, guideline, suggest
 from calviz.comparison.compare import KeptComparisons, compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
@@ -430,6 +430,26 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
     np.testing.assert_array_equal(
         (folds[own.key].calibrated.probs != rows.probs).any(axis=1), rows.groups["site"].mask("0")
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "base"), [({}, "prior"), ({"shift": 0.0, "by": 1.6}, "temperature")]
+)
+def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base):
+    made, fresh = of_classes(np.random.default_rng(1), **options)
+    assert made.advice.method == f"slice+{base}"
+    # The map with one parameter brings 0.2 of what can be gained where one class is too high; offsets, nothing where scores are too sure.
+    assert brought(made, fresh) > 0.5
+
+
+@pytest.mark.parametrize("above", [0.0, 0.5])
+def test_what_the_map_of_a_slice_leaves_off_is_said(above):
+    advice = of_slice(np.random.default_rng(1), 1.1, days=120, above=above).advice
+    assert advice.is_of_slice
+    said = "Verdict after the map, on the judged rows: Forecasts "
+    left = [reason for reason in advice.reasons if reason.startswith(said)]
+    assert left == [reason for reason in advice.cautions if "after the map" in reason]
+    assert bool(left) == bool(above)
 
 
 def test_where_the_verdict_names_no_slice_or_finds_the_other_rows_off_no_map_of_a_slice_is_compared():

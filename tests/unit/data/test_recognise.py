@@ -16,7 +16,7 @@ from scipy.special import expit
 import calviz
 from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.predictions import ConfidencePredictions, Predictions, usual_columns
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.format import Source, format_of
 from calviz.data.labels import decode
@@ -490,6 +490,31 @@ def test_the_sentence_is_one_line_whatever_the_names() -> None:
 
 def notices(result: Loaded, code: str) -> list[str]:
     return [n.message for n in result.notices if n.code == code]
+
+
+def test_words_for_missing_in_a_column_of_numbers_are_missing_numbers():
+    words = ["n/a", "NA", "N/A", "-", "null", "None", "--", "?"]
+    rows = [f"{i % 2},.{i:03}5,{i / 10},{i % 60},{'NA' if i % 3 else 'DE'}" for i in range(900)]
+    for word in words:
+        rows += [f"0,.5,{word},{word},NA", "1,.5,,,DE"]
+    found = loaded("label,p,temp,count,country\n" + "\n".join(rows))
+    said = "read as missing: 8 (n/a, NA, N/A, -, null, None, --, ?)"
+    assert notices(found, "DATA011") == [f"cells of 'temp' {said}", f"cells of 'count' {said}"]
+    assert not notices(found, "DATA008")
+    data = found.first
+    assert np.isnan(data.numbers["temp"]).sum() == 16
+    assert {"", "59"} < set(data.groups["count"].levels)
+    assert not {*words} & {*data.groups["count"].levels}
+    assert not data.cuts["count"].kept  # intervals
+    # Where a column is no number, "NA" is one of its values.
+    assert set(data.groups["country"].levels) == {"DE", "NA"}
+
+
+def test_a_column_that_is_sliced_is_not_said_to_be_unused():
+    rows = [f"{i % 2},.5,{'low' if i % 50 == 9 else i % 300 / 10}" for i in range(900)]
+    found = loaded("label,p,temp\n" + "\n".join(rows))
+    assert "temp" in usual_columns(found.first)
+    assert not notices(found, "DATA008")
 
 
 # Both kinds of scores: ln 3 = 1.0986 is the logit of .75 against .25, in any order of columns.

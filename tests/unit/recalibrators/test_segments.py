@@ -589,8 +589,28 @@ def test_only_rows_of_the_slice_change_and_all_others_stay_to_the_last_bit(where
     texts = columns | {"time": np.where(DAYS == "NaT", "", DAYS)}
     program = {}
     exec(own.snippet(), program)
-    for again in (loaded.transform(data.probs, texts), program["recalibrate"](data.probs, columns)):
+    german = ["" if d == "NaT" else f"{d[8:]}.{d[5:7]}.{d[:4]} 00:00" for d in DAYS]
+    for again in (
+        loaded.transform(data.probs, texts),
+        *(
+            program["recalibrate"](data.probs, columns | {"time": t})
+            for t in (columns["time"], texts["time"], german)
+        ),
+    ):
         np.testing.assert_allclose(again, mapped, rtol=1e-12)
+
+
+def test_a_program_refuses_dates_that_may_have_the_day_or_the_month_first():
+    own, data, _ = for_slice(("time", "> 2026-08-31 23:59:59"))
+    program = {}
+    exec(own.snippet(), program)
+    days = np.array(["01/02/2026", "03/04/2026"] * 3)
+    with pytest.raises(ValueError, match="two read them differently: give them as datetime64"):
+        program["recalibrate"](data.probs, {"time": days})
+    # With an offset from UTC, as in the file.
+    days = np.where(np.arange(6) < 3, "2026-09-01T01:00+02:00", "2026-09-01T03:00+02:00")
+    changed = (program["recalibrate"](data.probs, {"time": days}) != data.probs).any(axis=1)
+    np.testing.assert_array_equal(changed, np.arange(6) > 2)
 
 
 def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():

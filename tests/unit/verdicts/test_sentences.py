@@ -853,4 +853,4 @@ def test_a_predicted_class_is_not_said_to_be_off_where_a_condition_within_it_is(
         assert not v.classes_off
     assert found  # the class of the condition would be said to be off
     v = judged(of_classes(np.random.default_rng(1), of_class=0.09, classes=20).but(resamples=199))
-    assert v.headline.startswith("1 of 20 predicted classes is off, ")
+    assert v.headline.startswith("No fault as a whole, but 1 of 20 predicted classes is off, ")
