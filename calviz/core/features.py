@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import calendar
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray, IntArray, read_only
 from calviz.core.errors import OptionError, shortened
@@ -20,6 +22,12 @@ MOST_EDGES = 200
 FEW_VALUES = 50
 #: Values of a grouped text that stay.
 KEPT_VALUES = 20
+#: What of a time comes round again: the unit of NumPy, the place of 1970-01-01 in the cycle, its values, and how many a range of them has at most.
+CYCLES = {
+    "hour": ("h", 0, tuple(map(str, range(24))), 12),
+    "weekday": ("D", 3, tuple(calendar.day_name), 5),
+    "month": ("M", 0, tuple(calendar.month_name)[1:], 6),
+}
 #: Texts of missing values, and the name of the slice of such rows.
 MISSING_TEXTS = ("", "nan", "NaN", "None", "NaT")
 MISSING = "missing"
@@ -37,11 +45,14 @@ class Cut:
         For a text: the values that are slices; all others are one.
     dates : bool
         Whether the numbers are dates.
+    cycle : str
+        For times: the one of `CYCLES` whose values are kept.
     """
 
     edges: tuple[float, ...] = ()
     kept: tuple[str, ...] | None = None
     dates: bool = False
+    cycle: str = ""
     labels: tuple[str, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +63,15 @@ class Cut:
 
     @property
     def sides(self) -> dict[str, tuple[str, ...]]:
-        """What lies on either side of each inner edge, by its name, as intervals; sides of one interval are left out."""
+        """What lies on either side of each inner edge, by its name, as intervals, or the ranges of a cycle, "22 to 3", short ones first; those of one value are left out."""
+        if self.cycle:
+            _, _, values, most = CYCLES[self.cycle]
+            twice = values * 2
+            return {
+                f"{twice[i]} to {twice[i + more]}": twice[i : i + more + 1]
+                for more in range(1, most)
+                for i in range(len(values))
+            }
         if self.kept is not None or len(self.edges) < 2:
             return {}
         ends, intervals = _edge_texts(self.edges, self.dates), self.labels[:-1]
@@ -72,8 +91,16 @@ class Cut:
         codes[np.isnan(values)] = len(self.edges) + 1
         return codes
 
+    def of_times(self, times: npt.NDArray[np.datetime64]) -> IntArray:
+        """Index of the value of a cycle at each time, shape (n,); missing times have the index after the last."""
+        unit, first, values, _ = CYCLES[self.cycle]
+        number = times.astype(f"datetime64[{unit}]").astype(np.int64) + first
+        return np.where(np.isnat(times), len(values), number % len(values))
+
     def of_levels(self, levels: tuple[str, ...]) -> IntArray:
         """Index of the slice of each value of a column of text, shape (L,)."""
+        if self.cycle:
+            return self.of_times(as_written(levels))
         if self.kept is None:
             values = as_values(levels)
             assert values is not None
@@ -139,6 +166,20 @@ def cut_at(edges: Iterable[object], column: str) -> Cut:
     return Cut(tuple(read[0].tolist()), dates=read[1])
 
 
+def cycle(name: str) -> Cut:
+    """Cut times into the values of one of `CYCLES`."""
+    return Cut(kept=CYCLES[name][2], cycle=name)
+
+
+def cycles_of(times: npt.NDArray[np.datetime64]) -> list[str]:
+    """Those of `CYCLES` that times show: hours if there are three on seven days, weekdays of forty days, months of two years."""
+    day = times.astype("datetime64[D]").astype(np.int64)
+    days = np.count_nonzero(np.bincount(day - day.min()))
+    hours, weekdays = (len(np.unique(cycle(name).of_times(times))) for name in ("hour", "weekday"))
+    shown = {"hour": days >= 7 and hours >= 3, "weekday": days >= 40 and weekdays > 1}
+    return [name for name in CYCLES if shown.get(name, np.ptp(day) >= 730)]
+
+
 def interval(value: str, column: str) -> tuple[Cut, str] | None:
     """Read an interval of numbers or dates, "> 31", "≤ 31" or "(23, 31]": a cut at its ends, and its label; None if it is none."""
     if value[:2] not in ("≤ ", "> ") and (value[:1], value[-1:]) != ("(", "]"):
@@ -164,6 +205,19 @@ def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
         times = np.array(ways[0], "datetime64[us]").astype(np.int64)
         values, dates = dict(zip(known, times.tolist(), strict=True)), True
     return read_only(np.array([values.get(text, np.nan) for text in texts], np.float64)), dates
+
+
+def as_written(levels: tuple[str, ...]) -> npt.NDArray[np.datetime64]:
+    """Texts as times without their offsets, to the minute, shape (L,); raises ValueError if they are none."""
+    try:
+        texts = [text.strip()[:16] for text in levels]
+        texts = ["NaT" if t in MISSING_TEXTS else "no" * t.isdigit() or t for t in texts]
+        return np.array(texts, "datetime64[m]")
+    except ValueError:
+        read = as_values(levels)
+        if read is None or not read[1]:
+            raise
+        return read[0].astype("datetime64[us]")
 
 
 def _number(text: str) -> float:

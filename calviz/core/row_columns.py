@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
@@ -428,7 +429,21 @@ class RowColumns:
             elif len(column.levels) > FEW_VALUES:
                 rows = np.bincount(column.codes, counts, minlength=len(column.levels))
                 cuts[name] = cut_of_levels(column.levels, rows.astype(np.float64))
+        if self.times is not None and self.cells is None:
+            cycles = {f"{c} of {self.time_name}": c for c in features.cycles_of(self._local_times)}
+            known = {*self.to_slice(), *cuts}
+            cuts |= {name: features.cycle(c) for name, c in cycles.items() if name not in known}
         return cuts
+
+    @property
+    def _local_times(self) -> npt.NDArray[np.datetime64]:
+        """The times as the file has them, without their offsets, shape (n,)."""
+        assert self.times is not None
+        written = self.texts.get(self.time_name)
+        if written is not None:
+            with suppress(ValueError):
+                return features.as_written(written.levels)[written.codes]
+        return self.times
 
     def to_slice(self) -> dict[str, Any]:
         """Columns that may be sliced by, as factors or numbers, times in microseconds since 1970."""
@@ -450,11 +465,12 @@ class RowColumns:
         if column == PREDICTED and column not in known and self.predicted is not None:
             names = self.class_names or tuple(map(str, range(int(self.predicted.max()) + 1)))
             return Factor(self.predicted, names)
-        values = known[column]
         cut = own or self.cuts.get(column)
         if cut is None:
-            return values  # type: ignore[no-any-return]  # of few values
-        if isinstance(values, Factor):
+            return known[column]  # type: ignore[no-any-return]  # of few values
+        if cut.cycle:
+            codes = cut.of_times(self._local_times)
+        elif isinstance(values := known[column], Factor):
             codes = cut.of_levels(values.levels)[values.codes]
         else:
             codes = cut.of_numbers(values)

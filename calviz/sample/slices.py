@@ -311,7 +311,7 @@ def usual_slices(sample: Sample) -> Slices | None:
 
 def default_columns(sample: Sample) -> tuple[str, ...]:
     """The columns of the default slices: the usual ones of the file and the predicted of several classes, or the score of the second of two."""
-    columns = predictions.usual_columns(sample.data)
+    columns = (*predictions.usual_columns(sample.data), *predictions.cycles(sample.data))
     own = {"top-label": PREDICTED, "positive": SCORE}.get(sample.reduction.kind)
     if not columns:
         return columns
@@ -562,9 +562,15 @@ def _tested(
     """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster, terms = sample.row_draws.cluster, slice_tests.row_terms(events, weights)
+    cycles = predictions.cycles(data)
+
+    def ranges(where: Where) -> tuple[tuple[str, str], ...]:
+        return tuple((name, value if name in cycles else "") for name, value in where)
+
     tested: dict[Where, tuple[float, float]] = {}
-    for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
-        factors = {name: data.sliced(name) for name in names}
+    for columns in dict.fromkeys(map(ranges, wheres)):
+        names = tuple(name for name, _ in columns)
+        factors = {name: _alone(data, name, value) for name, value in columns}
         size = math.prod(len(factor.levels) for factor in factors.values())
         codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
         sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
@@ -582,6 +588,14 @@ def _tested(
         for i in range(size):
             tested[slice_tests.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
     return [tested[where] for where in wheres]
+
+
+def _alone(data: Dataset, name: str, value: str) -> Factor:
+    """A column as it is sliced or, of a range of a cycle, which rows are in it."""
+    if not value:
+        return data.sliced(name)
+    outside = ~np.asarray(rows_where(data, ((name, value),)))
+    return Factor(outside.astype(np.intp), (value, ""))
 
 
 def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
@@ -661,6 +675,9 @@ def _measured(
     with_score = len(columns) > 1 and SCORE in columns and predictions.has_score(data)
     columns = tuple(name for name in columns if name != SCORE or not with_score)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
+    cycles = {name: factors[name] for name in predictions.cycles(data) if name in factors}
+    if len(columns) > 1:
+        factors = {name: factor for name, factor in factors.items() if name not in cycles}
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     whole: slice_tests.SliceSums | None = None
@@ -669,7 +686,11 @@ def _measured(
     small = 0
 
     def measure(
-        table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
+        table: FloatArray,
+        codes: IntArray,
+        names: tuple[str, ...],
+        of: Mapping[str, Factor],
+        among: int = 1,
     ) -> slice_tests.SliceSums:
         sums = slice_tests.sums_of_table(table.sum(axis=1), terms, codes, cluster)
         if whole is None or names == untested:
@@ -697,7 +718,7 @@ def _measured(
                     hits=float(sums.hits[i] / sums.mass[i]),
                     gap=gap,
                     interval=Interval(gap - half_width, gap + half_width),
-                    p_value=float(p_values[i]),
+                    p_value=min(among * float(p_values[i]), 1.0),
                     adjusted=1.0,
                     ece=float(eces[i]),
                     ece_noise=float(noises[i]),
@@ -732,7 +753,7 @@ def _measured(
             continue
         small += slice_tests.number_of_slices(sums.rows, names) - (len(measured) - before)
         cut = data.cuts.get(names[0]) if sides else None
-        for side, parts in () if cut is None else cut.sides.items():
+        for side, parts in () if cut is None or cut.cycle else cut.sides.items():
             in_it = np.isin(factors[names[0]].levels, parts)
             some = table[:, :, in_it].sum(axis=2, keepdims=True)
             of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
@@ -741,6 +762,17 @@ def _measured(
         for name, part, codes, table in _above_score(data, factors, [*terms[0], *terms[2]], bin_of):
             measure(table, codes, (name, SCORE), {name: factors[name], SCORE: part})
     assert whole is not None
+    for name, factor in cycles.items():
+        found = _furthest_range(data.cuts[name], factor, terms, min_rows)
+        if found is not None:
+            values, among = found
+            in_it = np.isin(factor.levels, data.cuts[name].sides.get(values, values))
+            one = Factor(np.where(in_it[factor.codes], 0, 1), (values, ""))
+            every = [*terms[0], *terms[2]]
+            *_, (_, table) = slice_tests.crossed_sums(
+                {name: one}, every, crossed=0, bin_of=bin_of, bins=bins
+            )
+            measure(table[:, :, :1], one.codes, (name,), {name: one}, among)
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -755,6 +787,28 @@ def _measured(
         skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
+
+
+def _furthest_range(
+    cut: Cut, factor: Factor, terms: slice_tests.RowTerms, min_rows: int
+) -> tuple[str, int] | None:
+    """The value, or the range of values, of a cycle that is furthest off and from the other rows, in standard errors, and of how many; None without any."""
+    ranges = {value: (value,) for value in cut.labels[:-1]} | cut.sides
+    inside = np.array([np.isin(factor.levels, values) for values in ranges.values()])
+    sums = slice_tests.sums_of_terms(terms, factor.codes, len(factor.levels))
+    rows = inside @ sums.rows
+    _, first = np.unique(inside, axis=0, return_index=True)
+    tried = [i for i in sorted(first.tolist()) if min_rows <= rows[i] < sums.rows.sum()]
+    if not tried:
+        return None
+    off, mass, variance = (
+        (inside @ v)[tried] for v in (sums.score - sums.hits, sums.mass, sums.variance)
+    )
+    more = off - mass * (sums.score - sums.hits).sum() / max(sums.mass.sum(), _TINY)
+    share = variance / max(sums.variance.sum(), _TINY)
+    size = np.minimum(np.abs(off), np.abs(more) / np.sqrt(np.maximum(1 - share, _TINY)))
+    best = int((size / np.sqrt(np.maximum(variance, _TINY))).argmax())
+    return [*ranges][tried[best]], len(tried)
 
 
 def _above_score(
