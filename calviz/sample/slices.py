@@ -49,7 +49,7 @@ class Slice:
     interval : Interval
         Interval of the gap by the normal approximation, not adjusted for the number of slices.
     p_value : float
-        Two-sided p-value of the gap (see `Slices.against`).
+        Two-sided p-value of the gap (see `Slices.against`), of a range of hours times the number of ranges.
     adjusted : float
         The p-value adjusted by Benjamini and Hochberg; the slice is off if it is at most the false discovery rate.
     ece, ece_noise : float
@@ -572,6 +572,7 @@ def _tested(
         names = tuple(name for name, _ in columns)
         factors = {name: _alone(data, name, value) for name, value in columns}
         size = math.prod(len(factor.levels) for factor in factors.values())
+        among = math.prod(len(_ranges(data.cuts[name])) for name, value in columns if value)
         codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
         sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
         if part is None:
@@ -586,7 +587,10 @@ def _tested(
                 sums, parts, whole, events, codes, weights, cluster, kept
             )
         for i in range(size):
-            tested[slice_tests.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
+            tested[slice_tests.where_of(names, factors, i)] = (
+                min(among * float(p_values[i]), 1.0),
+                float(gaps[i]),
+            )
     return [tested[where] for where in wheres]
 
 
@@ -763,16 +767,12 @@ def _measured(
             measure(table, codes, (name, SCORE), {name: factors[name], SCORE: part})
     assert whole is not None
     for name, factor in cycles.items():
-        found = _furthest_range(data.cuts[name], factor, terms, min_rows)
-        if found is not None:
-            values, among = found
-            in_it = np.isin(factor.levels, data.cuts[name].sides.get(values, values))
-            one = Factor(np.where(in_it[factor.codes], 0, 1), (values, ""))
-            every = [*terms[0], *terms[2]]
+        if value := _furthest_range(data.cuts[name], factor, terms, min_rows):
+            of, every = {name: _alone(data, name, value)}, [*terms[0], *terms[2]]
             *_, (_, table) = slice_tests.crossed_sums(
-                {name: one}, every, crossed=0, bin_of=bin_of, bins=bins
+                of, every, crossed=0, bin_of=bin_of, bins=bins
             )
-            measure(table[:, :, :1], one.codes, (name,), {name: one}, among)
+            measure(table[:, :, :1], of[name].codes, (name,), of, len(_ranges(data.cuts[name])))
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -789,18 +789,21 @@ def _measured(
     )
 
 
-def _furthest_range(
-    cut: Cut, factor: Factor, terms: slice_tests.RowTerms, min_rows: int
-) -> tuple[str, int] | None:
-    """The value, or the range of values, of a cycle that is furthest off and from the other rows, in standard errors, and of how many; None without any."""
-    ranges = {value: (value,) for value in cut.labels[:-1]} | cut.sides
+def _ranges(cut: Cut) -> dict[str, tuple[str, ...]]:
+    """The values and ranges of a cycle, by name."""
+    return {value: (value,) for value in cut.labels[:-1]} | cut.sides
+
+
+def _furthest_range(cut: Cut, factor: Factor, terms: slice_tests.RowTerms, min_rows: int) -> str:
+    """The value, or range of values, of a cycle that is furthest off and from the other rows, in standard errors; "" without any."""
+    ranges = _ranges(cut)
     inside = np.array([np.isin(factor.levels, values) for values in ranges.values()])
     sums = slice_tests.sums_of_terms(terms, factor.codes, len(factor.levels))
     rows = inside @ sums.rows
     _, first = np.unique(inside, axis=0, return_index=True)
-    tried = [i for i in sorted(first.tolist()) if min_rows <= rows[i] < sums.rows.sum()]
+    tried: list[int] = [i for i in sorted(first.tolist()) if min_rows <= rows[i] < sums.rows.sum()]
     if not tried:
-        return None
+        return ""
     off, mass, variance = (
         (inside @ v)[tried] for v in (sums.score - sums.hits, sums.mass, sums.variance)
     )
@@ -808,7 +811,7 @@ def _furthest_range(
     share = variance / max(sums.variance.sum(), _TINY)
     size = np.minimum(np.abs(off), np.abs(more) / np.sqrt(np.maximum(1 - share, _TINY)))
     best = int((size / np.sqrt(np.maximum(variance, _TINY))).argmax())
-    return [*ranges][tried[best]], len(tried)
+    return [*ranges][tried[best]]
 
 
 def _above_score(
