@@ -55,9 +55,6 @@ def shorten(text: object, limit: int = 40) -> str:
 #: An interval of times that begins and ends with a day: up to its last second.
 _WHOLE_DAYS = re.compile(r"(> |≤ |\()(\d{4}-\d\d-\d\d) 23:59:59(?:, (\d{4}-\d\d-\d\d) 23:59:59\])?")
 
-#: What names of columns with what comes round again in times begin with.
-_CYCLES = "hour of ", "weekday of ", "month of "
-
 
 def condition(column: str, value: str, limit: int = 10_000) -> str:
     """Write a condition on the rows in words, with each name shortened to `limit` characters.
@@ -73,8 +70,6 @@ def condition(column: str, value: str, limit: int = 10_000) -> str:
         since = date.fromisoformat(first) + timedelta(1)
         ends = f"{since} to {last}" if last else f"since {since}"
         return f"{name} {f'until {first}' if sign == '≤ ' else ends}"
-    if " to " in value and column.startswith(_CYCLES):
-        return f"{name} from {value}"
     is_interval = value.startswith("(") and value.endswith("]")
     sign = "" if value.startswith(("≤ ", "> ")) else "in " if is_interval else "= "
     most = max(limit, 44) if is_interval else limit  # both ends of times
