@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -11,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray, IntArray, read_only
-from calviz.core.errors import OptionError, shortened
+from calviz.core.blocks import Factor, FloatArray, IntArray, read_only
+from calviz.core.errors import InputError, OptionError, shortened
 
 #: Numbers and dates are cut at this many quantiles, the last of them the largest value.
 INTERVALS = 10
@@ -26,7 +27,6 @@ KEPT_VALUES = 20
 CYCLES = {
     "hour": ("h", 0, tuple(map(str, range(24))), 12),
     "weekday": ("D", 3, tuple(calendar.day_name), 5),
-    "month": ("M", 0, tuple(calendar.month_name)[1:], 6),
 }
 #: Texts of missing values, and the name of the slice of such rows.
 MISSING_TEXTS = ("", "nan", "NaN", "None", "NaT")
@@ -66,12 +66,9 @@ class Cut:
         """What lies on either side of each inner edge, by its name, as intervals, or the ranges of a cycle, "22 to 3", short ones first; those of one value are left out."""
         if self.cycle:
             _, _, values, most = CYCLES[self.cycle]
-            twice = values * 2
-            return {
-                f"{twice[i]} to {twice[i + more]}": twice[i : i + more + 1]
-                for more in range(1, most)
-                for i in range(len(values))
-            }
+            spans = ((i, i + more) for more in range(1, most) for i in range(len(values)))
+            both = values * 2
+            return {f"{both[i]} to {both[end]}": both[i : end + 1] for i, end in spans}
         if self.kept is not None or len(self.edges) < 2:
             return {}
         ends, intervals = _edge_texts(self.edges, self.dates), self.labels[:-1]
@@ -97,10 +94,13 @@ class Cut:
         number = times.astype(f"datetime64[{unit}]").astype(np.int64) + first
         return np.where(np.isnat(times), len(values), number % len(values))
 
+    @property
+    def ranges(self) -> dict[str, tuple[str, ...]]:
+        """The values and ranges of a cycle, by name."""
+        return {value: (value,) for value in self.labels[:-1]} | self.sides
+
     def of_levels(self, levels: tuple[str, ...]) -> IntArray:
         """Index of the slice of each value of a column of text, shape (L,)."""
-        if self.cycle:
-            return self.of_times(as_written(levels))
         if self.kept is None:
             values = as_values(levels)
             assert values is not None
@@ -172,12 +172,11 @@ def cycle(name: str) -> Cut:
 
 
 def cycles_of(times: npt.NDArray[np.datetime64]) -> list[str]:
-    """Those of `CYCLES` that times show: hours if there are three on seven days, weekdays of forty days, months of two years."""
-    day = times.astype("datetime64[D]").astype(np.int64)
-    days = np.count_nonzero(np.bincount(day - day.min()))
-    hours, weekdays = (len(np.unique(cycle(name).of_times(times))) for name in ("hour", "weekday"))
-    shown = {"hour": days >= 7 and hours >= 3, "weekday": days >= 40 and weekdays > 1}
-    return [name for name in CYCLES if shown.get(name, np.ptp(day) >= 730)]
+    """Those of `CYCLES` that times show: hours if there are three on seven days, weekdays of forty days."""
+    days = len(np.unique(times.astype("datetime64[D]")))
+    values = {name: np.count_nonzero(np.bincount(cycle(name).of_times(times))) for name in CYCLES}
+    shown = {"hour": days >= 7 and values["hour"] > 2, "weekday": days >= 40}
+    return [name for name in CYCLES if shown[name] and values[name] > 1]
 
 
 def interval(value: str, column: str) -> tuple[Cut, str] | None:
@@ -207,17 +206,27 @@ def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
     return read_only(np.array([values.get(text, np.nan) for text in texts], np.float64)), dates
 
 
-def as_written(levels: tuple[str, ...]) -> npt.NDArray[np.datetime64]:
-    """Texts as times without their offsets, to the minute, shape (L,); raises ValueError if they are none."""
-    try:
-        texts = [text.strip()[:16] for text in levels]
-        texts = ["NaT" if t in MISSING_TEXTS else "no" * t.isdigit() or t for t in texts]
-        return np.array(texts, "datetime64[m]")
-    except ValueError:
-        read = as_values(levels)
-        if read is None or not read[1]:
-            raise
-        return read[0].astype("datetime64[us]")
+def dates_in(column: Factor | FloatArray, name: str) -> FloatArray:
+    """Texts or numbers as microseconds since 1970, shape (n,); raises InputError if they are no dates."""
+    read = as_values(column.levels) if isinstance(column, Factor) else (column, False)
+    # Smaller numbers are no dates.
+    if read is None or (not read[1] and 0 <= np.nanmax(np.abs(read[0]), initial=-1) < 1e12):
+        raise InputError(
+            f"the column '{shortened(name)}' holds no dates", remedy="write them as 2026-01-31"
+        )
+    return read[0][column.codes] if isinstance(column, Factor) else read[0]
+
+
+def local_times(column: Factor | FloatArray, name: str) -> npt.NDArray[np.datetime64]:
+    """Texts, without their offsets, or numbers as times, shape (n,); raises InputError if they are none."""
+    if isinstance(column, Factor):
+        with suppress(ValueError):
+            texts = [text.strip()[:16] for text in column.levels]
+            texts = ["NaT" if t in MISSING_TEXTS else "no" * t.isdigit() or t for t in texts]
+            return np.array(texts, "datetime64[m]")[column.codes]
+    values = dates_in(column, name)
+    times = np.nan_to_num(values).astype("datetime64[us]")
+    return np.where(np.isnan(values), np.datetime64("NaT"), times)
 
 
 def _number(text: str) -> float:

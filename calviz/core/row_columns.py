@@ -440,9 +440,8 @@ class RowColumns:
         """The times as the file has them, without their offsets, shape (n,)."""
         assert self.times is not None
         written = self.texts.get(self.time_name)
-        if written is not None:
-            with suppress(ValueError):
-                return features.as_written(written.levels)[written.codes]
+        with suppress(InputError):
+            return self.times if written is None else features.local_times(written, self.time_name)
         return self.times
 
     def to_slice(self) -> dict[str, Any]:

@@ -50,7 +50,9 @@ class SegmentedColumn:
         """Segment of each row, shape (n,); `values` are texts or numbers."""
         column = _as_column(values)
         if self.cut.cycle:
-            return self._codes_in_cycle(column)
+            return self.cut.of_times(features.local_times(column, self.name))
+        if self.cut.dates:
+            return self.cut.of_numbers(features.dates_in(column, self.name))
         if isinstance(column, Factor):
             if self.cut.kept is None and as_values(column.levels) is None:
                 raise InputError(
@@ -60,22 +62,6 @@ class SegmentedColumn:
         if self.cut.kept is None:
             return self.cut.of_numbers(column)
         return self.codes(_texts(Factor.of(column)))
-
-    def _codes_in_cycle(self, column: Factor | FloatArray) -> IntArray:
-        """Value of a cycle in each row, shape (n,), by times as texts, or in microseconds since 1970."""
-        try:
-            if isinstance(column, Factor):
-                return self.cut.of_times(features.as_written(column.levels))[column.codes]
-            if np.nanmax(np.abs(column), initial=-1) < 1e12 and not np.isnan(column).all():
-                raise ValueError(column)
-        except ValueError:
-            raise InputError(
-                f"the column '{shortened(self.name)}' holds no dates, and the map is for some of its {self.cut.cycle}s only",
-                remedy="write them as 2026-01-31 17:00",
-            ) from None
-        missing = np.isnan(column)
-        times = np.where(missing, 0, column).astype("datetime64[us]")
-        return self.cut.of_times(np.where(missing, np.datetime64("NaT"), times))
 
     def numbers(self, values: Any) -> FloatArray:
         """A column that is cut into intervals as numbers, shape (n,)."""
@@ -170,7 +156,7 @@ class Condition:
     def written(cls, name: str, value: str) -> Self:
         """Read a value, an interval of numbers or dates: "> 31", "≤ 31" or "(23, 31]", or what comes round in times: "17 to 20" where the name is "hour of time"."""
         kind, _, times = name.partition(" of ")
-        if kind in CYCLES and value in (*(cut := features.cycle(kind)).labels, *cut.sides):
+        if kind in CYCLES and value in (cut := features.cycle(kind)).ranges:
             return cls(SegmentedColumn(times, cut), value)
         read = interval(value, name)
         if read is None:
@@ -178,16 +164,8 @@ class Condition:
         return cls(SegmentedColumn(name, read[0]), read[1])
 
     def met(self, values: Any) -> tuple[BoolArray, BoolArray]:
-        """Which rows meet it, and which have no value where it asks for one, shape (n,) each; raises InputError for numbers in place of dates."""
+        """Which rows meet it, and which have no value where it asks for one, shape (n,) each."""
         met = self.column.holds(self.value)[self.column.codes(values)]
-        dates = self.column.numbers(values) if self.column.cut.dates else np.zeros(0)
-        # Microseconds since 1970: smaller numbers are none.
-        if 0 <= np.nanmax(np.abs(dates), initial=-1) < 1e12:
-            name = shortened(self.column.name)
-            raise InputError(
-                f"the column '{name}' holds no dates, and the map is for rows where {self.words} only",
-                remedy="write them as 2026-01-31",
-            )
         column = _as_column(values)
         if isinstance(column, Factor):
             empty = np.isin(column.levels, NO_IDENTIFIER)[column.codes]
@@ -703,7 +681,7 @@ def _read_column(key: str, record: Any) -> SegmentedColumn:
         raise damaged(key, "the name of a column must be a text")
     if "cycle" in record:
         if record["cycle"] not in [*CYCLES]:
-            raise damaged(key, f"a cycle must be {', '.join(CYCLES)}")
+            raise damaged(key, f"a cycle must be {' or '.join(CYCLES)}")
         return SegmentedColumn(record["name"], features.cycle(record["cycle"]))
     if "edges" in record:
         edges = Numbers(("E",), ascending=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -563,16 +563,13 @@ def _tested(
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster, terms = sample.row_draws.cluster, slice_tests.row_terms(events, weights)
     cycles = predictions.cycles(data)
-
-    def ranges(where: Where) -> tuple[tuple[str, str], ...]:
-        return tuple((name, value if name in cycles else "") for name, value in where)
-
     tested: dict[Where, tuple[float, float]] = {}
-    for columns in dict.fromkeys(map(ranges, wheres)):
+    named = (tuple((c, v if c in cycles else "") for c, v in where) for where in wheres)
+    for columns in dict.fromkeys(named):
         names = tuple(name for name, _ in columns)
         factors = {name: _alone(data, name, value) for name, value in columns}
         size = math.prod(len(factor.levels) for factor in factors.values())
-        among = math.prod(len(_ranges(data.cuts[name])) for name, value in columns if value)
+        among = math.prod(len(data.cuts[name].ranges) for name, value in columns if value)
         codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
         sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
         if part is None:
@@ -690,11 +687,7 @@ def _measured(
     small = 0
 
     def measure(
-        table: FloatArray,
-        codes: IntArray,
-        names: tuple[str, ...],
-        of: Mapping[str, Factor],
-        among: int = 1,
+        table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
     ) -> slice_tests.SliceSums:
         sums = slice_tests.sums_of_table(table.sum(axis=1), terms, codes, cluster)
         if whole is None or names == untested:
@@ -711,6 +704,7 @@ def _measured(
                     p_values, sums, of_classes, events, codes, weights, cluster
                 )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
+        among = math.prod(len(data.cuts[name].ranges) for name in names if name in cycles)
         gaps, half_widths = sums.gap, z * sums.spread
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
@@ -763,16 +757,18 @@ def _measured(
             of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
             measure(some, of_side.codes if each_row else codes, names, {names[0]: of_side})
     if with_score and against == "calibrated":
-        for name, part, codes, table in _above_score(data, factors, [*terms[0], *terms[2]], bin_of):
-            measure(table, codes, (name, SCORE), {name: factors[name], SCORE: part})
+        part = data.sliced(SCORE)
+        for name, codes, table in slice_tests.above_edge(part, factors, terms, bin_of):
+            one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
+            measure(table, codes, (name, SCORE), {name: factors[name], SCORE: one})
     assert whole is not None
     for name, factor in cycles.items():
-        if value := _furthest_range(data.cuts[name], factor, terms, min_rows):
+        if value := slice_tests.furthest_range(data.cuts[name].ranges, factor, terms, min_rows):
             of, every = {name: _alone(data, name, value)}, [*terms[0], *terms[2]]
             *_, (_, table) = slice_tests.crossed_sums(
                 of, every, crossed=0, bin_of=bin_of, bins=bins
             )
-            measure(table[:, :, :1], of[name].codes, (name,), of, len(_ranges(data.cuts[name])))
+            measure(table[:, :, :1], of[name].codes, (name,), of)
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -787,51 +783,6 @@ def _measured(
         skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
-
-
-def _ranges(cut: Cut) -> dict[str, tuple[str, ...]]:
-    """The values and ranges of a cycle, by name."""
-    return {value: (value,) for value in cut.labels[:-1]} | cut.sides
-
-
-def _furthest_range(cut: Cut, factor: Factor, terms: slice_tests.RowTerms, min_rows: int) -> str:
-    """The value, or range of values, of a cycle that is furthest off and from the other rows, in standard errors; "" without any."""
-    ranges = _ranges(cut)
-    inside = np.array([np.isin(factor.levels, values) for values in ranges.values()])
-    sums = slice_tests.sums_of_terms(terms, factor.codes, len(factor.levels))
-    rows = inside @ sums.rows
-    _, first = np.unique(inside, axis=0, return_index=True)
-    tried: list[int] = [i for i in sorted(first.tolist()) if min_rows <= rows[i] < sums.rows.sum()]
-    if not tried:
-        return ""
-    off, mass, variance = (
-        (inside @ v)[tried] for v in (sums.score - sums.hits, sums.mass, sums.variance)
-    )
-    more = off - mass * (sums.score - sums.hits).sum() / max(sums.mass.sum(), _TINY)
-    share = variance / max(sums.variance.sum(), _TINY)
-    size = np.minimum(np.abs(off), np.abs(more) / np.sqrt(np.maximum(1 - share, _TINY)))
-    best = int((size / np.sqrt(np.maximum(variance, _TINY))).argmax())
-    return [*ranges][tried[best]]
-
-
-def _above_score(
-    data: Dataset,
-    factors: Mapping[str, Factor],
-    terms: Sequence[FloatArray | None],
-    bin_of: IntArray,
-) -> Iterator[tuple[str, Factor, IntArray, FloatArray]]:
-    """Yield the sums of the values of each column above a score, and the codes of these rows, of which those of others are one larger."""
-    part = data.sliced(SCORE)
-    above = part.mask(part.levels[-1])
-    if above.all() or not above.any():
-        return
-    bins = int(bin_of.max()) + 1
-    for name, factor in factors.items():
-        some = Factor(np.where(above, factor.codes, len(factor.levels)), (*factor.levels, ""))
-        sums = slice_tests.crossed_sums({name: some}, terms, crossed=0, bin_of=bin_of, bins=bins)
-        *_, (_, table) = sums
-        one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
-        yield name, one, some.codes, table[:, :, :-1]
 
 
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
