@@ -24,6 +24,7 @@ from calviz.recalibrators import SegmentOffsets
 from calviz.recalibrators.base import load_map
 from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit
+from calviz.sample.sample import rows_where
 from tests.inputs.simulated import draw_labels, softmax
 
 SITES = np.array(["a", "b", "c", "d"])
