@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,10 +22,11 @@ MOST_EDGES = 200
 FEW_VALUES = 50
 #: Values of a grouped text that stay.
 KEPT_VALUES = 20
-#: What of a time comes round again: the unit of NumPy, the place of 1970-01-01 in the cycle, its values, and how many a range of them has at most.
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+#: What of a time comes round again: the unit of NumPy, the place of 1970-01-01 in the cycle, its values, how many a range of them has at most, and the days that a file needs.
 CYCLES = {
-    "hour": ("h", 0, tuple(map(str, range(24))), 12),
-    "weekday": ("D", 3, tuple(calendar.day_name), 5),
+    "hour": ("h", 0, tuple(map(str, range(24))), 12, 7),
+    "weekday": ("D", 3, tuple(_DAYS.split()), 5, 40),
 }
 #: Texts of missing values, and the name of the slice of such rows.
 MISSING_TEXTS = ("", "nan", "NaN", "None", "NaT")
@@ -63,12 +63,12 @@ class Cut:
 
     @property
     def sides(self) -> dict[str, tuple[str, ...]]:
-        """What lies on either side of each inner edge, by its name, as intervals, or the ranges of a cycle, "22 to 3", short ones first; those of one value are left out."""
+        """What lies on either side of each inner edge, by its name, as intervals, but those of one; of a cycle its values and ranges of them, "22 to 3", short ones first."""
         if self.cycle:
-            _, _, values, most = CYCLES[self.cycle]
-            spans = ((i, i + more) for more in range(1, most) for i in range(len(values)))
-            both = values * 2
-            return {f"{both[i]} to {both[end]}": both[i : end + 1] for i, end in spans}
+            _, _, values, most, _ = CYCLES[self.cycle]
+            starts, both = range(len(values)), values * 2
+            spans = [both[i : i + size] for size in range(1, most + 1) for i in starts]
+            return {" to ".join(dict.fromkeys((s[0], s[-1]))): s for s in spans}
         if self.kept is not None or len(self.edges) < 2:
             return {}
         ends, intervals = _edge_texts(self.edges, self.dates), self.labels[:-1]
@@ -90,14 +90,9 @@ class Cut:
 
     def of_times(self, times: npt.NDArray[np.datetime64]) -> IntArray:
         """Index of the value of a cycle at each time, shape (n,); missing times have the index after the last."""
-        unit, first, values, _ = CYCLES[self.cycle]
+        unit, first, values, *_ = CYCLES[self.cycle]
         number = times.astype(f"datetime64[{unit}]").astype(np.int64) + first
         return np.where(np.isnat(times), len(values), number % len(values))
-
-    @property
-    def ranges(self) -> dict[str, tuple[str, ...]]:
-        """The values and ranges of a cycle, by name."""
-        return {value: (value,) for value in self.labels[:-1]} | self.sides
 
     def of_levels(self, levels: tuple[str, ...]) -> IntArray:
         """Index of the slice of each value of a column of text, shape (L,)."""
@@ -172,11 +167,10 @@ def cycle(name: str) -> Cut:
 
 
 def cycles_of(times: npt.NDArray[np.datetime64]) -> list[str]:
-    """Those of `CYCLES` that times show: hours if there are three on seven days, weekdays of forty days."""
+    """Those of `CYCLES` that times of enough days have three values of."""
     days = len(np.unique(times.astype("datetime64[D]")))
     values = {name: np.count_nonzero(np.bincount(cycle(name).of_times(times))) for name in CYCLES}
-    shown = {"hour": days >= 7 and values["hour"] > 2, "weekday": days >= 40}
-    return [name for name in CYCLES if shown[name] and values[name] > 1]
+    return [name for name, (*_, least) in CYCLES.items() if days >= least and values[name] > 2]
 
 
 def interval(value: str, column: str) -> tuple[Cut, str] | None:
@@ -206,15 +200,23 @@ def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
     return read_only(np.array([values.get(text, np.nan) for text in texts], np.float64)), dates
 
 
+def values_in(column: Factor | FloatArray) -> tuple[FloatArray, bool] | None:
+    """A column as numbers, or as dates in microseconds since 1970, shape (n,), as `as_values`."""
+    if not isinstance(column, Factor):
+        return column, False
+    read = as_values(column.levels)
+    return read and (read[0][column.codes], read[1])
+
+
 def dates_in(column: Factor | FloatArray, name: str) -> FloatArray:
     """Texts or numbers as microseconds since 1970, shape (n,); raises InputError if they are no dates."""
-    read = as_values(column.levels) if isinstance(column, Factor) else (column, False)
+    read = values_in(column)
     # Smaller numbers are no dates.
     if read is None or (not read[1] and 0 <= np.nanmax(np.abs(read[0]), initial=-1) < 1e12):
         raise InputError(
             f"the column '{shortened(name)}' holds no dates", remedy="write them as 2026-01-31"
         )
-    return read[0][column.codes] if isinstance(column, Factor) else read[0]
+    return read[0]
 
 
 def local_times(column: Factor | FloatArray, name: str) -> npt.NDArray[np.datetime64]:

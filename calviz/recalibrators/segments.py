@@ -15,15 +15,7 @@ from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import PREDICTED, SCORE, InputError, OptionError, claim, shortened
-from calviz.core.features import (
-    CYCLES,
-    FEW_VALUES,
-    MISSING_TEXTS,
-    Cut,
-    as_values,
-    cut_of_levels,
-    interval,
-)
+from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, interval
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.words import condition, counted
@@ -53,24 +45,15 @@ class SegmentedColumn:
             return self.cut.of_times(features.local_times(column, self.name))
         if self.cut.dates:
             return self.cut.of_numbers(features.dates_in(column, self.name))
-        if isinstance(column, Factor):
-            if self.cut.kept is None and as_values(column.levels) is None:
-                raise InputError(
-                    f"the column '{shortened(self.name)}' holds texts, and the map was fitted on numbers or dates"
-                )
-            return self.cut.of_levels(column.levels)[column.codes]
-        if self.cut.kept is None:
-            return self.cut.of_numbers(column)
-        return self.codes(_texts(Factor.of(column)))
-
-    def numbers(self, values: Any) -> FloatArray:
-        """A column that is cut into intervals as numbers, shape (n,)."""
-        column = _as_column(values)
-        if not isinstance(column, Factor):
-            return column
-        read = as_values(column.levels)
-        assert read is not None
-        return read[0][column.codes]
+        if self.cut.kept is not None:
+            named = column if isinstance(column, Factor) else _texts(Factor.of(column))
+            return self.cut.of_levels(named.levels)[named.codes]
+        read = features.values_in(column)
+        if read is None:
+            raise InputError(
+                f"the column '{shortened(self.name)}' holds texts, and the map was fitted on numbers or dates"
+            )
+        return self.cut.of_numbers(read[0])
 
     def holds(self, value: str) -> BoolArray:
         """Which segments a value, an interval or a side of an edge has, shape (S,)."""
@@ -156,7 +139,7 @@ class Condition:
     def written(cls, name: str, value: str) -> Self:
         """Read a value, an interval of numbers or dates: "> 31", "≤ 31" or "(23, 31]", or what comes round in times: "17 to 20" where the name is "hour of time"."""
         kind, _, times = name.partition(" of ")
-        if kind in CYCLES and value in (cut := features.cycle(kind)).ranges:
+        if kind in features.CYCLES and value in (cut := features.cycle(kind)).sides:
             return cls(SegmentedColumn(times, cut), value)
         read = interval(value, name)
         if read is None:
@@ -185,7 +168,7 @@ class Condition:
         cut = self.column.cut
         held = self.column.holds(self.value).tolist()
         cuts = list(cut.edges if cut.kept is None else cut.kept)
-        dates = CYCLES[cut.cycle][:2] if cut.cycle else cut.dates
+        dates = features.CYCLES[cut.cycle][:2] if cut.cycle else cut.dates
         return self.column.name, cuts, held, dates, self.of_class
 
 
@@ -398,7 +381,9 @@ class SegmentOffsets(FlooredRecalibrator):
         numbers, groups = {}, {}
         for column, code in zip(self.columns_, codes, strict=True):
             if column.cut.kept is None:
-                numbers[column.name] = column.numbers(self._given[column.name])
+                read = features.values_in(_as_column(self._given[column.name]))
+                assert read is not None
+                numbers[column.name] = read[0]
             else:
                 groups[column.name] = Factor(code, column.cut.labels)
         found = usual_slices(
@@ -680,8 +665,8 @@ def _read_column(key: str, record: Any) -> SegmentedColumn:
     if not isinstance(record["name"], str):
         raise damaged(key, "the name of a column must be a text")
     if "cycle" in record:
-        if record["cycle"] not in [*CYCLES]:
-            raise damaged(key, f"a cycle must be {' or '.join(CYCLES)}")
+        if record["cycle"] not in [*features.CYCLES]:
+            raise damaged(key, f"a cycle must be {' or '.join(features.CYCLES)}")
         return SegmentedColumn(record["name"], features.cycle(record["cycle"]))
     if "edges" in record:
         edges = Numbers(("E",), ascending=True)

@@ -569,7 +569,7 @@ def _tested(
         names = tuple(name for name, _ in columns)
         factors = {name: _alone(data, name, value) for name, value in columns}
         size = math.prod(len(factor.levels) for factor in factors.values())
-        among = math.prod(len(data.cuts[name].ranges) for name, value in columns if value)
+        among = math.prod(len(data.cuts[name].sides) for name, value in columns if value)
         codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
         sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
         if part is None:
@@ -584,19 +584,15 @@ def _tested(
                 sums, parts, whole, events, codes, weights, cluster, kept
             )
         for i in range(size):
-            tested[slice_tests.where_of(names, factors, i)] = (
-                min(among * float(p_values[i]), 1.0),
-                float(gaps[i]),
-            )
+            p = min(among * float(p_values[i]), 1.0)
+            tested[slice_tests.where_of(names, factors, i)] = p, float(gaps[i])
     return [tested[where] for where in wheres]
 
 
 def _alone(data: Dataset, name: str, value: str) -> Factor:
     """A column as it is sliced or, of a range of a cycle, which rows are in it."""
-    if not value:
-        return data.sliced(name)
-    outside = ~np.asarray(rows_where(data, ((name, value),)))
-    return Factor(outside.astype(np.intp), (value, ""))
+    inside = rows_where(data, ((name, value),)) if value else None
+    return data.sliced(name) if inside is None else Factor(inside.astype(np.intp), ("", value))
 
 
 def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
@@ -704,7 +700,7 @@ def _measured(
                     p_values, sums, of_classes, events, codes, weights, cluster
                 )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
-        among = math.prod(len(data.cuts[name].ranges) for name in names if name in cycles)
+        among = math.prod(len(data.cuts[name].sides) for name in names if name in cycles)
         gaps, half_widths = sums.gap, z * sums.spread
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
@@ -763,12 +759,11 @@ def _measured(
             measure(table, codes, (name, SCORE), {name: factors[name], SCORE: one})
     assert whole is not None
     for name, factor in cycles.items():
-        if value := slice_tests.furthest_range(data.cuts[name].ranges, factor, terms, min_rows):
-            of, every = {name: _alone(data, name, value)}, [*terms[0], *terms[2]]
-            *_, (_, table) = slice_tests.crossed_sums(
-                of, every, crossed=0, bin_of=bin_of, bins=bins
-            )
-            measure(table[:, :, :1], of[name].codes, (name,), of)
+        if value := slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows):
+            ranges = {name: Factor(np.zeros(data.n, np.intp), (value,))}
+            inside = _alone(data, name, value)
+            for _, codes, table in slice_tests.above_edge(inside, ranges, terms, bin_of):
+                measure(table, codes, (name,), ranges)
     return Slices(
         name=data.name,
         rows=data.rows,
