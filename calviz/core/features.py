@@ -94,14 +94,20 @@ class Cut:
         number = times.astype(f"datetime64[{unit}]").astype(np.int64) + first
         return np.where(np.isnat(times), len(values), number % len(values))
 
-    def of_levels(self, levels: tuple[str, ...]) -> IntArray:
-        """Index of the slice of each value of a column of text, shape (L,)."""
-        if self.kept is None:
-            values = as_values(levels)
-            assert values is not None
-            return self.of_numbers(values[0])
-        at = {level: i for i, level in enumerate(self.kept)}
-        return np.array([at.get(level, len(self.kept)) for level in levels], np.intp)
+    def codes(self, column: Factor | FloatArray, name: str) -> IntArray:
+        """Index of the slice of each row of a column, shape (n,); raises InputError for texts that are no numbers or dates where it takes these."""
+        if self.cycle:
+            return self.of_times(local_times(column, name))
+        if self.kept is not None and isinstance(column, Factor):
+            at = {level: i for i, level in enumerate(self.kept)}
+            places = [at.get(level, len(self.kept)) for level in column.levels]
+            return np.array(places, np.intp)[column.codes]
+        read = values_in(column)
+        if read is None:
+            raise InputError(
+                f"the column '{shortened(name)}' holds texts, and the map was fitted on numbers or dates"
+            )
+        return self.of_numbers(read[0])
 
 
 def cut_of_numbers(values: FloatArray, counts: FloatArray | None = None) -> Cut:

@@ -430,19 +430,13 @@ class RowColumns:
                 rows = np.bincount(column.codes, counts, minlength=len(column.levels))
                 cuts[name] = cut_of_levels(column.levels, rows.astype(np.float64))
         if self.times is not None and self.cells is None:
-            cycles = {f"{c} of {self.time_name}": c for c in features.cycles_of(self._local_times)}
-            known = {*self.to_slice(), *cuts}
-            cuts |= {name: features.cycle(c) for name, c in cycles.items() if name not in known}
+            known = self.to_slice()
+            with suppress(InputError):
+                times = features.local_times(known[self.time_name], self.time_name)
+                for kind in features.cycles_of(times):
+                    if (name := f"{kind} of {self.time_name}") not in known:
+                        cuts.setdefault(name, features.cycle(kind))
         return cuts
-
-    @property
-    def _local_times(self) -> npt.NDArray[np.datetime64]:
-        """The times as the file has them, without their offsets, shape (n,)."""
-        assert self.times is not None
-        written = self.texts.get(self.time_name)
-        with suppress(InputError):
-            return self.times if written is None else features.local_times(written, self.time_name)
-        return self.times
 
     def to_slice(self) -> dict[str, Any]:
         """Columns that may be sliced by, as factors or numbers, times in microseconds since 1970."""
@@ -467,12 +461,7 @@ class RowColumns:
         cut = own or self.cuts.get(column)
         if cut is None:
             return known[column]  # type: ignore[no-any-return]  # of few values
-        if cut.cycle:
-            codes = cut.of_times(self._local_times)
-        elif isinstance(values := known[column], Factor):
-            codes = cut.of_levels(values.levels)[values.codes]
-        else:
-            codes = cut.of_numbers(values)
+        codes = cut.codes(known[self.time_name if cut.cycle else column], column)
         used = np.bincount(codes, minlength=len(cut.labels)) > 0
         place = np.cumsum(used, dtype=np.int32) - 1
         return Factor(place[codes], tuple(compress(cut.labels, used)))

@@ -41,19 +41,11 @@ class SegmentedColumn:
     def codes(self, values: Any) -> IntArray:
         """Segment of each row, shape (n,); `values` are texts or numbers."""
         column = _as_column(values)
-        if self.cut.cycle:
-            return self.cut.of_times(features.local_times(column, self.name))
         if self.cut.dates:
-            return self.cut.of_numbers(features.dates_in(column, self.name))
-        if self.cut.kept is not None:
-            named = column if isinstance(column, Factor) else _texts(Factor.of(column))
-            return self.cut.of_levels(named.levels)[named.codes]
-        read = features.values_in(column)
-        if read is None:
-            raise InputError(
-                f"the column '{shortened(self.name)}' holds texts, and the map was fitted on numbers or dates"
-            )
-        return self.cut.of_numbers(read[0])
+            features.dates_in(column, self.name)
+        if self.cut.kept is not None and not (self.cut.cycle or isinstance(column, Factor)):
+            column = _texts(Factor.of(column))
+        return self.cut.codes(column, self.name)
 
     def holds(self, value: str) -> BoolArray:
         """Which segments a value, an interval or a side of an edge has, shape (S,)."""

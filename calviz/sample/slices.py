@@ -673,8 +673,7 @@ def _measured(
     columns = tuple(name for name in columns if name != SCORE or not with_score)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     cycles = {name: factors[name] for name in predictions.cycles(data) if name in factors}
-    if len(columns) > 1:
-        factors = {name: factor for name, factor in factors.items() if name not in cycles}
+    factors = {n: f for n, f in factors.items() if n not in cycles or len(columns) == 1}
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     whole: slice_tests.SliceSums | None = None
