@@ -411,7 +411,7 @@ def _numbered(code: IntArray, factors: Iterable[Factor]) -> IntArray:
 def above_edge(
     part: Factor, factors: Mapping[str, Factor], terms: RowTerms, bin_of: IntArray
 ) -> Iterator[tuple[str, IntArray, FloatArray]]:
-    """Yield the sums of the values of each column in the last of two parts, and the codes of these rows, of which those of others are one larger."""
+    """Yield the sums of the values of each column in the last of two parts, shape (T, M, L), and the codes of its rows, shape (n,), of which those of others are one larger."""
     above = part.mask(part.levels[-1])
     if above.all() or not above.any():
         return
