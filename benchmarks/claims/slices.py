@@ -219,6 +219,101 @@ def _(rng: np.random.Generator) -> bool:
     return any(s.where[0][0] == "column 0" and s.where[0][1] != "0" for s in off)
 
 
+# ---- What comes round again in times
+
+#: Hours and days in a row of these, of which the events are off by so many logits.
+_HOURS_OFF = {
+    "hours 17 to 20, 1.2 logits": (("hour of time", "17 to 20"), 1.2),
+    "hours 17 to 20, 0.8 logits": (("hour of time", "17 to 20"), 0.8),
+    "hours 22 to 3, 0.8 logits": (("hour of time", "22 to 3"), 0.8),
+    "Saturday and Sunday, 0.8 logits": (("weekday of time", "Saturday to Sunday"), 0.8),
+}
+
+
+def of_hours(
+    rng: np.random.Generator,
+    n: int,
+    off: float = 0.0,
+    where: tuple[str, str] = ("hour of time", "17 to 20"),
+    *,
+    times: bool = True,
+    clusters: int = 0,
+    noise: float = 0.0,
+) -> Sample:
+    """Draw five rows an hour, whose scores rise and fall with it, with two columns; the logits of the events of a slice are `off`."""
+    hour = np.arange(n) // 5
+    score = expit(-1.4 + 0.7 * np.sin((hour % 24 - 8) / 12 * np.pi) + rng.normal(size=n))
+    stamps = np.datetime64("2025-01-01T00", "us") + hour * np.timedelta64(1, "h")
+    z, cluster = rng.normal(size=n), None
+    if clusters:
+        cluster = rng.integers(0, clusters, n)
+        z = np.sqrt(0.2) * rng.normal(size=clusters)[cluster] + np.sqrt(0.8) * z
+    data = Predictions(
+        probs=score,
+        labels=np.zeros(n, int),
+        groups={"region": np.arange(n) % 5, "product": rng.integers(0, 6, n)},
+        times=stamps,
+        clusters=cluster,
+        weights=np.exp(noise * rng.normal(size=n)) if noise else None,
+    )
+    inside = 0.0 if off == 0 else np.asarray(rows_where(data, (where,)))
+    hit = z < ndtri(expit(logit(score) - off * inside))
+    data = replace(data, labels=hit.astype(int), times=stamps if times else None)
+    return Sample(data, "positive")
+
+
+for n in (3_000, 10_000, 40_000):
+    for kind, options in (
+        ("", {}),
+        (", weights", {"noise": 1.0}),
+        (", clusters", {"clusters": n // 20}),
+    ):
+
+        @simulation(
+            "slices",
+            "any false slice",
+            f"five rows an hour{kind}, {n:,} rows, hours, weekdays and 11 slices",
+            at_most=0.01,
+            files=400,
+        )
+        def _(rng: np.random.Generator, n: int = n, options: dict[str, Any] = options) -> bool:
+            return bool(usual_slices(of_hours(rng, n, **options)).off)
+
+
+for case, (where, off) in _HOURS_OFF.items():
+
+    @simulation(
+        "slices",
+        "the range of hours or days that is off named first, exactly",
+        f"{case}, 10,000 rows",
+        at_least=0.8,
+    )
+    def _(rng: np.random.Generator, where: tuple[str, str] = where, off: float = off) -> bool:
+        found = usual_slices(of_hours(rng, 10_000, off, where)).off
+        return bool(found) and found[0].where == (where,)
+
+
+@simulation(
+    "slices",
+    "a range of hours that is off found, if not exactly",
+    "hours 17 to 20, 0.8 logits, 3,000 rows",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool:
+    return any(s.where[0][0] == "hour of time" for s in usual_slices(of_hours(rng, 3_000, 0.8)).off)
+
+
+@simulation(
+    "slices",
+    "a range of hours or days named where another slice is off",
+    "a region off by 0.5 logits, 10,000 rows",
+    at_most=0.05,
+)
+def _(rng: np.random.Generator) -> bool:
+    found = usual_slices(of_hours(rng, 10_000, 0.5, ("region", "2"))).named
+    return any(" of time" in s.where[0][0] for s in found)
+
+
 # ---- Numbers
 
 

@@ -23,7 +23,7 @@ from calviz.comparison.over_time import EVERY, Every, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
-from calviz.core.predictions import Dataset, columns_with_slices, edges_of, has_score
+from calviz.core.predictions import Dataset, columns_with_slices, cycles, edges_of, has_score
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
@@ -74,7 +74,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         key="slice-columns",
         bind="query-params",
         help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
-        "and all others one. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
+        "and all others one; of hours and weekdays, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
     )
     with screen.rare_choices("How slices are tested"):
         against = st.selectbox(
@@ -125,6 +125,8 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
 
 def _kind(data: Dataset, column: str) -> str:
     """What a column holds: a number, dates, or how many values."""
+    if column in cycles(data):
+        return "ranges"
     if has_score(data) and column not in data.to_slice():
         return "above a cut"
     cut, texts = data.cuts.get(column), data.groups.get(column, data.texts.get(column))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray, IntArray, read_only
-from calviz.core.errors import OptionError, shortened
+from calviz.core.blocks import Factor, FloatArray, IntArray, read_only
+from calviz.core.errors import InputError, OptionError, shortened
 
 #: Numbers and dates are cut at this many quantiles, the last of them the largest value.
 INTERVALS = 10
@@ -20,6 +22,12 @@ MOST_EDGES = 200
 FEW_VALUES = 50
 #: Values of a grouped text that stay.
 KEPT_VALUES = 20
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+#: What of a time comes round again: the unit of NumPy, the place of 1970-01-01 in the cycle, its values, how many a range of them has at most, and the days that a file needs.
+CYCLES = {
+    "hour": ("h", 0, tuple(map(str, range(24))), 12, 7),
+    "weekday": ("D", 3, tuple(_DAYS.split()), 5, 40),
+}
 #: Texts of missing values, and the name of the slice of such rows.
 MISSING_TEXTS = ("", "nan", "NaN", "None", "NaT")
 MISSING = "missing"
@@ -37,11 +45,14 @@ class Cut:
         For a text: the values that are slices; all others are one.
     dates : bool
         Whether the numbers are dates.
+    cycle : str
+        For times: the one of `CYCLES` whose values are kept.
     """
 
     edges: tuple[float, ...] = ()
     kept: tuple[str, ...] | None = None
     dates: bool = False
+    cycle: str = ""
     labels: tuple[str, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +63,12 @@ class Cut:
 
     @property
     def sides(self) -> dict[str, tuple[str, ...]]:
-        """What lies on either side of each inner edge, by its name, as intervals; sides of one interval are left out."""
+        """What lies on either side of each inner edge, by its name, as intervals, but those of one; of a cycle its values and ranges of them, "22 to 3", short ones first."""
+        if self.cycle:
+            _, _, values, most, _ = CYCLES[self.cycle]
+            starts, both = range(len(values)), values * 2
+            spans = [both[i : i + size] for size in range(1, most + 1) for i in starts]
+            return {" to ".join(dict.fromkeys((s[0], s[-1]))): s for s in spans}
         if self.kept is not None or len(self.edges) < 2:
             return {}
         ends, intervals = _edge_texts(self.edges, self.dates), self.labels[:-1]
@@ -72,14 +88,26 @@ class Cut:
         codes[np.isnan(values)] = len(self.edges) + 1
         return codes
 
-    def of_levels(self, levels: tuple[str, ...]) -> IntArray:
-        """Index of the slice of each value of a column of text, shape (L,)."""
-        if self.kept is None:
-            values = as_values(levels)
-            assert values is not None
-            return self.of_numbers(values[0])
-        at = {level: i for i, level in enumerate(self.kept)}
-        return np.array([at.get(level, len(self.kept)) for level in levels], np.intp)
+    def of_times(self, times: npt.NDArray[np.datetime64]) -> IntArray:
+        """Index of the value of a cycle at each time, shape (n,); missing times have the index after the last."""
+        unit, first, values, *_ = CYCLES[self.cycle]
+        number = times.astype(f"datetime64[{unit}]").astype(np.int64) + first
+        return np.where(np.isnat(times), len(values), number % len(values))
+
+    def codes(self, column: Factor | FloatArray, name: str) -> IntArray:
+        """Index of the slice of each row of a column, shape (n,); raises InputError for texts that are no numbers or dates where it takes these."""
+        if self.cycle:
+            return self.of_times(local_times(column, name))
+        if self.kept is not None and isinstance(column, Factor):
+            at = {level: i for i, level in enumerate(self.kept)}
+            places = [at.get(level, len(self.kept)) for level in column.levels]
+            return np.array(places, np.intp)[column.codes]
+        read = values_in(column)
+        if read is None:
+            raise InputError(
+                f"the column '{shortened(name)}' holds texts, and the map was fitted on numbers or dates"
+            )
+        return self.of_numbers(read[0])
 
 
 def cut_of_numbers(values: FloatArray, counts: FloatArray | None = None) -> Cut:
@@ -139,6 +167,18 @@ def cut_at(edges: Iterable[object], column: str) -> Cut:
     return Cut(tuple(read[0].tolist()), dates=read[1])
 
 
+def cycle(name: str) -> Cut:
+    """Cut times into the values of one of `CYCLES`."""
+    return Cut(kept=CYCLES[name][2], cycle=name)
+
+
+def cycles_of(times: npt.NDArray[np.datetime64]) -> list[str]:
+    """Those of `CYCLES` that times of enough days have three values of."""
+    days = len(np.unique(times.astype("datetime64[D]")))
+    values = {name: np.count_nonzero(np.bincount(cycle(name).of_times(times))) for name in CYCLES}
+    return [name for name, (*_, least) in CYCLES.items() if days >= least and values[name] > 2]
+
+
 def interval(value: str, column: str) -> tuple[Cut, str] | None:
     """Read an interval of numbers or dates, "> 31", "≤ 31" or "(23, 31]": a cut at its ends, and its label; None if it is none."""
     if value[:2] not in ("≤ ", "> ") and (value[:1], value[-1:]) != ("(", "]"):
@@ -164,6 +204,37 @@ def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
         times = np.array(ways[0], "datetime64[us]").astype(np.int64)
         values, dates = dict(zip(known, times.tolist(), strict=True)), True
     return read_only(np.array([values.get(text, np.nan) for text in texts], np.float64)), dates
+
+
+def values_in(column: Factor | FloatArray) -> tuple[FloatArray, bool] | None:
+    """A column as numbers, or as dates in microseconds since 1970, shape (n,), as `as_values`."""
+    if not isinstance(column, Factor):
+        return column, False
+    read = as_values(column.levels)
+    return read and (read[0][column.codes], read[1])
+
+
+def dates_in(column: Factor | FloatArray, name: str) -> FloatArray:
+    """Texts or numbers as microseconds since 1970, shape (n,); raises InputError if they are no dates."""
+    read = values_in(column)
+    # Smaller numbers are no dates.
+    if read is None or (not read[1] and 0 <= np.nanmax(np.abs(read[0]), initial=-1) < 1e12):
+        raise InputError(
+            f"the column '{shortened(name)}' holds no dates", remedy="write them as 2026-01-31"
+        )
+    return read[0]
+
+
+def local_times(column: Factor | FloatArray, name: str) -> npt.NDArray[np.datetime64]:
+    """Texts, without their offsets, or numbers as times, shape (n,); raises InputError if they are none."""
+    if isinstance(column, Factor):
+        with suppress(ValueError):
+            texts = [text.strip()[:16] for text in column.levels]
+            texts = ["NaT" if t in MISSING_TEXTS else "no" * t.isdigit() or t for t in texts]
+            return np.array(texts, "datetime64[m]")[column.codes]
+    values = dates_in(column, name)
+    times = np.nan_to_num(values).astype("datetime64[us]")
+    return np.where(np.isnan(values), np.datetime64("NaT"), times)
 
 
 def _number(text: str) -> float:

@@ -537,12 +537,17 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     """
     numbers = [n for n in data.numbers if n != BEFORE and not n.startswith(INTERVAL)]
     texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
-    time = [] if data.times is None else [data.time_name]
+    time = [] if data.times is None else [data.time_name, *cycles(data)]
     known = dict.fromkeys([*data.groups, *numbers, *texts, *time])
     named = isinstance(data, Predictions) or data.predicted is not None
     several = data.n_classes > 2 and data.cells is None and named
     own = {PREDICTED: several, SCORE: has_score(data)}
     return (*known, *(name for name in own if own[name] and known and name not in known))
+
+
+def cycles(data: Dataset) -> tuple[str, ...]:
+    """What of the times comes round again: "hour of time", "weekday of time"."""
+    return tuple(name for name, cut in data.cuts.items() if cut.cycle)
 
 
 def has_score(data: Dataset) -> bool:
@@ -552,10 +557,10 @@ def has_score(data: Dataset) -> bool:
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns of the file that are sliced by default: all but the time, which the watch tests, clusters, identifiers of many values that repeat, and what repeats the predicted class."""
+    """Columns of the file that are sliced by default: all but the time, which the watch tests, and its cycles, clusters, identifiers of many values that repeat, and what repeats the predicted class."""
     time = None if data.times is None else data.time_name
     own = {PREDICTED, SCORE} if has_score(data) else {PREDICTED}
-    others = {time, data.column_names.get("clusters"), *own} - {*data.groups}
+    others = {time, *cycles(data), data.column_names.get("clusters"), *own} - {*data.groups}
     others |= {name for name in data.related if name in data.cuts}
     if isinstance(data, Predictions) and data.n_classes > 2 and data.cells is None:
         others |= {*data.columns_of_predicted}

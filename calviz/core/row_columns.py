@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
@@ -428,6 +429,13 @@ class RowColumns:
             elif len(column.levels) > FEW_VALUES:
                 rows = np.bincount(column.codes, counts, minlength=len(column.levels))
                 cuts[name] = cut_of_levels(column.levels, rows.astype(np.float64))
+        if self.times is not None and self.cells is None:
+            known = self.to_slice()
+            with suppress(InputError):
+                times = features.local_times(known[self.time_name], self.time_name)
+                for kind in features.cycles_of(times):
+                    if (name := f"{kind} of {self.time_name}") not in known:
+                        cuts.setdefault(name, features.cycle(kind))
         return cuts
 
     def to_slice(self) -> dict[str, Any]:
@@ -450,14 +458,10 @@ class RowColumns:
         if column == PREDICTED and column not in known and self.predicted is not None:
             names = self.class_names or tuple(map(str, range(int(self.predicted.max()) + 1)))
             return Factor(self.predicted, names)
-        values = known[column]
         cut = own or self.cuts.get(column)
         if cut is None:
-            return values  # type: ignore[no-any-return]  # of few values
-        if isinstance(values, Factor):
-            codes = cut.of_levels(values.levels)[values.codes]
-        else:
-            codes = cut.of_numbers(values)
+            return known[column]  # type: ignore[no-any-return]  # of few values
+        codes = cut.codes(known[self.time_name if cut.cycle else column], column)
         used = np.bincount(codes, minlength=len(cut.labels)) > 0
         place = np.cumsum(used, dtype=np.int32) - 1
         return Factor(place[codes], tuple(compress(cut.labels, used)))

@@ -204,7 +204,7 @@ class SliceMap(FlooredRecalibrator):
     base : str
         Key of the recalibrator of these rows.
     where : dict of str to str, or list of dict
-        The values of columns, intervals as "> 31", "≤ 31" or "(23, 31]"; or the conditions as `slice_of` makes them, which a fitted map has.
+        The values of columns, intervals as "> 31", "≤ 31" or "(23, 31]", "17 to 20" of "hour of time"; or the conditions as `slice_of` makes them, which a fitted map has.
     floor, input
         As in `base`.
 
@@ -392,7 +392,7 @@ class SliceMap(FlooredRecalibrator):
 
 _SLICE_SOURCE = '''\
 #: Only for the rows where {words!r}; other rows stay as they are.
-#: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates; or the predicted class, or the class whose score is meant.
+#: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates, or what comes round in them (unit, place of 1970-01-01); or the predicted class, or the class whose score is meant.
 {name}_where = {where!r}
 
 

@@ -15,7 +15,7 @@ from calviz.core import blocks, features
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import PREDICTED, SCORE, InputError, OptionError, claim, shortened
-from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels, interval
+from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, interval
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.words import condition, counted
@@ -41,24 +41,11 @@ class SegmentedColumn:
     def codes(self, values: Any) -> IntArray:
         """Segment of each row, shape (n,); `values` are texts or numbers."""
         column = _as_column(values)
-        if isinstance(column, Factor):
-            if self.cut.kept is None and as_values(column.levels) is None:
-                raise InputError(
-                    f"the column '{shortened(self.name)}' holds texts, and the map was fitted on numbers or dates"
-                )
-            return self.cut.of_levels(column.levels)[column.codes]
-        if self.cut.kept is None:
-            return self.cut.of_numbers(column)
-        return self.codes(_texts(Factor.of(column)))
-
-    def numbers(self, values: Any) -> FloatArray:
-        """A column that is cut into intervals as numbers, shape (n,)."""
-        column = _as_column(values)
-        if not isinstance(column, Factor):
-            return column
-        read = as_values(column.levels)
-        assert read is not None
-        return read[0][column.codes]
+        if self.cut.dates:
+            features.dates_in(column, self.name)
+        if self.cut.kept is not None and not (self.cut.cycle or isinstance(column, Factor)):
+            column = _texts(Factor.of(column))
+        return self.cut.codes(column, self.name)
 
     def holds(self, value: str) -> BoolArray:
         """Which segments a value, an interval or a side of an edge has, shape (S,)."""
@@ -71,6 +58,8 @@ class SegmentedColumn:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
+        if self.cut.cycle:
+            return {"name": self.name, "cycle": self.cut.cycle}
         if self.cut.kept is not None:
             return {"name": self.name, "values": list(self.cut.kept)}
         return {"name": self.name, "edges": list(self.cut.edges)}
@@ -115,6 +104,8 @@ class Condition:
         cut, group = data.cuts.get(name), data.groups.get(name)
         if name == PREDICTED and group is None and isinstance(data, Predictions):
             return replace(cls.of_value(name, value), of_class=data.class_names.index(value))
+        if cut is not None and cut.cycle:
+            return cls(SegmentedColumn(data.time_name, cut), value)
         if name == SCORE and has_score(data):
             return replace(cls.written(name, value), of_class=1)
         if (
@@ -138,23 +129,18 @@ class Condition:
 
     @classmethod
     def written(cls, name: str, value: str) -> Self:
-        """Read a value, or an interval of numbers or dates: "> 31", "≤ 31" or "(23, 31]"."""
+        """Read a value, an interval of numbers or dates: "> 31", "≤ 31" or "(23, 31]", or what comes round in times: "17 to 20" where the name is "hour of time"."""
+        kind, _, times = name.partition(" of ")
+        if kind in features.CYCLES and value in (cut := features.cycle(kind)).sides:
+            return cls(SegmentedColumn(times, cut), value)
         read = interval(value, name)
         if read is None:
             return cls.of_value(name, value)
         return cls(SegmentedColumn(name, read[0]), read[1])
 
     def met(self, values: Any) -> tuple[BoolArray, BoolArray]:
-        """Which rows meet it, and which have no value where it asks for one, shape (n,) each; raises InputError for numbers in place of dates."""
+        """Which rows meet it, and which have no value where it asks for one, shape (n,) each."""
         met = self.column.holds(self.value)[self.column.codes(values)]
-        dates = self.column.numbers(values) if self.column.cut.dates else np.zeros(0)
-        # Microseconds since 1970: smaller numbers are none.
-        if 0 <= np.nanmax(np.abs(dates), initial=-1) < 1e12:
-            name = shortened(self.column.name)
-            raise InputError(
-                f"the column '{name}' holds no dates, and the map is for rows where {self.words} only",
-                remedy="write them as 2026-01-31",
-            )
         column = _as_column(values)
         if isinstance(column, Factor):
             empty = np.isin(column.levels, NO_IDENTIFIER)[column.codes]
@@ -165,15 +151,17 @@ class Condition:
     @property
     def words(self) -> str:
         """The condition in words."""
-        return condition(self.column.name, self.value)
+        cycle = f"{self.column.cut.cycle} of " * bool(self.column.cut.cycle)
+        return condition(f"{cycle}{self.column.name}", self.value)
 
     @property
-    def source(self) -> tuple[str, list[Any], list[bool], bool, int | None]:
-        """The column, how it is cut, which segments are meant, whether it holds dates (as in `CODES_SOURCE`); or the predicted class."""
+    def source(self) -> tuple[str, list[Any], list[bool], bool | tuple[str, int], int | None]:
+        """The column, how it is cut, which segments are meant, whether it holds dates, or how values come round in them (as in `CODES_SOURCE`); or the predicted class."""
         cut = self.column.cut
         held = self.column.holds(self.value).tolist()
         cuts = list(cut.edges if cut.kept is None else cut.kept)
-        return self.column.name, cuts, held, cut.dates, self.of_class
+        dates = features.CYCLES[cut.cycle][:2] if cut.cycle else cut.dates
+        return self.column.name, cuts, held, dates, self.of_class
 
 
 #: Texts of which other tools write the same value.
@@ -385,7 +373,9 @@ class SegmentOffsets(FlooredRecalibrator):
         numbers, groups = {}, {}
         for column, code in zip(self.columns_, codes, strict=True):
             if column.cut.kept is None:
-                numbers[column.name] = column.numbers(self._given[column.name])
+                read = features.values_in(_as_column(self._given[column.name]))
+                assert read is not None
+                numbers[column.name] = read[0]
             else:
                 groups[column.name] = Factor(code, column.cut.labels)
         found = usual_slices(
@@ -661,10 +651,15 @@ def _read_column(key: str, record: Any) -> SegmentedColumn:
     if not isinstance(record, Mapping) or set(record) not in (
         {"name", "values"},
         {"name", "edges"},
+        {"name", "cycle"},
     ):
-        raise damaged(key, "a column must have a name, and values or edges")
+        raise damaged(key, "a column must have a name, and values, edges or a cycle")
     if not isinstance(record["name"], str):
         raise damaged(key, "the name of a column must be a text")
+    if "cycle" in record:
+        if record["cycle"] not in [*features.CYCLES]:
+            raise damaged(key, f"a cycle must be {' or '.join(features.CYCLES)}")
+        return SegmentedColumn(record["name"], features.cycle(record["cycle"]))
     if "edges" in record:
         edges = Numbers(("E",), ascending=True)
         read = read_fields({"edges": edges}, {"edges": record["edges"]}, key, {})
@@ -695,6 +690,11 @@ CODES_SOURCE = '''\
 import re
 __DATES__def {name}_codes(values, cut, dates=False):
     """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
+    if isinstance(dates, tuple):
+        texts = [str(v).strip()[:16] for v in np.asarray(values)]
+        times = np.array(["NaT" if t in ("", "nan", "None") else t for t in texts], dtype="datetime64[m]")
+        number = times.astype("datetime64[" + dates[0] + "]").astype(int) + dates[1]
+        return np.where(np.isnat(times), len(cut), number % len(cut))
     if dates and np.asarray(values).dtype.kind not in "iuf":
         values = {name}_dates(values)
     if not cut or not isinstance(cut[0], str):

@@ -408,6 +408,39 @@ def _numbered(code: IntArray, factors: Iterable[Factor]) -> IntArray:
     return code
 
 
+def above_edge(
+    part: Factor, factors: Mapping[str, Factor], terms: RowTerms, bin_of: IntArray
+) -> Iterator[tuple[str, IntArray, FloatArray]]:
+    """Yield the sums of the values of each column in the last of two parts, shape (T, M, L), and the codes of its rows, shape (n,), of which those of others are one larger."""
+    above = part.mask(part.levels[-1])
+    if above.all() or not above.any():
+        return
+    every, bins = [*terms[0], *terms[2]], int(bin_of.max()) + 1
+    for name, factor in factors.items():
+        some = Factor(np.where(above, factor.codes, len(factor.levels)), (*factor.levels, ""))
+        *_, (_, table) = crossed_sums({name: some}, every, crossed=0, bin_of=bin_of, bins=bins)
+        yield name, some.codes, table[:, :, :-1]
+
+
+def furthest_range(
+    ranges: Mapping[str, Sequence[str]], factor: Factor, terms: RowTerms, min_rows: int
+) -> str:
+    """The name of the values of a column that are furthest off and from the other rows, in standard errors; "" if none has the rows."""
+    inside = np.array([np.isin(factor.levels, values) for values in ranges.values()])
+    sums = sums_of_terms(terms, factor.codes, len(factor.levels))
+    _, first = np.unique(inside, axis=0, return_index=True)
+    rows, off, mass, variance = (
+        inside @ v for v in (sums.rows, sums.score - sums.hits, sums.mass, sums.variance)
+    )
+    gap = float(sums.score.sum() - sums.hits.sum()) / max(float(sums.mass.sum()), _TINY)
+    rest = np.maximum(1 - variance / max(float(sums.variance.sum()), _TINY), _TINY)
+    size = np.minimum(np.abs(off), np.abs(off - mass * gap) / np.sqrt(rest))
+    size = size / np.sqrt(np.maximum(variance, _TINY))
+    enough = (rows >= min_rows) & (rows < sums.rows.sum())
+    tried = [i for i in np.sort(first).tolist() if enough[i]]
+    return [*ranges][max(tried, key=lambda i: float(size[i]))] if tried else ""
+
+
 def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
     """Number of the combination of values of each of n rows, shape (n,)."""
     return _numbered(np.zeros(n, np.intp), factors)

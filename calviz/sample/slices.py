@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -49,7 +49,7 @@ class Slice:
     interval : Interval
         Interval of the gap by the normal approximation, not adjusted for the number of slices.
     p_value : float
-        Two-sided p-value of the gap (see `Slices.against`).
+        Two-sided p-value of the gap (see `Slices.against`), of a range of hours times the number of ranges.
     adjusted : float
         The p-value adjusted by Benjamini and Hochberg; the slice is off if it is at most the false discovery rate.
     ece, ece_noise : float
@@ -311,7 +311,7 @@ def usual_slices(sample: Sample) -> Slices | None:
 
 def default_columns(sample: Sample) -> tuple[str, ...]:
     """The columns of the default slices: the usual ones of the file and the predicted of several classes, or the score of the second of two."""
-    columns = predictions.usual_columns(sample.data)
+    columns = (*predictions.usual_columns(sample.data), *predictions.cycles(sample.data))
     own = {"top-label": PREDICTED, "positive": SCORE}.get(sample.reduction.kind)
     if not columns:
         return columns
@@ -562,10 +562,14 @@ def _tested(
     """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster, terms = sample.row_draws.cluster, slice_tests.row_terms(events, weights)
+    cycles = predictions.cycles(data)
     tested: dict[Where, tuple[float, float]] = {}
-    for names in dict.fromkeys(tuple(name for name, _ in where) for where in wheres):
-        factors = {name: data.sliced(name) for name in names}
+    named = (tuple((c, v if c in cycles else "") for c, v in where) for where in wheres)
+    for columns in dict.fromkeys(named):
+        names = tuple(name for name, _ in columns)
+        factors = {name: _alone(data, name, value) for name, value in columns}
         size = math.prod(len(factor.levels) for factor in factors.values())
+        among = math.prod(len(data.cuts[name].sides) for name, value in columns if value)
         codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
         sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
         if part is None:
@@ -580,8 +584,15 @@ def _tested(
                 sums, parts, whole, events, codes, weights, cluster, kept
             )
         for i in range(size):
-            tested[slice_tests.where_of(names, factors, i)] = float(p_values[i]), float(gaps[i])
+            p = min(among * float(p_values[i]), 1.0)
+            tested[slice_tests.where_of(names, factors, i)] = p, float(gaps[i])
     return [tested[where] for where in wheres]
+
+
+def _alone(data: Dataset, name: str, value: str) -> Factor:
+    """A column as it is sliced or, of a range of a cycle, which rows are in it."""
+    inside = rows_where(data, ((name, value),)) if value else None
+    return data.sliced(name) if inside is None else Factor(inside.astype(np.intp), ("", value))
 
 
 def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
@@ -661,6 +672,8 @@ def _measured(
     with_score = len(columns) > 1 and SCORE in columns and predictions.has_score(data)
     columns = tuple(name for name in columns if name != SCORE or not with_score)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
+    cycles = {name: factors[name] for name in predictions.cycles(data) if name in factors}
+    factors = {n: f for n, f in factors.items() if n not in cycles or len(columns) == 1}
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     whole: slice_tests.SliceSums | None = None
@@ -686,6 +699,7 @@ def _measured(
                     p_values, sums, of_classes, events, codes, weights, cluster
                 )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
+        among = math.prod(len(data.cuts[name].sides) for name in names if name in cycles)
         gaps, half_widths = sums.gap, z * sums.spread
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap, half_width = float(gaps[i]), float(half_widths[i])
@@ -697,7 +711,7 @@ def _measured(
                     hits=float(sums.hits[i] / sums.mass[i]),
                     gap=gap,
                     interval=Interval(gap - half_width, gap + half_width),
-                    p_value=float(p_values[i]),
+                    p_value=min(among * float(p_values[i]), 1.0),
                     adjusted=1.0,
                     ece=float(eces[i]),
                     ece_noise=float(noises[i]),
@@ -732,15 +746,23 @@ def _measured(
             continue
         small += slice_tests.number_of_slices(sums.rows, names) - (len(measured) - before)
         cut = data.cuts.get(names[0]) if sides else None
-        for side, parts in () if cut is None else cut.sides.items():
+        for side, parts in () if cut is None or cut.cycle else cut.sides.items():
             in_it = np.isin(factors[names[0]].levels, parts)
             some = table[:, :, in_it].sum(axis=2, keepdims=True)
             of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
             measure(some, of_side.codes if each_row else codes, names, {names[0]: of_side})
     if with_score and against == "calibrated":
-        for name, part, codes, table in _above_score(data, factors, [*terms[0], *terms[2]], bin_of):
-            measure(table, codes, (name, SCORE), {name: factors[name], SCORE: part})
+        part = data.sliced(SCORE)
+        for name, codes, table in slice_tests.above_edge(part, factors, terms, bin_of):
+            one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
+            measure(table, codes, (name, SCORE), {name: factors[name], SCORE: one})
     assert whole is not None
+    for name, factor in cycles.items():
+        if value := slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows):
+            ranges = {name: Factor(np.zeros(data.n, np.intp), (value,))}
+            inside = _alone(data, name, value)
+            for _, codes, table in slice_tests.above_edge(inside, ranges, terms, bin_of):
+                measure(table, codes, (name,), ranges)
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -755,26 +777,6 @@ def _measured(
         skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
-
-
-def _above_score(
-    data: Dataset,
-    factors: Mapping[str, Factor],
-    terms: Sequence[FloatArray | None],
-    bin_of: IntArray,
-) -> Iterator[tuple[str, Factor, IntArray, FloatArray]]:
-    """Yield the sums of the values of each column above a score, and the codes of these rows, of which those of others are one larger."""
-    part = data.sliced(SCORE)
-    above = part.mask(part.levels[-1])
-    if above.all() or not above.any():
-        return
-    bins = int(bin_of.max()) + 1
-    for name, factor in factors.items():
-        some = Factor(np.where(above, factor.codes, len(factor.levels)), (*factor.levels, ""))
-        sums = slice_tests.crossed_sums({name: some}, terms, crossed=0, bin_of=bin_of, bins=bins)
-        *_, (_, table) = sums
-        one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
-        yield name, one, some.codes, table[:, :, :-1]
 
 
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:

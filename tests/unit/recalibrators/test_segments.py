@@ -24,6 +24,7 @@ from calviz.recalibrators import SegmentOffsets
 from calviz.recalibrators.base import load_map
 from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit
+from calviz.sample.sample import rows_where
 from tests.inputs.simulated import draw_labels, softmax
 
 SITES = np.array(["a", "b", "c", "d"])
@@ -632,9 +633,7 @@ def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
         own.inverse(0.5)
     since, _, _ = for_slice(("time", "> 2026-08-31 23:59:59"))
     for numbers in (np.full(6, 20260901), np.array(["20260901"] * 6)):
-        with pytest.raises(
-            InputError, match="'time' holds no dates, and the map is for rows where"
-        ):
+        with pytest.raises(InputError, match="'time' holds no dates"):
             since.transform(data.probs, {"time": numbers})
     assert since.counts(data.probs[:2], {"time": np.array(["", ""])})["without_value"] == 2
     record = own.to_dict()
@@ -674,6 +673,39 @@ def test_other_values_of_a_column_of_many_are_a_slice_without_those_that_are_mis
     met, empty = own.met({"shop": names}, data.probs)
     np.testing.assert_array_equal(met, ~np.isin(names, [*kept, ""]))
     np.testing.assert_array_equal(empty, names == "")
+
+
+def test_a_map_of_hours_reads_them_in_the_times_of_any_file_as_they_are_written():
+    hours = np.datetime64("2026-09-01T00", "us") + np.arange(240) * np.timedelta64(1, "h")
+    data = Predictions(probs=np.full(240, 0.8), labels=[0, 1] * 120, times=hours)
+    assert [*data.cuts] == ["time", "hour of time"]
+    own = SliceMap.around(load_map(HALVED), slice_of(data, (("hour of time", "22 to 1"),)))
+    assert own.to_dict()["parameters"]["where"] == [
+        {"name": "time", "cycle": "hour", "is": "22 to 1"}
+    ]
+    assert (own.words, own.needed_columns) == ("hour of time = 22 to 1", ("time",))
+    assert SliceMap.around(load_map(HALVED), {"hour of time": "22 to 1"}).words == own.words
+    inside = np.isin(np.arange(240) % 24, [22, 23, 0, 1])
+    np.testing.assert_array_equal(rows_where(data, (("hour of time", "22 to 1"),)), inside)
+    iso = np.datetime_as_string(hours, unit="s")
+    written = [iso, np.char.add(iso, "+02:00"), hours, np.char.replace(iso, "T", " ")]
+    program, loaded = {}, load_map(json.loads(json.dumps(own.to_dict())))
+    exec(own.snippet(), program)
+    for times in written:
+        for apply in (loaded.transform, program["recalibrate"]):
+            changed = (apply(data.probs, {"time": times}) != data.probs).any(axis=1)
+            np.testing.assert_array_equal(changed, inside)
+    german = [f"{t[8:10]}.{t[5:7]}.{t[:4]} {t[11:16]}" for t in [*iso[:22], "2026-09-13T22:00:00"]]
+    counts = {"changed": 3, "unchanged": 20, "without_value": 0}
+    assert own.counts(data.probs[:23], {"time": np.array(german)}) == counts
+    for unknown in (np.full(3, 22), np.array(["22"] * 3), np.array(["night"] * 3)):
+        with pytest.raises(InputError, match="the column 'time' holds no dates"):
+            own.transform(data.probs[:3], {"time": unknown})
+    assert own.counts(data.probs[:2], {"time": np.array(["", hours[0]])})["without_value"] == 1
+    bad = own.to_dict()
+    bad["parameters"]["where"] = [{"name": "time", "cycle": "moon", "is": "22 to 1"}]
+    with pytest.raises(InputError, match="a cycle must be hour or weekday"):
+        load_map(bad)
 
 
 def test_the_map_of_a_slice_is_fitted_on_its_rows_alone():

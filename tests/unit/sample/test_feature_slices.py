@@ -12,11 +12,11 @@ from scipy.stats import norm
 
 import calviz
 from benchmarks.claims import too_few, too_many
-from benchmarks.claims.slices import Features, one_region
+from benchmarks.claims.slices import Features, of_hours, one_region
 from benchmarks.record_segments import segment_rows
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
-from calviz.core.predictions import usual_columns
+from calviz.core.predictions import sliceable_columns, usual_columns
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.recalibrators.segments import Condition
 from calviz.sample.multicalibration import multicalibration_words, range_exceeds
@@ -459,3 +459,52 @@ def test_a_column_of_texts_whose_common_values_are_all_in_one_slice_is_left_out_
     assert {name for s in both.slices for name, _ in s.where} == {"site", "code", "score"}
     rest = Sample(data.take(np.flatnonzero(site == "b")), "positive")
     assert "code has no value with 50 rows or more" in slices(rest, pairs=False).skipped
+
+
+# ---- What comes round again in times
+
+
+def test_the_hours_that_are_off_are_found_as_a_range():
+    for where in (("hour of time", "17 to 20"), ("hour of time", "22 to 3")):
+        found = usual_slices(of_hours(np.random.default_rng(0), 10_000, 0.8, where))
+        assert found.off[0].where == (where,)
+        assert found.furthest[0] == f"hour of time = {where[1]}"
+        # As found in these rows, times the 288 ranges of hours.
+        alone = slices(of_hours(np.random.default_rng(0), 10_000, 0.8, where), [where[0]])
+        assert alone.slices[0].p_value == found.off[0].p_value
+        assert len(alone.slices) == 25
+    weekend = ("weekday of time", "Saturday to Sunday")
+    assert usual_slices(of_hours(np.random.default_rng(0), 10_000, 0.8, weekend)).off[0].where == (
+        weekend,
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "cycles"),
+    [
+        (np.arange(200) * np.timedelta64(1, "h"), ["hour of time"]),
+        (np.arange(1_000) * np.timedelta64(1, "h"), ["hour of time", "weekday of time"]),
+        (np.arange(40) * np.timedelta64(1, "D"), ["weekday of time"]),
+        (np.arange(39) * np.timedelta64(1, "D"), []),
+        (np.arange(60) * np.timedelta64(7, "D"), []),
+        (np.arange(100) * np.timedelta64(1, "h"), []),
+        (np.arange(10) * np.timedelta64(1, "D") + np.timedelta64(12, "h"), []),
+    ],
+)
+def test_times_have_hours_and_weekdays_only_where_they_show_them(times, cycles):
+    n = len(times)
+    stamps = np.datetime64("2026-01-05T00", "us") + times
+    data = data_of(np.full(n, 0.5), np.arange(n) % 2, times=stamps)
+    assert [name for name in sliceable_columns(data) if name != "time"][: len(cycles)] == cycles
+    assert " of " not in " ".join(usual_columns(data))
+
+
+def test_hours_are_those_that_the_file_has(tmp_path):
+    day = np.datetime64("2026-01-05T00") + np.arange(400) * np.timedelta64(1, "h")
+    rows = [f"{t}:00+02:00,0.5,{i % 2}" for i, t in enumerate(day.astype(str))]
+    file = tmp_path / "offsets.csv"
+    file.write_text("\n".join(["time,p,y", *rows]))
+    data = calviz.load(file)
+    assert data.times[0] == np.datetime64("2026-01-04T22")
+    hours = data.sliced("hour of time")
+    assert hours.values().tolist() == [str(i % 24) for i in range(400)]
