@@ -22,7 +22,7 @@ from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_col
 from calviz.comparison.over_time import EVERY, Every, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Dataset, columns_with_slices, edges_of, has_score
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
@@ -436,7 +436,7 @@ def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> FoldRe
 
 PLACE = "over_time"
 #: The options for automatic periods and for no recalibration.
-_AUTOMATIC, _NONE = "as suits the data", "none"
+_AUTOMATIC = "as suits the data"
 
 
 def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
@@ -460,29 +460,18 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             width=220,
             help="Weeks begin on Monday. Equal counts: ten periods of about as many rows.",
         )
-        methods = [spec.key for spec in RECALIBRATORS if spec.key != "identity"]
-        method = st.selectbox(
-            "Recalibrate on the past by",
-            (_NONE, *methods),
-            index=1 + methods.index(cheap_method(settings.whole)),
-            format_func=lambda key: key if key == _NONE else RECALIBRATORS[key].label,
-            key="time-method",
-            bind="query-params",
-            width=300,
-            help="Before each period the method is fitted on all rows until then.",
-        )
     length: Every | None = None if every == _AUTOMATIC else every  # type: ignore[assignment]
     sample, waiting = settings.sample, settings.waiting
     work = LongWork(
         PLACE,
-        (*settings.key, metric, every, method),
+        (*settings.key, metric, every),
         f"Measuring {settings.row_count} over time",
         lambda: (
             lambda job: over_time(
                 sample,
                 metric,
                 every=length,
-                method=None if method == _NONE else method,
+                method=None,
                 waiting=waiting,
                 progress=lambda words, done, total: job.progress(done, total, words),
             )
@@ -490,7 +479,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         "Measure each period",
         ":material/timeline:",
         about=settings.rows_key,
-        idle="Each period, changes, and what recalibration on the past would have given.",
+        idle="Each period, and changes.",
     )
     status = work.draw(at_once=session.cells(sample.data) <= session.AT_ONCE, patience=2.0)
     with st.spinner("Watching …"):
@@ -501,9 +490,9 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         say(lasting.headline)
         if lasting.found is not None:
             said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
-            # What follows the title is no remark in brackets.
-            said = re.sub(r"^ \((.*)\)\. All rows", r"\1. All rows", said)
-            st.markdown(md(said, 1_000), help=md(lasting.sentence(), 1_000))
+            # What follows the title is no remark in brackets; all rows are below, where the days are watched.
+            said = re.sub(r"^ \((.*)\)\. All rows.*", r"\1.", said)
+            st.markdown(md(said, 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, lasting is not None)
         if lasting is None:
@@ -539,25 +528,23 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
     changed = result.watch is not None and result.watch.found is not None
     # Without a lasting change, the title says the headline.
     if changed or not (lasting or answer != f"{figure.headline}."):
-        answer = ""
-    for text in filter(None, (answer, figure.past(), figure.before_labels())):
+        answer = capitalised(result.untested) if changed else ""
+    for text in filter(None, (answer, figure.before_labels())):
         st.markdown(md(text, 1_000))
     name = f"over-time-{result.metric}"
     screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True)
-    left_out = f" {counted(result.small, 'period')} with too few rows are left out."
-    several = len(result.tested) > 1
-    both = " and both metrics" * several
-    shift = " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
+    left_out = f" {counted(figure.shown.small, 'period')} with too few rows are left out."
+    both = " and both metrics, as a shift shows in the MCS first" * (len(result.tested) > 1)
     tested = (
-        f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
+        f"A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
         f"rarely make one as unusual, all periods{both} taken together (Westfall and Young); that may "
-        f"be a change of the model, of the labels or of the rows that come.{shift * several}"
+        "be a change of the model, of the labels or of the rows that come."
     )
     st.caption(
-        f"By {result.every}, each period with its own interval and noise floor.{left_out if result.small else ''}",
-        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''} {figure.cancelling()}",
+        f"By {result.every}, each period with its own interval and noise floor.{left_out if figure.shown.small else ''}",
+        help=tested if result.resamples and not figure.where else None,
     )
     tables_and_cards.draw_figure_table(
-        result.frame, "over-time", alt=f"{figure.label} by {result.every}"
+        figure.frame, "over-time", alt=f"{figure.label} by {result.every}"
     )
     return figure.headline
