@@ -435,7 +435,7 @@ def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> FoldRe
 # ---- Over time
 
 PLACE = "over_time"
-#: The options for automatic periods and for no recalibration.
+#: The option for automatic periods.
 _AUTOMATIC = "as suits the data"
 
 
@@ -443,10 +443,9 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choices, the running job, and the periods; `say` replaces the title."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         # First what a shift of the scores shows in; the NLL of rows that are easier falls even where they are off.
-        keys = ("mcs", *METRICS.in_table("fits"))
         metric = st.selectbox(
             "Metric",
-            keys,
+            ("mcs", *METRICS.in_table("fits")),
             format_func=lambda key: METRICS[key].label,
             key="time-metric",
             bind="query-params",
@@ -479,7 +478,6 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         "Measure each period",
         ":material/timeline:",
         about=settings.rows_key,
-        idle="Each period, and changes.",
     )
     status = work.draw(at_once=session.cells(sample.data) <= session.AT_ONCE, patience=2.0)
     with st.spinner("Watching …"):
@@ -497,8 +495,6 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         answer = _draw_periods(status.result, lasting is not None)
         if lasting is None:
             say(answer)
-        if state is not None and state.alarm and status.result.waiting:
-            st.markdown(md(state.doubt, 1_000))
     if state is not None:
         navigation.draw_folded(
             "Watched day by day",
@@ -515,9 +511,7 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
     screen.chart(figure, key="calviz.watch", filename="watch", wide=True)
     st.caption(
         "The wealth of bets against calibration, from 1 at the start; it reaches the line by chance for at most 5 % of calibrated "
-        f"scores{state.condition}.",
-        help="Bets are on shifts and stretches of the logits, of all rows and of parts, from any day on. "
-        "`calviz watch` goes on from day to day.",
+        f"scores{state.condition}. `calviz watch` goes on from day to day."
     )
 
 
@@ -529,15 +523,15 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
     # Without a lasting change, the title says the headline.
     if changed or not (lasting or answer != f"{figure.headline}."):
         answer = capitalised(result.untested) if changed else ""
-    for text in filter(None, (answer, figure.before_labels())):
+    doubt = result.watch.doubt if result.watch is not None and result.waiting else ""
+    for text in filter(None, (answer, figure.before_labels(), doubt)):
         st.markdown(md(text, 1_000))
-    name = f"over-time-{result.metric}"
-    screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True)
+    key = f"over-time-{result.metric}"
+    screen.chart(figure, key=key, filename=key, wide=True)
     left_out = f" {counted(figure.shown.small, 'period')} with too few rows are left out."
-    both = " and both metrics, as a shift shows in the MCS first" * (len(result.tested) > 1)
     tested = (
         f"A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-        f"rarely make one as unusual, all periods{both} taken together (Westfall and Young); that may "
+        f"rarely make one as unusual in the {figure.label} or the MCS, all periods taken together (Westfall and Young); that may "
         "be a change of the model, of the labels or of the rows that come."
     )
     st.caption(

@@ -159,10 +159,8 @@ def _measured_periods(
         counts = divided.every == "equal counts"
         one, other = ("period", "fewer") if counts else (divided.every, "longer")
         raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
-    rows = divided.rows
-    values = blocks.map_threads(
-        lambda period: _measured(sample, rows[period], metric), large.tolist(), threaded=True
-    )
+    rows = [divided.rows[k] for k in large.tolist()]
+    values = blocks.map_threads(lambda part: _measured(sample, part, metric), rows, threaded=True)
     result = OverTime(
         name=sample.data.name,
         rows=sample.data.rows,

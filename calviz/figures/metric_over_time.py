@@ -301,19 +301,8 @@ def _names(r: OverTime) -> list[str]:
 
 
 def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
-    """What past rows let expect of each period, and all rows with labels of those without."""
+    """What all rows with labels let expect of those without."""
     r, scale = figure.result, scale_of(figure.result.metric)[0]
-    x = np.arange(len(r.periods), dtype=float)
-    believed = np.array([p.before_labels for p in r.periods])
-    if np.isfinite(believed).any():
-        yield line(
-            x,
-            scale * believed,
-            sheet.palette.neutral,
-            points={"size": 5, "symbol": "diamond-open"},
-            name="Expected before its labels came",
-            hover="%{y:.4~g}<extra>expected before its labels came</extra>",
-        )
     if r.waiting:
         names = _names(r)
         yield _with_whiskers(

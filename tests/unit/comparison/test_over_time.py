@@ -177,7 +177,6 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
     figure = OverTimeLine.compute(series)
     assert f"NLL {whole:.3f} is expected" in figure.before_labels()
     names = [t.name for t in figure.plot().data]
-    assert "Expected before its labels came" in names
     assert "Without labels: expected, with 95 % interval" in names
     # Parts of equal counts would not be those of the rows with labels; a mean gap has no expectation.
     by_counts = over_time(labelled, "nll", every="equal counts", method=None, waiting=waiting)
