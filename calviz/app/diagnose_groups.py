@@ -522,7 +522,7 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
     changed = result.watch is not None and result.watch.found is not None
     # Without a lasting change, the title says the headline.
     if changed or not (lasting or answer != f"{figure.headline}."):
-        answer = capitalised(result.untested) if changed else ""
+        answer = capitalised(result.untested) if changed and not figure.where else ""
     doubt = result.watch.doubt if result.watch is not None and result.waiting else ""
     for text in filter(None, (answer, figure.before_labels(), doubt)):
         st.markdown(md(text, 1_000))
