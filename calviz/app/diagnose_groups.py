@@ -19,7 +19,7 @@ from calviz.app.open_files import join_parts, queue_note, request_settings, spli
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
-from calviz.comparison.over_time import EVERY, Every, OverTime, over_time
+from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import METRICS
@@ -459,7 +459,6 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             width=220,
             help="Weeks begin on Monday. Equal counts: ten periods of about as many rows.",
         )
-    length: Every | None = None if every == _AUTOMATIC else every  # type: ignore[assignment]
     sample, waiting = settings.sample, settings.waiting
     work = LongWork(
         PLACE,
@@ -469,7 +468,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             lambda job: over_time(
                 sample,
                 metric,
-                every=length,
+                every=None if every == _AUTOMATIC else every,  # type: ignore[arg-type]
                 method=None,
                 waiting=waiting,
                 progress=lambda words, done, total: job.progress(done, total, words),

@@ -129,12 +129,11 @@ def over_time(
     _check_number_of(divided)
     progress("measuring each period", 0, len(divided.names))
     result, large = _measured_periods(sample, divided, min_rows, metric)
-    result = replace(result, watch=watch)
     if within is not None:
         of_part = replace(divided, code=divided.code[inside])
         with suppress(NotAvailable):  # too few rows in each
             result = replace(result, within=_measured_periods(part, of_part, min_rows, metric)[0])
-    result = tested = _with_changes(result, sample, divided, large, metric)
+    result = tested = _with_changes(replace(result, watch=watch), sample, divided, large, metric)
     if method is not None:
         result = _with_past(tested, sample, divided, large, method, progress)
         if usual_columns(sample.data) and not RECALIBRATORS[method].takes_columns:

@@ -327,7 +327,9 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
     floors = [p.result.noise_floor for p in r.periods]
     floor = np.array([np.nan if one is None else one.mean for one in floors])
     look: Trace = {"width": 1.5, "hoverinfo": None}
+    each = "Each period"
     if figure.where:
+        each = f"Each period where {plotly_text(figure.where, 60)}"
         values = scale * np.array([p.result.value for p in every])
         yield line(
             np.arange(len(every), dtype=float), values, palette.neutral, width=1.5, name="All rows"
@@ -354,14 +356,12 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         if not changes:
             continue
         results = [p.result for p in changes]
-        where = f" where {plotly_text(figure.where, 60)}" * bool(figure.where)
-        each = f"Each period{where}, with 95 % CI"
         yield _with_whiskers(
             [at.index(p.name) for p in changes],
             [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
             palette.vermillion if changed else palette.blue,
             symbol="diamond" if changed else "circle",
-            name="Differs from the others beyond chance" if changed else each,
+            name="Differs from the others beyond chance" if changed else f"{each}, with 95 % CI",
             customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )
