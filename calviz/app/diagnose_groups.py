@@ -19,10 +19,10 @@ from calviz.app.open_files import join_parts, queue_note, request_settings, spli
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
-from calviz.comparison.over_time import EVERY, Every, OverTime, over_time
+from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, cheap_method
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Dataset, columns_with_slices, cycles, edges_of, has_score
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
@@ -437,18 +437,17 @@ def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> FoldRe
 # ---- Over time
 
 PLACE = "over_time"
-#: The options for automatic periods and for no recalibration.
-_AUTOMATIC, _NONE = "as suits the data", "none"
+#: The option for automatic periods.
+_AUTOMATIC = "as suits the data"
 
 
 def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choices, the running job, and the periods; `say` replaces the title."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         # First what a shift of the scores shows in; the NLL of rows that are easier falls even where they are off.
-        keys = ("mcs", *METRICS.in_table("fits"))
         metric = st.selectbox(
             "Metric",
-            keys,
+            ("mcs", *METRICS.in_table("fits")),
             format_func=lambda key: METRICS[key].label,
             key="time-metric",
             bind="query-params",
@@ -462,29 +461,17 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             width=220,
             help="Weeks begin on Monday. Equal counts: ten periods of about as many rows.",
         )
-        methods = [spec.key for spec in RECALIBRATORS if spec.key != "identity"]
-        method = st.selectbox(
-            "Recalibrate on the past by",
-            (_NONE, *methods),
-            index=1 + methods.index(cheap_method(settings.whole)),
-            format_func=lambda key: key if key == _NONE else RECALIBRATORS[key].label,
-            key="time-method",
-            bind="query-params",
-            width=300,
-            help="Before each period the method is fitted on all rows until then.",
-        )
-    length: Every | None = None if every == _AUTOMATIC else every  # type: ignore[assignment]
     sample, waiting = settings.sample, settings.waiting
     work = LongWork(
         PLACE,
-        (*settings.key, metric, every, method),
+        (*settings.key, metric, every),
         f"Measuring {settings.row_count} over time",
         lambda: (
             lambda job: over_time(
                 sample,
                 metric,
-                every=length,
-                method=None if method == _NONE else method,
+                every=None if every == _AUTOMATIC else every,  # type: ignore[arg-type]
+                method=None,
                 waiting=waiting,
                 progress=lambda words, done, total: job.progress(done, total, words),
             )
@@ -492,7 +479,6 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         "Measure each period",
         ":material/timeline:",
         about=settings.rows_key,
-        idle="Each period, changes, and what recalibration on the past would have given.",
     )
     status = work.draw(at_once=session.cells(sample.data) <= session.AT_ONCE, patience=2.0)
     with st.spinner("Watching …"):
@@ -503,15 +489,13 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         say(lasting.headline)
         if lasting.found is not None:
             said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
-            # What follows the title is no remark in brackets.
-            said = re.sub(r"^ \((.*)\)\. All rows", r"\1. All rows", said)
-            st.markdown(md(said, 1_000), help=md(lasting.sentence(), 1_000))
+            # What follows the title is no remark in brackets; all rows are below, where the days are watched.
+            said = re.sub(r"^ \((.*)\)\. All rows.*", r"\1.", said)
+            st.markdown(md(said, 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, lasting is not None)
         if lasting is None:
             say(answer)
-        if state is not None and state.alarm and status.result.waiting:
-            st.markdown(md(state.doubt, 1_000))
     if state is not None:
         navigation.draw_folded(
             "Watched day by day",
@@ -528,9 +512,7 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
     screen.chart(figure, key="calviz.watch", filename="watch", wide=True)
     st.caption(
         "The wealth of bets against calibration, from 1 at the start; it reaches the line by chance for at most 5 % of calibrated "
-        f"scores{state.condition}.",
-        help="Bets are on shifts and stretches of the logits, of all rows and of parts, from any day on. "
-        "`calviz watch` goes on from day to day.",
+        f"scores{state.condition}. `calviz watch` goes on from day to day."
     )
 
 
@@ -541,25 +523,23 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
     changed = result.watch is not None and result.watch.found is not None
     # Without a lasting change, the title says the headline.
     if changed or not (lasting or answer != f"{figure.headline}."):
-        answer = ""
-    for text in filter(None, (answer, figure.past(), figure.before_labels())):
+        answer = capitalised(result.untested) if changed and not figure.where else ""
+    doubt = result.watch.doubt if result.watch is not None and result.waiting else ""
+    for text in filter(None, (answer, figure.before_labels(), doubt)):
         st.markdown(md(text, 1_000))
-    name = f"over-time-{result.metric}"
-    screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True)
-    left_out = f" {counted(result.small, 'period')} with too few rows are left out."
-    several = len(result.tested) > 1
-    both = " and both metrics" * several
-    shift = " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
+    key = f"over-time-{result.metric}"
+    screen.chart(figure, key=key, filename=key, wide=True)
+    left_out = f" {counted(figure.shown.small, 'period')} with too few rows are left out."
     tested = (
-        f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-        f"rarely make one as unusual, all periods{both} taken together (Westfall and Young); that may "
-        f"be a change of the model, of the labels or of the rows that come.{shift * several}"
+        f"A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
+        f"rarely make one as unusual in the {figure.label} or the MCS, all periods taken together (Westfall and Young); that may "
+        "be a change of the model, of the labels or of the rows that come."
     )
     st.caption(
-        f"By {result.every}, each period with its own interval and noise floor.{left_out if result.small else ''}",
-        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested if result.resamples else ''} {figure.cancelling()}",
+        f"By {result.every}, each period with its own interval and noise floor.{left_out if figure.shown.small else ''}",
+        help=tested if result.resamples and not figure.where else None,
     )
     tables_and_cards.draw_figure_table(
-        result.frame, "over-time", alt=f"{figure.label} by {result.every}"
+        figure.frame, "over-time", alt=f"{figure.label} by {result.every}"
     )
     return figure.headline

@@ -28,7 +28,12 @@ from calviz.core.probabilities import MOST, UNDERFLOW
 from calviz.core.words import counted, distinct, full_sentence, shorten
 
 #: Sources of the rows to fit on.
-ROW_WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
+ROW_WAYS = {
+    "split": "another split",
+    "share": "a random share",
+    "earlier": "the earlier rows",
+    "folds": "cross-fitting",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,31 +87,22 @@ def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
     whole = replace(settings, split=None)
     # The rows are fetched here because a job cannot do it: caches belong to the run of a page.
     data = whole.sample.data
-    possible = {"split": len(data.split_names) > 1, "share": True, "folds": folds}
+    splits, has_times = len(data.split_names) > 1, data.times is not None
+    possible = {"split": splits, "share": True, "earlier": has_times, "folds": folds}
     ways = {way: ROW_WAYS[way] for way, is_possible in possible.items() if is_possible}
     way = "split" if Division.with_other_split(data, settings.split).fit_split else "share"
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        note = _HELP.format(_judging_words(settings)) + (_FOLDS if folds else "")
-        way = session.choose_one("Fit on", ways, default=way, key="division", help=note)
+        way = session.choose_one("Fit on", ways, default=way, key="division", help=_HELP)
     division = replace(_division(settings, data, way), eval_split=settings.split)
     return FitRows(whole, data, division)
 
 
-_HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
-_FOLDS = (
-    " Cross-fitting: the rows are dealt into folds, and each fold is calibrated by a map that was "
-    "fitted on the others."
+_HELP = (
+    "A map is fitted on some rows and judged on others, never on the same. Cross-fitting: the rows are dealt into folds, and each "
+    "fold is calibrated by a map that was fitted on the others."
 )
-
-
-def _judging_words(settings: Settings) -> str:
-    if settings.whole.splits is None:
-        return "All other rows are evaluation rows"
-    if settings.split is None:
-        return "All other rows are evaluation rows: the split is set to all rows"
-    return "The rows of the chosen split judge"
 
 
 def _division(settings: Settings, data: Dataset, way: str) -> Division:
@@ -130,9 +126,9 @@ def _division(settings: Settings, data: Dataset, way: str) -> Division:
         key="share",
         bind="query-params",
         width=220,
-        help="Drawn at random, with every class in proportion; the other rows are the evaluation rows.",
+        help="A random share has every class in proportion, the earlier rows are those of the first days; the others judge.",
     )
-    return Division(fit_fraction=share / 100)
+    return Division(fit_fraction=share / 100, by_time=way == "earlier")
 
 
 def choose_split(

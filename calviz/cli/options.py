@@ -488,6 +488,7 @@ def fitting(
     fit_fraction: float | None = None,
     cross_fit: CrossFit = None,
     seed: Seed = 0,
+    by_time: bool = False,
 ) -> Division:
     """Which rows a map is fitted on.
 
@@ -499,6 +500,8 @@ def fitting(
         Instead: fit on this share of the rows, stratified, such as 0.5.
     cross_fit : FOLDS|COL
         Instead: with this number of folds, or the folds of this column, calibrate every row by a map that never saw it.
+    by_time
+        With --fit-fraction: fit on the earliest rows, judge on the later ones.
     """
     chosen: dict[str, Any] = dict(locals())
     from calviz.comparison.fitting import Division

@@ -94,6 +94,7 @@ def compare(
     cross_fit: int | str | None = None,
     seed: int = 0,
     in_sample: bool = False,
+    by_time: bool = False,
     metrics: Iterable[str] | Literal["all"] | None = None,
     reduction: Reduction | str | None = None,
     bins: BinNumber = DEFAULT_BINS,
@@ -117,7 +118,7 @@ def compare(
         A `RowSample`, of data that do not fit into memory, itself determines its fitting rows and evaluation rows.
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
-    fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
+    fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample, by_time
         Which are the fitting rows and the evaluation rows (see `calviz.comparison.fitting.Division`).
     metrics : iterable of str or "all", optional
         Keys; if left out, those shown in the tables of a comparison. In a `Plan`, None means "all" instead.
@@ -146,14 +147,7 @@ def compare(
     """
     plan = Plan(
         methods=methods if isinstance(methods, str) else tuple(methods),
-        division=Division(
-            fit_split=fit_split,
-            eval_split=eval_split,
-            fit_fraction=fit_fraction,
-            cross_fit=cross_fit,
-            seed=seed,
-            in_sample=in_sample,
-        ),
+        division=Division(fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample, by_time),
         metrics=METRICS.selection(metrics, "methods"),
         reduction=reduction,
         bins=bins,

@@ -62,7 +62,7 @@ class Rows:
         return data if len(self.pairs) > 1 and rows.size == data.n else data.take(rows)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Division:
     """How rows are divided into fitting rows and evaluation rows; the two overlap only with `in_sample`.
 
@@ -76,6 +76,8 @@ class Division:
         The splits; if only one is given, all other rows take the other role.
     fit_fraction : float, optional
         Instead of a split to fit on, the stratified share of the rows (of those of `eval_split`).
+    by_time : bool
+        Whether that share is that of the earliest rows, in whole days, instead of a stratified one.
     cross_fit : int or str, optional
         Or the number of folds of these, or the group column that holds them. Every row is calibrated by a map that never saw it.
     seed : int
@@ -90,6 +92,7 @@ class Division:
     cross_fit: int | str | None = None
     seed: int = 0
     in_sample: bool = False
+    by_time: bool = False
 
     def check(self) -> None:
         """Raise OptionError if the attributes contradict each other or are out of range, whatever the data."""
@@ -105,6 +108,8 @@ class Division:
             )
         if self.fit_fraction is not None:
             check_level(self.fit_fraction, "fit_fraction")
+        elif self.by_time:
+            raise OptionError("give the fraction of the rows that are fitted on by time.")
         if isinstance(self.cross_fit, int) and self.cross_fit < 2:
             raise OptionError(
                 f"'cross_fit' must be from 2 to the number of rows, got {self.cross_fit!r}."
@@ -166,7 +171,7 @@ class Division:
         if self.cross_fit is not None:
             rows = _cross_fitted(data, self.cross_fit, self.seed)
         elif self.fit_fraction is not None:
-            rows = _by_fraction(data, self.fit_fraction, self.seed)
+            rows = _by_fraction(data, self.fit_fraction, None if self.by_time else self.seed)
         elif self.fit_split is not None or self.eval_split is not None:
             rows = _by_splits(data, self.fit_split, self.eval_split, self.in_sample)
         else:
@@ -267,8 +272,21 @@ def _trained_remark(data: Dataset, rows: Rows) -> str:
     )
 
 
-def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
+def _by_fraction(data: Dataset, fraction: float, seed: int | None) -> Rows:
+    """Draw a share of the rows; without a seed, take the earliest days."""
     count = min(max(round(fraction * data.n), 1), data.n - 1)
+    if seed is None:
+        times = np.zeros(data.n, "datetime64[D]") if data.times is None else data.times
+        day = times.astype("datetime64[D]")
+        later = day > min(np.sort(day)[count - 1], day.max() - 1)
+        if later.all():
+            raise NotAvailable("by time, rows are divided by their days: they have none, or one.")
+        parts = np.flatnonzero(~later), np.flatnonzero(later)
+        first, rest_used = (
+            RowsUsed(None, part.size, f"the {which} rows, {day[part].min()} to {day[part].max()}")
+            for which, part in zip(("earlier", "later"), parts, strict=True)
+        )
+        return Rows((parts,), first, rest_used)
     rng = np.random.default_rng(seed)
     together, how = _together(data)
     if together is None:
@@ -407,6 +425,7 @@ def recalibrate(
     fit_fraction: float | None = None,
     cross_fit: int | str | None = None,
     seed: int = 0,
+    by_time: bool = False,
     **options: Any,
 ) -> Dataset:
     """Fit a recalibrator on some rows and apply it to all.
@@ -428,10 +447,12 @@ def recalibrate(
         Alternatively, the number of folds.
     seed : int
         Seed of the random division.
+    by_time : bool
+        Whether the share of rows to fit on is that of the earliest.
     **options
         Parameters of the recalibrator.
     """
-    how = Division(fit_split=fit_split, fit_fraction=fit_fraction, cross_fit=cross_fit, seed=seed)
+    how = Division(fit_split, None, fit_fraction, cross_fit, seed, by_time=by_time)
     return calibrate(data, method, how, options).calibrated
 
 

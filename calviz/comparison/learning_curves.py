@@ -37,6 +37,7 @@ def learning_curve(
     eval_split: str | None = None,
     fit_fraction: float | None = None,
     seed: int = 0,
+    by_time: bool = False,
     metrics: Sequence[str] = ("ece", "accuracy"),
     reduction: Reduction | str | None = None,
     bins: BinNumber = DEFAULT_BINS,
@@ -63,9 +64,8 @@ def learning_curve(
     if data.cells is not None:
         raise NotAvailable("learning curves draw rows: a profile holds their sums only.")
     specs = entry_specs.RECALIBRATORS.chosen(methods, options or {})
-    rows = Division(
-        fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
-    ).rows(data)
+    how = Division(fit_split, eval_split, fit_fraction, seed=seed, by_time=by_time)
+    rows = how.rows(data)
     pool, judged = rows.pairs[0]
     if sizes is None:
         sizes = _usual_sizes(pool.size)

@@ -30,7 +30,7 @@ from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.profile import Profile
-from calviz.sample.sample import EventOptions, Sample, shows_options
+from calviz.sample.sample import EventOptions, Sample, rows_where, shows_options
 from calviz.verdicts.analysis import evaluate, verdict
 from calviz.verdicts.watching import WatchState, watched
 
@@ -38,8 +38,8 @@ from calviz.verdicts.watching import WatchState, watched
 MIN_ROWS = 30
 #: Largest number of periods.
 MOST_PERIODS = 400
-#: By default, the shortest period is used that gives at most this many.
-USUAL_PERIODS = 40
+#: By default, the shortest period is used that gives at most this many, with this share of the rows in those with enough.
+USUAL_PERIODS, MOST_ROWS = 40, 0.8
 #: Default number of periods of equal counts.
 PARTS = 10
 #: Smallest number of rows before a period that a map is fitted on.
@@ -81,7 +81,8 @@ def over_time(
     metric : str
         Key of the metric.
     every, parts
-        How time is divided (see `periods`). If `every` is left out, and no period would have `min_rows` rows, all have equal counts.
+        How time is divided (see `periods`). If `every` is left out, the shortest length of which at most `USUAL_PERIODS` periods hold most
+        rows (`MOST_ROWS`) of the slice that changed, or of all, in periods of `min_rows` rows or more; equal counts if there is none.
     method : str, optional
         Key of the recalibrator that is fitted, for each period, on all rows before it; None for no recalibration. From `MANY_PAST` rows
         on, it is fitted again once they are `GROWN` times as many (`Period.fitted_on`).
@@ -113,47 +114,26 @@ def over_time(
     labels, or to a different mix of rows.
     """
     sample = Sample.of(data, bins=bins, **options)
-    spec, progress = METRICS[metric], progress or (lambda *_: None)
+    metric, progress = METRICS[metric].key, progress or (lambda *_: None)
     if sample.data.times is None:
         raise NotAvailable(
             "these rows have no times: name the column that holds them (time column, --time, time_column=)."
         )
     errors.check_whole("min_rows", min_rows, least=2)
-    # A cell of a profile counts as many rows as it summarises.
-    rows_of = sample.weights if sample.data.cells is not None else None
-    divided = periods(sample.data.times, every, parts=parts)
-    if every is None and np.bincount(divided.code, rows_of).max() < min_rows:
-        divided = periods(sample.data.times, "equal counts", parts=parts)
+    watch, part, inside = sample.once(watched), sample, np.arange(sample.data.n)
+    within = watch.within if watch is not None and watch.found is watch.within else None
+    if within is not None:
+        inside = np.flatnonzero(np.asarray(rows_where(sample.data, within.where)))
+        part = sample.with_data(sample.data.take(inside))
+    divided = periods(sample.data.times, every or _usual_length(part, min_rows), parts=parts)
     _check_number_of(divided)
-    count = np.bincount(divided.code, rows_of)
-    large = np.flatnonzero(count >= min_rows)
-    if not large.size:
-        counts = divided.every == "equal counts"
-        one, other = ("period", "fewer") if counts else (divided.every, "longer")
-        raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
-    rows = divided.rows
-    progress("measuring each period", 0, large.size)
-    values = blocks.map_threads(
-        lambda period: _measured(sample, rows[period], metric), large.tolist(), threaded=True
-    )
-    result = OverTime(
-        name=sample.data.name,
-        rows=sample.data.rows,
-        metric=spec.key,
-        reduction=sample.reduction.key,
-        bins=sample.bins_used,
-        seed=sample.seed,
-        every=divided.every,
-        whole=evaluate(sample, [metric], ci=True, findings=False, classes=False)[metric],
-        periods=tuple(
-            Period(divided.names[k], int(count[k]), value, math.nan, math.nan, math.nan)
-            for k, value in zip(large.tolist(), values, strict=True)
-        ),
-        small=len(divided.names) - large.size,
-        level=LEVEL,
-        watch=sample.once(watched),
-    )
-    result = tested = _with_changes(result, sample, divided, large, metric)
+    progress("measuring each period", 0, len(divided.names))
+    result, large = _measured_periods(sample, divided, min_rows, metric)
+    if within is not None:
+        of_part = replace(divided, code=divided.code[inside])
+        with suppress(NotAvailable):  # too few rows in each
+            result = replace(result, within=_measured_periods(part, of_part, min_rows, metric)[0])
+    result = tested = _with_changes(replace(result, watch=watch), sample, divided, large, metric)
     if method is not None:
         result = _with_past(tested, sample, divided, large, method, progress)
         if usual_columns(sample.data) and not RECALIBRATORS[method].takes_columns:
@@ -166,6 +146,37 @@ def over_time(
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
     return result
+
+
+def _measured_periods(
+    sample: Sample, divided: Periods, min_rows: int, metric: str
+) -> tuple[OverTime, IntArray]:
+    """Measure each period with enough rows; return their numbers too."""
+    count = np.bincount(divided.code, sample.row_counts)
+    large = np.flatnonzero(count >= min_rows)
+    if not large.size:
+        counts = divided.every == "equal counts"
+        one, other = ("period", "fewer") if counts else (divided.every, "longer")
+        raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
+    rows = [divided.rows[k] for k in large.tolist()]
+    values = blocks.map_threads(lambda part: _measured(sample, part, metric), rows, threaded=True)
+    result = OverTime(
+        name=sample.data.name,
+        rows=sample.data.rows,
+        metric=metric,
+        reduction=sample.reduction.key,
+        bins=sample.bins_used,
+        seed=sample.seed,
+        every=divided.every,
+        whole=_evaluated(sample, sample.data, metric),
+        periods=tuple(
+            Period(divided.names[k], int(count[k]), value, math.nan, math.nan, math.nan)
+            for k, value in zip(large.tolist(), values, strict=True)
+        ),
+        small=len(divided.names) - large.size,
+        level=LEVEL,
+    )
+    return result, large
 
 
 def _check_number_of(divided: Periods) -> None:
@@ -206,29 +217,30 @@ class Periods:
         return np.split(order, np.cumsum(np.bincount(self.code))[:-1])
 
 
-def periods(
-    times: npt.NDArray[np.datetime64], every: Every | None = None, *, parts: int = PARTS
-) -> Periods:
+def _usual_length(sample: Sample, min_rows: int) -> Every:
+    """Return the shortest length with few periods of which most have enough rows; months or years at least, if all times are the first day of one."""
+    times = np.asarray(sample.data.times)
+    for length in EVERY[{"D": 0, "M": 2, "Y": 3}[_unit(times)] : -1]:
+        count = np.bincount(periods(times, length).code, sample.row_counts)
+        enough = count[count >= min_rows].sum() >= MOST_ROWS * count.sum()
+        if enough and 1 < count.size <= USUAL_PERIODS:
+            return length
+    return "equal counts"
+
+
+def periods(times: npt.NDArray[np.datetime64], every: Every, *, parts: int = PARTS) -> Periods:
     """Divide rows into periods by their times.
 
     Parameters
     ----------
     times : ndarray of datetime64, shape (n,)
-    every : {"day", "week", "month", "year", "equal counts"}, optional
-        Length of a period; weeks begin on Monday. If left out, the shortest length with at most `USUAL_PERIODS` periods; months at least,
-        if all times are the first day of one, and years.
+    every : {"day", "week", "month", "year", "equal counts"}
+        Length of a period; weeks begin on Monday.
     parts : int
         Number of periods of equal counts; rows with the same time stay together.
     """
-    if every is not None:
-        errors.check_choice("every", every, EVERY)
+    errors.check_choice("every", every, EVERY)
     errors.check_whole("parts", parts, least=2)
-    if every is None:
-        for length in EVERY[{"D": 0, "M": 2, "Y": 3}[_unit(times)] : -1]:
-            divided = periods(times, length)
-            if 1 < len(divided.names) <= USUAL_PERIODS:
-                return divided
-        return periods(times, "equal counts", parts=parts)
     if every == "equal counts":
         return _of_equal_counts(times, parts)
     if every == "week":
@@ -402,7 +414,7 @@ def _with_expected(
                 f"{', '.join(METRICS[key].label for key in EXPECTED)}"
             )
         return replace(result, unexpected=f"{why}.")
-    split = periods(waiting.times, None if divided.every == "equal counts" else divided.every)
+    split = periods(waiting.times, divided.every)
     names, code = split.names, split.code
     if divided.every == "equal counts" or len(names) > USUAL_PERIODS:
         names = (_from_to(np.sort(waiting.times), _unit(waiting.times)),)
@@ -551,6 +563,8 @@ class OverTime:
         Why nothing is expected of them; empty if it is, or if there are none.
     watch : WatchState or None
         The watch of all days, with a change since which the scores mean something else.
+    within : OverTime or None
+        Periods of the slice that the watch names (`watch.found`), if one has enough rows; they are not tested.
     anew : OverTime or None
         If there is one, the same with recalibration on past rows since then only.
     """
@@ -580,6 +594,7 @@ class OverTime:
     whole_waiting: Expected | None = None
     unexpected: str = ""
     watch: WatchState | None = None
+    within: OverTime | None = None
     anew: OverTime | None = None
 
     @errors.claim("change-over-time")

@@ -20,7 +20,7 @@ from calviz.core.words import capitalised, counted, p_value, plotly_text, score_
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, facts
 from calviz.figures.marks import Picture, Sheet, Trace, diagonal, line
-from calviz.sample.sample import Sample, bin_sums
+from calviz.sample.sample import Sample, bin_sums, where_words
 from calviz.verdicts.evaluation import scale_of, value_text
 from calviz.verdicts.watching import WatchState
 
@@ -48,15 +48,29 @@ class OverTimeLine(Figure):
         """Label of the metric."""
         return METRICS[self.result.metric].label
 
+    @property
+    def shown(self) -> OverTime:
+        """The periods of the slice that changed, if there is one, or of all rows."""
+        return self.result.within or self.result
+
+    @property
+    def where(self) -> str:
+        """The slice whose periods are shown; "" if they are of all rows."""
+        state = self.result.watch
+        return (
+            where_words(state.found.where) if self.result.within and state and state.found else ""
+        )
+
     def columns(self) -> Mapping[str, Any]:
         """One row per period."""
-        return dict(self.result.frame())
+        return dict(self.shown.frame())
 
     def caption(self) -> tuple[str, ...]:
         """Name, rows and reduction."""
-        r = self.result
+        r = self.shown
         reduction = shorten(Reduction.of(r.reduction).label)
-        details = facts(None, counted(r.rows, "row"), reduction, f"{self.label} by {r.every}")
+        rows = " where ".join(filter(None, (counted(r.rows, "row"), self.where)))
+        details = facts(None, rows, reduction, f"{self.label} by {r.every}")
         return shorten(r.name, NAME_LENGTH), details
 
     @claim("change-over-time")
@@ -144,12 +158,6 @@ class OverTimeLine(Figure):
         change = change.format(self.label, after, before)
         return f"{change}{where if judged < len(r.periods) else ''}{outcome}."
 
-    def cancelling(self) -> str:
-        """Say that periods above and below 0 cancel in the value of several, where they do."""
-        values = [p.result.value for p in self.result.periods]
-        cancels = METRICS[self.result.metric].direction == "zero" and min(values) < 0 < max(values)
-        return f"Periods above and below 0 cancel in the {self.label} of several." * cancels
-
     @claim("expected")
     def before_labels(self) -> str:
         """Say what is expected of rows without labels, or why nothing is; empty if there are none."""
@@ -164,11 +172,9 @@ class OverTimeLine(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
-        parts = [
-            f"{self.label} of {shorten(self.result.name, NAME_LENGTH)} over time.",
-            self.answer(),
-        ]
-        return " ".join(filter(None, [*parts, self.past(), self.before_labels()]))
+        where = f", where {self.where} and of all rows. All rows:" if self.where else "."
+        lead = f"{self.label} of {shorten(self.result.name, NAME_LENGTH)} over time{where}"
+        return " ".join(filter(None, [lead, self.answer(), self.past(), self.before_labels()]))
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the periods in their order."""
@@ -278,7 +284,8 @@ def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
 
 def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
     """A line at the day on which calibration changed."""
-    if since := r.watch.changed if r.watch else None:
+    found = r.watch and r.watch.found
+    if since := found.since if found else r.watch and r.watch.changed:
         # Names begin with the first day, month or year of a period.
         first = [np.datetime64(p.name.split(" to ")[0], "D").astype(int) for p in r.periods]
         at = np.interp(np.datetime64(since, "D").astype(int), first, np.arange(len(first)) - 0.5)
@@ -294,19 +301,8 @@ def _names(r: OverTime) -> list[str]:
 
 
 def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
-    """What past rows let expect of each period, and all rows with labels of those without."""
+    """What all rows with labels let expect of those without."""
     r, scale = figure.result, scale_of(figure.result.metric)[0]
-    x = np.arange(len(r.periods), dtype=float)
-    believed = np.array([p.before_labels for p in r.periods])
-    if np.isfinite(believed).any():
-        yield line(
-            x,
-            scale * believed,
-            sheet.palette.neutral,
-            points={"size": 5, "symbol": "diamond-open"},
-            name="Expected before its labels came",
-            hover="%{y:.4~g}<extra>expected before its labels came</extra>",
-        )
     if r.waiting:
         names = _names(r)
         yield _with_whiskers(
@@ -324,12 +320,20 @@ def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
 
 
 def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
-    r, palette = figure.result, sheet.palette
-    scale = scale_of(r.metric)[0]
-    x = np.arange(len(r.periods), dtype=float)
+    r, palette = figure.shown, sheet.palette
+    scale, every = scale_of(r.metric)[0], figure.result.periods
+    at = [p.name for p in every]
+    x = np.array([at.index(p.name) for p in r.periods], dtype=float)
     floors = [p.result.noise_floor for p in r.periods]
     floor = np.array([np.nan if one is None else one.mean for one in floors])
     look: Trace = {"width": 1.5, "hoverinfo": None}
+    each = "Each period"
+    if figure.where:
+        each = f"Each period where {plotly_text(figure.where, 60)}"
+        values = scale * np.array([p.result.value for p in every])
+        yield line(
+            np.arange(len(every), dtype=float), values, palette.neutral, width=1.5, name="All rows"
+        )
     if np.isfinite(floor).any():
         look |= {"dash": "2px,3px", "name": "Noise floor (calibrated)"}
         yield line(x, scale * floor, palette.muted, **look)
@@ -348,18 +352,16 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
             hover="%{y:.4~g}<extra>fitted on the past</extra>",
         )
     for changed in (False, True):
-        some = [i for i, p in enumerate(r.periods) if (p.adjusted <= r.level) == changed]
-        if not some:
+        changes = [p for p in r.periods if (p.adjusted <= r.level) == changed]
+        if not changes:
             continue
-        changes = [r.periods[i] for i in some]
         results = [p.result for p in changes]
-        name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
         yield _with_whiskers(
-            some,
+            [at.index(p.name) for p in changes],
             [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
             palette.vermillion if changed else palette.blue,
             symbol="diamond" if changed else "circle",
-            name=name,
+            name="Differs from the others beyond chance" if changed else f"{each}, with 95 % CI",
             customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )

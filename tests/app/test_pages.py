@@ -192,6 +192,9 @@ def test_a_change_in_one_slice_is_the_title_and_a_button_leads_to_its_rows_since
     since = quiet(press(app, "See the rows"))
     assert re.search(r"Where language = tr, date since \d{4}", plain(since.title[0].value))
     assert re.search(title, plain(quiet(since.open("over_time")).title[0].value))
+    # What all rows show is below, where the days are watched.
+    assert "All rows together" not in text_of(since)
+    assert [b.label for b in since.selectbox if b.key.startswith("time-")] == ["Metric", "Periods"]
 
 
 @pytest.mark.slow

@@ -177,6 +177,19 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
         assert len(pd.read_csv("calibrated.csv")) == 400
 
 
+def test_with_times_the_earlier_rows_can_fit_and_the_page_says_which():
+    lines = overconfident(splits=False).decode().splitlines()
+    days = [f"2025-{1 + i // 100:02d}-{1 + i % 28:02d}" for i in range(len(lines) - 1)]
+    content = "\n".join(f"{d},{line}" for d, line in zip(["date", *days], lines, strict=True))
+    app = opened(content.encode(), division="the earlier rows")
+    assert re.search(
+        r"\(the earlier rows, 2025-01-01 to 2025-\d\d-\d\d\) and judged on [\d,]+ rows \(the later rows, 2025-\d\d-\d\d to 2025-06-28\)",
+        plain(text_of(app)),
+    )
+    without = opened(overconfident(splits=False))
+    assert "the earlier rows" not in without.segmented_control(key="division").options
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["split", "folds"])
 def test_of_a_slice_only_its_rows_are_calibrated_and_the_file_has_all(tmp_path, way):

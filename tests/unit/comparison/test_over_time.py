@@ -40,7 +40,6 @@ def test_periods_are_those_of_the_calendar():
     assert periods(times, "month").names == ("2020-12", "2021-01", "2021-02")
     assert periods(times, "year").names == ("2020", "2021")
     assert periods(times, "equal counts", parts=2).code.tolist() == [0, 0, 1, 1]
-    assert periods(np.repeat(times, 30)).every == "day"
 
 
 def test_each_period_is_measured_as_its_rows_are():
@@ -55,6 +54,46 @@ def test_each_period_is_measured_as_its_rows_are():
         assert one.result.value == pytest.approx(expected, rel=1e-9)
     # What would be usual is the loss of all rows, which a mean has on any number of them.
     assert series.periods[0].expected == pytest.approx(series.whole.value, abs=0.01)
+
+
+def test_where_one_slice_changes_its_periods_are_drawn_in_the_shortest_length_with_enough_rows():
+    rng = np.random.default_rng(0)
+    n = 12_000
+    day, region = (
+        rng.integers(270, size=n),
+        rng.choice(["N", "S", "W"], p=[0.6, 0.34, 0.06], size=n),
+    )
+    z = rng.normal(size=n)
+    off = (day >= 150) & (region == "W")
+    data = calviz.Predictions(
+        probs=1 / (1 + np.exp(-z - 2 * off)),
+        labels=(rng.random(n) < 1 / (1 + np.exp(-z))).astype(int),
+        times=START + day.astype("timedelta64[D]"),
+        groups={"region": region},
+    )
+    series = over_time(data, "mcs", method=None, reduction="positive")
+    assert series.watch.headline.split(": ")[0].endswith("region = W")
+    # A week has 19 rows of W, and rarely 30.
+    assert (series.every, series.small, series.within.small) == ("month", 0, 0)
+    month = data.times.astype("datetime64[M]").astype(str)
+    for one in series.within.periods:
+        rows = (month == one.name) & (region == "W")
+        assert one.rows == rows.sum()
+        gap = data.probs[rows, 1].mean() - data.labels[rows].mean()
+        assert one.result.value == pytest.approx(gap, rel=1e-9)
+    figure = OverTimeLine.compute(series)
+    assert figure.frame()["value"].tolist() == [p.result.value for p in series.within.periods]
+    drawn = {t.name: t for t in figure.plot().data}
+    assert list(drawn["All rows"].y) == pytest.approx(
+        [100 * p.result.value for p in series.periods]
+    )
+    assert "Each period where region = W, with 95 % CI" in {*drawn}
+    (mark,) = figure.plot().layout.shapes
+    assert series.watch.within.since.startswith(series.periods[round(mark.x0)].name)
+    # Days of the slice have too few rows: then all rows are drawn.
+    by_day = over_time(data, "mcs", every="day", method=None, reduction="positive")
+    assert by_day.within is None
+    assert "All rows" not in {t.name for t in OverTimeLine.compute(by_day).plot().data}
 
 
 @pytest.mark.slow
@@ -138,7 +177,6 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
     figure = OverTimeLine.compute(series)
     assert f"NLL {whole:.3f} is expected" in figure.before_labels()
     names = [t.name for t in figure.plot().data]
-    assert "Expected before its labels came" in names
     assert "Without labels: expected, with 95 % interval" in names
     # Parts of equal counts would not be those of the rows with labels; a mean gap has no expectation.
     by_counts = over_time(labelled, "nll", every="equal counts", method=None, waiting=waiting)
@@ -195,7 +233,7 @@ def measured(n, metric):
 )
 def test_what_is_permuted_is_the_metric_of_each_period(metric, n):
     data, series, gaps = drifting(n, from_month=3), measured(n, metric), measured(n, "mcs")
-    divided = periods(data.times)
+    divided = periods(data.times, "month")
     large = np.flatnonzero(np.bincount(divided.code) >= 30)
     values = against_the_others(Sample(data), divided.code, large, metric)[0]
     for key in (metric, "mcs"):
@@ -303,7 +341,10 @@ def test_what_cannot_be_divided_says_why():
         labels=np.tile([0, 1], 170),
         times=START + np.repeat(np.arange(85), 4),
     )
-    assert over_time(four_a_day, method=None).every == "equal counts"
+    # Of the weeks, none has enough rows.
+    assert over_time(four_a_day, method=None).every == "month"
+    four_a_year = with_rows(four_a_day, times=START + np.repeat(365 * np.arange(85), 4))
+    assert over_time(four_a_year, method=None).every == "equal counts"
     with pytest.raises(NotAvailable, match="no week has 30 rows or more"):
         over_time(four_a_day, every="week")
     with pytest.raises(NotAvailable, match="no period has 30 rows or more: choose fewer periods"):

@@ -208,6 +208,32 @@ def test_without_splits_a_stratified_seeded_half(plain):
     assert not np.array_equal(Division(seed=1).rows(plain).pairs[0][0], fit)
 
 
+def test_by_time_the_earlier_days_fit_and_the_later_judge():
+    rng = np.random.default_rng(0)
+    day = rng.integers(100, size=1_000)
+    times = np.datetime64("2025-01-01T00") + (24 * day + rng.integers(24, size=1_000))
+    score = rng.random(1_000)
+    hit = (rng.random(1_000) < score).astype(int)
+    data = Predictions(probs=score, labels=hit, times=times)
+    rows = Division(fit_fraction=0.4, by_time=True).rows(data)
+    (fit, judged), dates = rows.pairs[0], times.astype("datetime64[D]")
+    assert dates[fit].max() + 1 == dates[judged].min()
+    assert fit.size == pytest.approx(400, abs=15)
+    assert fit.size + judged.size == 1_000
+    assert rows.fit.how == f"the earlier rows, 2025-01-01 to {dates[fit].max()}"
+    assert rows.evaluation.how == f"the later rows, {dates[judged].min()} to 2025-04-10"
+    compared = compare(data, ["temperature"], fit_fraction=0.4, by_time=True, ci=False)
+    assert (compared.fit, compared.evaluation) == (rows.fit, rows.evaluation)
+    # The last day always judges.
+    last = Division(fit_fraction=0.999, by_time=True).rows(data).judged
+    assert set(dates[last]) == {np.datetime64("2025-04-10")}
+    with pytest.raises(OptionError, match="fraction"):
+        Division(by_time=True).rows(data)
+    for none in (replace(data, times=None), data.take(np.flatnonzero(day == 3))):
+        with pytest.raises(NotAvailable, match="divided by their days"):
+            Division(fit_fraction=0.4, by_time=True).rows(none)
+
+
 def test_cross_fitting_judges_every_row_once(plain):
     rows = Division(cross_fit=4).rows(plain)
     judged = np.concatenate([j for _, j in rows.pairs])
