@@ -373,9 +373,9 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
     with st.container(width=FOREST):
         screen.chart(figure, key=f"models.difference.{metric}", filename=f"models-{metric}")
     st.caption(
-        "Better and worse: beyond noise, with all pairs of models taken into account.",
+        f"{comparison.interval_words(metric)}; better and worse where it is without 0.",
         help="The chance that any of several equal models is called better is 5\u00a0%. "
-        f"{comparison_results.BASIS_WORDS} {comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
+        f"{comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )
     navigation.draw_folded(
         "All metrics, ranks, intervals and differences",

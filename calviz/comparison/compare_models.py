@@ -198,12 +198,6 @@ def _differences(
         key: [metric.difference(*names, every) for names in every[: len(pairs)]]
         for key, metric in paired.metrics.items()
     }
-    if len(pairs) == 1 < len(ends):
-        # Of the proper scores alone there are more pairs than this one; its interval and its verdict are then of one test.
-        found = {
-            key: [replace(d, interval=d.adjusted or d.interval) for d in of]
-            for key, of in found.items()
-        }
     # Maps of scores that differ by such a map alone agree up to the accuracy of their fit.
     same = Difference(0.0, Interval(0.0, 0.0), "tied")
     least = LEAST if len(ends) > 1 else -1.0

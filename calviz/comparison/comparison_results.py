@@ -730,15 +730,22 @@ class ModelComparison(Compared[ModelResult]):
             for m in self
         ).set_index("model")
 
+    def interval_words(self, metric: str) -> str:
+        """Say what the intervals beside its verdicts are."""
+        last = self.after or self
+        of_maps = last.method != UNCALIBRATED and metric in last.pairs
+        many = of_maps or len(self.pairs[metric]) > 1
+        return "95 % CI for all pairs together" if many else "95 % CI"
+
     def differences(self, reference: str) -> DataFrame:
-        """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval."""
+        """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval of the verdict."""
         rows = []
         for metric in self.pairs:
             for m in self:
                 d = self.difference(metric, m.name, reference) if m.name != reference else None
                 if d is not None:
-                    low, high = d.interval
-                    rows.append((metric, m.name, reference, d.value, low, high, d.verdict))
+                    value, (low, high) = d.decided_by
+                    rows.append((metric, m.name, reference, value, low, high, d.verdict))
         columns = ["metric", "model", "reference", "difference", "low", "high", "verdict"]
         return data_frame(rows, columns=columns)
 
@@ -883,6 +890,7 @@ def answers(comparison: ModelComparison, metric: str) -> tuple[str, str]:
 
 
 DifferenceVerdict = Literal["better", "worse", "tied"]
+_TURNED: dict[DifferenceVerdict, DifferenceVerdict] = {"better": "worse", "worse": "better", "tied": "tied"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -895,20 +903,30 @@ class Difference:
         For an error that noise makes larger, the difference of the errors without that noise, which may differ from the
         difference of the two values shown.
     interval : Interval
-        95 % interval of the true difference, not adjusted; of two models before and after a map for each, the adjusted one.
+        95 % interval of the true difference, of this pair alone.
     verdict : {"better", "worse", "tied"}
         Of the first set against the second, beyond noise, adjusted for all comparisons made together. Metrics that should
         be 0 or 1 are compared by their distance from it.
     adjusted : Interval, optional
         The interval that the verdict uses, wide enough for all comparisons together: `interval` may exclude 0
-        while this one does not, and the verdict is "tied". For a metric that should be 0 or 1, the interval of the difference
-        of these distances.
+        while this one does not, and the verdict is "tied". For a metric that should be 0 or 1, the interval of `distance`.
+    distance : float, optional
+        Of a metric that should be 0 or 1: the difference of the distances from it.
     """
 
     value: float
     interval: entry_specs.Interval
     verdict: DifferenceVerdict
     adjusted: entry_specs.Interval | None = None
+    distance: float | None = None
+
+    @property
+    def decided_by(self) -> tuple[float, entry_specs.Interval]:
+        """The difference and the interval that the verdict says in a word: the ones to show beside it."""
+        return (
+            self.value if self.distance is None else self.distance,
+            self.adjusted or self.interval,
+        )
 
     @property
     def tied(self) -> bool:
@@ -918,13 +936,10 @@ class Difference:
     @property
     def turned(self) -> Difference:
         """The difference with the two sets exchanged."""
-        verdicts: dict[DifferenceVerdict, DifferenceVerdict] = {
-            "better": "worse",
-            "worse": "better",
-            "tied": "tied",
-        }
         adjusted = None if self.adjusted is None else self.adjusted.turned
-        return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
+        distance = None if self.distance is None else -self.distance
+        verdict = _TURNED[self.verdict]
+        return Difference(-self.value, self.interval.turned, verdict, adjusted, distance)
 
 
 # ---- The table of a comparison
@@ -1047,10 +1062,6 @@ TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account
 TIED_SIGN = "≈"
 #: What "beyond noise" means, for captions: one wording everywhere.
 AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
-BASIS_WORDS = (
-    "Each interval holds at 95 % on its own; a verdict holds at 95 % for all comparisons together and is based on the "
-    "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
-)
 #: How differences of errors are computed, for captions.
 NOISELESS_WORDS = (
     "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "

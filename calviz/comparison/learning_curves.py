@@ -219,7 +219,7 @@ def _points(
 
 def _noise(metric: entry_specs.Metric, difference: Difference) -> float:
     """Standard error of a difference: from its value to the end of the interval where it would be no better."""
-    ends = difference.adjusted or difference.interval
+    _, ends = difference.decided_by
     if metric.direction in ("zero", "one"):  # the interval of the difference of absolute values
         return (ends.high - ends.low) / (2 * difference_intervals.Z)
     if metric.direction == "higher":

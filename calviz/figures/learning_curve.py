@@ -491,9 +491,11 @@ class ModelDifferences(Figure):
         }
         return cls(comparison, metric, against, tuple(differences), tuple(differences.values()))
 
-    def side(self, difference: Difference) -> DifferenceVerdict:
-        """Whether a model is better or worse than the reference beyond noise, or tied with it."""
-        return difference.verdict
+    @property
+    def label(self) -> str:
+        """What differs: the metric, or its distance from what it should be."""
+        goal = {"zero": ", distance from 0", "one": ", distance from 1"}
+        return METRICS[self.metric].label + goal.get(METRICS[self.metric].direction, "")
 
     def columns(self) -> Mapping[str, Any]:
         """One row per model."""
@@ -502,26 +504,27 @@ class ModelDifferences(Figure):
             "metric": [self.metric] * count,
             "model": self.models,
             "reference": [self.reference] * count,
-            "difference": [d.value for d in self.differences],
-            "low": [d.interval.low for d in self.differences],
-            "high": [d.interval.high for d in self.differences],
+            "difference": [d.decided_by[0] for d in self.differences],
+            "low": [d.decided_by[1].low for d in self.differences],
+            "high": [d.decided_by[1].high for d in self.differences],
             "beyond_noise": [d.verdict for d in self.differences],
         }
 
     def caption(self) -> tuple[str, ...]:
         """Metric and reference model; rows: one line each."""
         rows = counted(self.comparison.rows, "row")
-        head = f"{METRICS[self.metric].label}, minus that of {shorten(self.reference)}"
-        return head, facts(self.comparison.split, rows, "95 % intervals, paired")
+        head = f"{self.label}, minus that of {shorten(self.reference)}"
+        intervals = self.comparison.interval_words(self.metric)
+        return head, facts(self.comparison.split, rows, f"{intervals}, paired")
 
     def text(self, difference: Difference) -> str:
         """Write a difference with its interval, in the unit of the metric, with the decimals of all."""
         scale, unit = scale_of(self.metric, difference=True)
-        spreads = (scale * (d.interval.high - d.interval.low) / 2 for d in self.differences)
+        ends = (d.decided_by[1] for d in self.differences)
+        spreads = (scale * (high - low) / 2 for low, high in ends)
         decimals = words.decimals_for(*spreads, figures=2, least=1, most=4)
-        value, low, high = (
-            decimal(scale * v, decimals) for v in (difference.value, *difference.interval)
-        )
+        of, interval = difference.decided_by
+        value, low, high = (decimal(scale * v, decimals) for v in (of, *interval))
         return f"{value}{' ' + unit if unit else ''} (95 % CI {low} to {high})"
 
     @claim("models-differ")
@@ -537,7 +540,7 @@ class ModelDifferences(Figure):
         }
         parts = [f"{listed(names)} {how[side]}" for side, names in by_side.items() if names]
         return (
-            f"{METRICS[self.metric].label} of {counted(len(self.models), 'model')} minus that of "
+            f"{self.label} of {counted(len(self.models), 'model')} minus that of "
             f"'{shorten(self.reference)}' on the same {counted(self.comparison.rows, 'row')}: "
             f"{'; '.join(parts)}."
         )
@@ -556,16 +559,16 @@ class ModelDifferences(Figure):
             beside: Trace = {"xref": "paper", "x": 1, "xshift": 8, "xanchor": "left", "yref": "y"}
             notes = [label(text, sheet.palette, y=y, **beside) for y, text in enumerate(numbers, 1)]
         scale, unit = scale_of(self.metric, difference=True)
-        every = [0.0] + [v for d in self.differences for v in (d.value, *d.interval)]
+        shown = [d.decided_by for d in self.differences]
+        every = [0.0] + [v for value, interval in shown for v in (value, *interval)]
         low, high = scale * min(every), scale * max(every)
         # The axis needs a width even if all differences are 0.
         pad = max(0.06 * (high - low), 1e-3 * scale)
-        title = f"Difference in {METRICS[self.metric].label}" + (f", {unit}" if unit else "")
-        if METRICS[self.metric].direction == "zero":  # so that one clear of 0 may be a tie
-            title += "; better is nearer to 0"
+        title = f"Difference in {self.label}" + (f", {unit}" if unit else "")
         # Both sides are labelled above the rows.
-        sides = {"lower": ("better", "worse"), "higher": ("worse", "better")}
-        ends = sides.get(METRICS[self.metric].direction, ())
+        ends = ("better", "worse")
+        if METRICS[self.metric].direction == "higher":
+            ends = ends[::-1]
         place: Trace = {"xref": "paper", "yref": "paper", "y": 1, "yshift": 2, "yanchor": "bottom"}
         font = {"size": 12, "color": sheet.palette.muted}
         zero: Trace = {"x": 0, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
@@ -578,7 +581,7 @@ class ModelDifferences(Figure):
             + [
                 label(text.format(word), sheet.palette, x=x, xanchor=anchor, **place, font=font)
                 for word, x, anchor, text in zip(
-                    ends, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
+                    ends, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=True
                 )
             ],
             shapes=[marks.vertical_shape(sheet.palette.ink, **zero)],
@@ -607,7 +610,7 @@ def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
     yield markers([0.0], [0], p.ink, size=10, symbol="diamond", hover=hover)
     for row, (name, d) in enumerate(zip(f.models, f.differences, strict=True), start=1):
         colour, symbol = looks[d.verdict]
-        value, (low, high) = d.value, d.interval
+        value, (low, high) = d.decided_by
         ends = [max(scale * (high - value), 0.0)], [max(scale * (value - low), 0.0)]
         yield markers(
             [scale * value],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from calviz.comparison.comparison_results import BASIS_WORDS, Comparison, ModelComparison
+from calviz.comparison.comparison_results import Comparison, ModelComparison
 from calviz.comparison.over_time import OverTime
 from calviz.core import __version__, errors
 from calviz.core.entry_specs import METRICS, Conventions, MetricResult
@@ -188,7 +188,7 @@ def _differences_of(comparison: ModelComparison) -> list[JsonRecord]:
             "reference": reference,
             **picked(d, "value interval"),
             "interval_adjusted": d.adjusted,
-            **picked(d, "tied verdict"),
+            **picked(d, "distance tied verdict"),
         }
         for metric, pairs in comparison.pairs.items()
         for (model, reference), d in pairs.items()
