@@ -288,9 +288,7 @@ LEFT_OUT = "left out"
 
 
 def draw_notes(comparison: ModelComparison) -> None:
-    """Say where the order is another one, which map the models are compared after, what did not match, and which models could not be evaluated."""
-    if where := comparison_results.where_words(comparison):
-        st.markdown(md(where, 1_000))
+    """Say which map the models are compared after, what did not match, and which models could not be evaluated."""
     for text in comparison_results.map_words(comparison)[-1:]:
         st.caption(md(text, 500))
     for note in comparison.alignment.notes:
@@ -343,13 +341,6 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
             st.caption(md(remark.text, 1_000))
 
 
-def usual_metrics(comparison: ModelComparison, metric: str | None) -> list[str]:
-    """The metrics of the table until all are asked for: the chosen one, accuracy, NLL and ECE, and how well scores rank."""
-    more = comparison.alignment.more_metrics(comparison.reduction)[:1]
-    usual = {metric, *METRICS.in_table("drawn"), *more}
-    return [key for key in comparison.directions if key in usual]
-
-
 def _heading(column: comparison_results.ComparisonColumn) -> str:
     unit = column.written.unit_words
     link = f"[{name_of(column.written.result)}]({tables_and_cards.entry_address(column.key)})"
@@ -378,27 +369,16 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
         f"{comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )
     navigation.draw_folded(
-        "All metrics, ranks, intervals and differences",
-        partial(_draw_numbers, comparison, metric, reference),
+        "All metrics and differences",
+        partial(_draw_numbers, comparison, reference),
         key="models-differences",
         icon=":material/table:",
     )
 
 
-def _draw_numbers(comparison: ModelComparison, metric: str, reference: str) -> None:
-    """Draw all metrics; rank, interval and share of resamples in which a model is best, model by model; and all differences."""
+def _draw_numbers(comparison: ModelComparison, reference: str) -> None:
+    """Draw all metrics and all differences."""
     draw_metrics(comparison, comparison.directions)
-    ranks, label = comparison.ranks(metric), METRICS[metric].label
-    of = [comparison[name] for name in ranks]
-    ends = [m.metrics[metric].interval or (None, None) for m in of]
-    rows = {
-        "rank": [*ranks.values()],
-        "model": [*ranks],
-        label: [m.metrics[metric].value for m in of],
-        "95 % from": [low for low, _ in ends],
-        "to": [high for _, high in ends],
-    }
-    screen.table(pd.DataFrame(rows), alt=f"Models ranked by {label}")
     differences = comparison.differences(reference)
     st.dataframe(differences, hide_index=True, alt="Paired differences of all metrics")
     tables_and_cards.download_button("Download as CSV", differences, "models-differences")

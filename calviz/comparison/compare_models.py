@@ -45,7 +45,7 @@ from calviz.core.predictions import (
     with_rows,
 )
 from calviz.core.profile import Profile
-from calviz.core.words import condition, counted, listed, shorten
+from calviz.core.words import counted, listed, shorten
 from calviz.data.column_names import may_be_cluster, may_be_time
 from calviz.sample import slice_tests
 from calviz.sample.sample import Sample, Where, dataset_of, rows_where
@@ -235,7 +235,7 @@ def better_where(comparison: ModelComparison) -> tuple[BetterWhere, ...]:
         only_above=not overall.tied,
         seed=comparison.seed,
     )
-    where = [condition(name, value) for name, f in factors.items() for value in f.levels]
+    where = [(name, value) for name, f in factors.items() for value in f.levels]
     sides = {True: (first, second), False: (second, first)}
     return tuple(
         BetterWhere(where[i], metric, *sides[bool(mean[i] < 0)], abs(float(mean[i])))

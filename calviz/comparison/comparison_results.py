@@ -9,19 +9,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from calviz.core import entry_specs, events, predictions
-from calviz.core.entry_specs import (
-    METRICS,
-    RANKED_BY,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    MetricResult,
-    TableKind,
-)
-from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRATED, MetricResult
+from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.core.words import (
     ENDED,
     NOT_SINCE,
     bins_words,
+    condition,
     counted,
     listed,
     shorten,
@@ -229,9 +223,9 @@ class Compared(Displayed, Generic[R]):
         """The bins in words: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
 
-    def in_table(self, table: TableKind) -> tuple[str, ...]:
+    def usual(self) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""
-        return METRICS.in_table(table)
+        return METRICS.in_table("methods")
 
     def __getitem__(self, key: str) -> R:
         try:
@@ -248,7 +242,7 @@ class Compared(Displayed, Generic[R]):
 
     def summary(self) -> Summary:
         """Summarise the result: the methods or models with the main metrics, and why some have none."""
-        columns = self.columns(self.in_table("methods" if self.KIND == "method" else "models"))
+        columns = self.columns(self.usual())
         return Summary(
             title=f"of {counted(len(self), self.KIND)}",
             header=(self.KIND, *(c.heading for c in columns)),
@@ -486,19 +480,16 @@ class Comparison(Compared[MethodResult]):
 
     def frame(self) -> DataFrame:
         """Return a table with one row per method: metrics, changed predictions, gain, times, and the reason if it failed."""
-        rows = []
-        for m in self:
-            row: dict[str, Any] = {"method": m.key, "ok": m.ok}
-            row.update({key: result.value for key, result in m.metrics.items()})
-            row.update(
-                predictions_changed=m.predictions_changed if m.ok else None,
-                calibration_gain=m.calibration_gain,
-                fit_seconds=m.fit_seconds,
-                apply_seconds=m.apply_seconds,
-                reason=m.reason,
-            )
-            rows.append(row)
-        return data_frame(rows).set_index("method")
+        return data_frame(
+            {
+                "method": m.key,
+                "ok": m.ok,
+                **{key: result.value for key, result in m.metrics.items()},
+                "predictions_changed": m.predictions_changed if m.ok else None,
+                **picked(m, "calibration_gain fit_seconds apply_seconds reason"),
+            }
+            for m in self
+        ).set_index("method")
 
 
 @dataclass(frozen=True)
@@ -612,19 +603,24 @@ class BetterWhere:
 
     Attributes
     ----------
-    where : str
-        The slice in words.
+    condition : (str, str)
+        The column and the value of the slice.
     metric, better, other : str
         The score, and the two models by name.
     lower : float
         How much lower the mean score of the better one is there.
     """
 
-    where: str
+    condition: tuple[str, str]
     metric: str
     better: str
     other: str
     lower: float
+
+    @property
+    def where(self) -> str:
+        """The slice in words."""
+        return condition(*self.condition)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -667,10 +663,11 @@ class ModelComparison(Compared[ModelResult]):
         """Number of compared rows."""
         return self.alignment.rows
 
-    def in_table(self, table: TableKind) -> tuple[str, ...]:
-        """Keys of the metrics of a table with room for only a few, with those of such models (`Alignment.more_metrics`)."""
-        more = self.alignment.more_metrics(self.reduction) if table in ("models", "rivals") else ()
-        return (*super().in_table(table), *more)
+    def usual(self, *more: str) -> tuple[str, ...]:
+        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, and how well scores rank the rows."""
+        ranking = self.alignment.more_metrics(self.reduction)[:1]
+        few = {*more, *ranked_by(self)[:1], *METRICS.in_table("drawn"), *ranking}
+        return tuple(key for key in self.directions if key in few)
 
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
@@ -732,9 +729,8 @@ class ModelComparison(Compared[ModelResult]):
 
     def interval_words(self, metric: str) -> str:
         """Say what the intervals beside its verdicts are."""
-        last = self.after or self
-        of_maps = last.method != UNCALIBRATED and metric in last.pairs
-        many = of_maps or len(self.pairs[metric]) > 1
+        of_maps = self if self.method != UNCALIBRATED else self.after
+        many = len(self.pairs[metric]) > 1 or (of_maps is not None and metric in of_maps.pairs)
         return "95 % CI for all pairs together" if many else "95 % CI"
 
     def differences(self, reference: str) -> DataFrame:
@@ -744,8 +740,7 @@ class ModelComparison(Compared[ModelResult]):
             for m in self:
                 d = self.difference(metric, m.name, reference) if m.name != reference else None
                 if d is not None:
-                    value, (low, high) = d.decided_by
-                    rows.append((metric, m.name, reference, value, low, high, d.verdict))
+                    rows.append((metric, m.name, reference, *d.shown, d.verdict))
         columns = ["metric", "model", "reference", "difference", "low", "high", "verdict"]
         return data_frame(rows, columns=columns)
 
@@ -921,12 +916,10 @@ class Difference:
     distance: float | None = None
 
     @property
-    def decided_by(self) -> tuple[float, entry_specs.Interval]:
-        """The difference and the interval that the verdict says in a word: the ones to show beside it."""
-        return (
-            self.value if self.distance is None else self.distance,
-            self.adjusted or self.interval,
-        )
+    def shown(self) -> tuple[float, float, float]:
+        """The difference that the verdict says in a word, and the ends of its interval: the numbers beside the word."""
+        value = self.value if self.distance is None else self.distance
+        return value, *(self.adjusted or self.interval)
 
     @property
     def tied(self) -> bool:

@@ -504,9 +504,9 @@ class ModelDifferences(Figure):
             "metric": [self.metric] * count,
             "model": self.models,
             "reference": [self.reference] * count,
-            "difference": [d.decided_by[0] for d in self.differences],
-            "low": [d.decided_by[1].low for d in self.differences],
-            "high": [d.decided_by[1].high for d in self.differences],
+            "difference": [d.shown[0] for d in self.differences],
+            "low": [d.shown[1] for d in self.differences],
+            "high": [d.shown[2] for d in self.differences],
             "beyond_noise": [d.verdict for d in self.differences],
         }
 
@@ -520,11 +520,9 @@ class ModelDifferences(Figure):
     def text(self, difference: Difference) -> str:
         """Write a difference with its interval, in the unit of the metric, with the decimals of all."""
         scale, unit = scale_of(self.metric, difference=True)
-        ends = (d.decided_by[1] for d in self.differences)
-        spreads = (scale * (high - low) / 2 for low, high in ends)
+        spreads = (scale * (d.shown[2] - d.shown[1]) / 2 for d in self.differences)
         decimals = words.decimals_for(*spreads, figures=2, least=1, most=4)
-        of, interval = difference.decided_by
-        value, low, high = (decimal(scale * v, decimals) for v in (of, *interval))
+        value, low, high = (decimal(scale * v, decimals) for v in difference.shown)
         return f"{value}{' ' + unit if unit else ''} (95 % CI {low} to {high})"
 
     @claim("models-differ")
@@ -559,16 +557,14 @@ class ModelDifferences(Figure):
             beside: Trace = {"xref": "paper", "x": 1, "xshift": 8, "xanchor": "left", "yref": "y"}
             notes = [label(text, sheet.palette, y=y, **beside) for y, text in enumerate(numbers, 1)]
         scale, unit = scale_of(self.metric, difference=True)
-        shown = [d.decided_by for d in self.differences]
-        every = [0.0] + [v for value, interval in shown for v in (value, *interval)]
+        every = [0.0] + [v for d in self.differences for v in d.shown]
         low, high = scale * min(every), scale * max(every)
         # The axis needs a width even if all differences are 0.
         pad = max(0.06 * (high - low), 1e-3 * scale)
         title = f"Difference in {self.label}" + (f", {unit}" if unit else "")
         # Both sides are labelled above the rows.
-        ends = ("better", "worse")
-        if METRICS[self.metric].direction == "higher":
-            ends = ends[::-1]
+        higher = METRICS[self.metric].direction == "higher"
+        ends = ("← worse", "better →") if higher else ("← better", "worse →")
         place: Trace = {"xref": "paper", "yref": "paper", "y": 1, "yshift": 2, "yanchor": "bottom"}
         font = {"size": 12, "color": sheet.palette.muted}
         zero: Trace = {"x": 0, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
@@ -577,12 +573,10 @@ class ModelDifferences(Figure):
             inner=(_TALL if narrow else _ROW) * len(names),
             margins=(left, right, _TOP, _BOTTOM),
             above=_TOP - 6,
-            annotations=notes
-            + [
-                label(text.format(word), sheet.palette, x=x, xanchor=anchor, **place, font=font)
-                for word, x, anchor, text in zip(
-                    ends, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=True
-                )
+            annotations=[
+                *notes,
+                label(ends[0], sheet.palette, x=0, xanchor="left", **place, font=font),
+                label(ends[1], sheet.palette, x=1, xanchor="right", **place, font=font),
             ],
             shapes=[marks.vertical_shape(sheet.palette.ink, **zero)],
             xaxis=sheet.axis(title, range=[low - pad, high + pad], nticks=6),
@@ -610,7 +604,7 @@ def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
     yield markers([0.0], [0], p.ink, size=10, symbol="diamond", hover=hover)
     for row, (name, d) in enumerate(zip(f.models, f.differences, strict=True), start=1):
         colour, symbol = looks[d.verdict]
-        value, (low, high) = d.decided_by
+        value, low, high = d.shown
         ends = [max(scale * (high - value), 0.0)], [max(scale * (value - low), 0.0)]
         yield markers(
             [scale * value],

@@ -171,7 +171,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
         yield Note(text)
     for note in comparison.alignment.notes:
         yield Note(shorten(note, 500))
-    columns = [c for c in comparison.columns(comparison.in_table("rivals")) if c.best]
+    columns = [c for c in comparison.columns(comparison.usual()) if c.best]
     yield _model_table(comparison, columns)
     if keys:
         yield Note(

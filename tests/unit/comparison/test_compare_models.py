@@ -428,7 +428,7 @@ def test_two_classes_have_discrimination_and_the_levels_of_calibration():
         keys = {"auroc", "oe_ratio", "calibration_slope", "calibration_intercept"}
         assert keys.isdisjoint(measured.directions) is not there
         assert ("auroc" in measured.pairs) is there
-        assert keys.isdisjoint(measured.in_table("rivals")) is not there
+        assert [key for key in measured.usual() if key in keys] == ["auroc"] * there
 
 
 def test_names_must_tell_the_models_apart(models):
@@ -662,6 +662,10 @@ def test_a_slice_in_which_another_model_is_better_is_named(clusters):
     gap = there["b"].metrics["nll"].value - there["a"].metrics["nll"].value
     assert at_s.lower == pytest.approx(gap)
     assert f"where region = s ({gap:.3g} lower)" in where_words(compared)
+    first = models_record(compared)["better_where"][0]
+    assert (first["condition"], first["where"]) == (["region", "s"], "region = s")
+    assert (first["metric"], first["better"], first["other"]) == ("nll", "a", "b")
+    assert first["lower"] == pytest.approx(gap)
 
 
 def test_without_slices_or_a_turn_nothing_is_said_of_where(comparison):
