@@ -349,22 +349,24 @@ def _heading(column: comparison_results.ComparisonColumn) -> str:
 
 @navigation.fragment
 def draw_differences(comparison: ModelComparison, metric: str) -> None:
-    """Draw paired differences to a model that can be chosen; the rest of the numbers is folded away."""
+    """Draw paired differences to a model that can be chosen among several; the rest of the numbers is folded away."""
     order = comparison.ranking(metric)
     shown = _short(order)
-    reference = st.selectbox(
-        "Compare with",
-        order,
-        format_func=lambda name: shown.get(name, str(name)),
-        # A new key for other models or another order, so that the best one is preselected.
-        key=f"calviz.models.reference.{metric}.{hash(order)}",
-        width=320,
-    )
+    reference = order[0]
+    if len(order) > 2:
+        reference = st.selectbox(
+            "Compare with",
+            order,
+            format_func=lambda name: shown.get(name, str(name)),
+            # A new key for other models or another order, so that the best one is preselected.
+            key=f"calviz.models.reference.{metric}.{hash(order)}",
+            width=320,
+        )
     figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
     with st.container(width=FOREST):
         screen.chart(figure, key=f"models.difference.{metric}", filename=f"models-{metric}")
     st.caption(
-        f"{comparison.interval_words(metric)}; better and worse where it is without 0.",
+        f"{comparison.interval_words(metric)}. Better or worse: it excludes 0.",
         help="The chance that any of several equal models is called better is 5\u00a0%. "
         f"{comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )

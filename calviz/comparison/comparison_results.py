@@ -730,8 +730,10 @@ class ModelComparison(Compared[ModelResult]):
     def interval_words(self, metric: str) -> str:
         """Say what the intervals beside its verdicts are."""
         of_maps = self if self.method != UNCALIBRATED else self.after
-        many = len(self.pairs[metric]) > 1 or (of_maps is not None and metric in of_maps.pairs)
-        return "95 % CI for all pairs together" if many else "95 % CI"
+        parts = ["all pairs"] if len(self.pairs[metric]) > 1 else []
+        if of_maps is not None and metric in of_maps.pairs:
+            parts.append("before and after recalibration")
+        return f"95 % CI for {', '.join(parts)} together" if parts else "95 % CI"
 
     def differences(self, reference: str) -> DataFrame:
         """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval of the verdict."""

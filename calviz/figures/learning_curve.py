@@ -545,7 +545,8 @@ class ModelDifferences(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the reference at the top, then one row per model, best first, each with its numbers."""
-        names, narrow = told_apart((self.reference, *self.models), _NAME), sheet.narrow
+        narrow = sheet.narrow
+        names = told_apart((self.reference, *self.models), _SHORT if narrow else _NAME)
         numbers = [f"{self.text(d)}, {d.verdict}" for d in self.differences]
         texts = [plotly_text(name) for name in names]
         left, right = marks.name_room(names, _BESIDE), marks.name_room(numbers, 0)
@@ -588,8 +589,8 @@ class ModelDifferences(Figure):
 
 
 _RIGHT, _TOP, _BOTTOM, _ROW, _TALL = 16, 30, 54, 28, 44
-#: Maximum characters of a name, and space beside the names in pixels.
-_NAME, _BESIDE = 26, 16
+#: Maximum characters of a name, of one above its row, before the numbers; and space beside the names in pixels.
+_NAME, _SHORT, _BESIDE = 26, 16, 16
 
 
 def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:

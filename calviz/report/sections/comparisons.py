@@ -185,7 +185,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
         yield Note(
-            f"Differences: {comparison.interval_words(drawn[0])}; better and worse where it is without 0. {comparison_results.NOISELESS_WORDS}"
+            f"Differences: {comparison.interval_words(drawn[0])}. Better or worse: it excludes 0. {comparison_results.NOISELESS_WORDS}"
         )
     for key in drawn:
         yield _differences(comparison, key, best)
@@ -234,7 +234,7 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> co
         formats={
             "model": ("model", lambda name: shorten(name, 60)),
             "difference": (f"difference ({unit})" if unit else "difference", written),
-            "low": (f"{comparison.interval_words(metric)}, from", written),
+            "low": ("95 % CI from", written),
             "high": ("to", written),
             "beyond_noise": ("beyond noise", str),
         },

@@ -710,8 +710,9 @@ def test_the_interval_shown_beside_a_word_is_the_one_that_decides_it(models):
                 d = of.difference(key, row.model, row.reference)
                 if says_its_interval(*d.interval, higher) != word:
                     otherwise.add(goal)
-            together = "for all pairs together" in figure.caption()[1]
-            assert together == (models > 2 or key in compared.after.pairs)
+            assert ("CI for all pairs" in figure.caption()[1]) == (models > 2)
+            both = "before and after recalibration together" in figure.caption()[1]
+            assert both == (key in compared.after.pairs)
             assert ("distance from" in figure.label) == goal
             for d in of.pairs[key].values():
                 assert (d.distance is not None) == goal
