@@ -7,8 +7,8 @@ from functools import partial
 import streamlit as st
 
 from calviz.app import models_compared, navigation, rows_shown
-from calviz.app.session import Settings, md
-from calviz.comparison.comparison_results import answers
+from calviz.app.session import CONDITIONS, Settings, look_at_slice, md
+from calviz.comparison.comparison_results import MOST_NAMED, ModelComparison, answers, where_words
 
 
 def compare(chosen: Settings) -> None:
@@ -29,8 +29,9 @@ def compare(chosen: Settings) -> None:
                 say(answer.rstrip("."))
                 if beside:
                     st.markdown(md(beside, 1_000))
+            _say_where(comparison, chosen)
             models_compared.draw_notes(comparison)
-            usual = models_compared.usual_metrics(comparison, metric)
+            usual = comparison.usual(*filter(None, [metric]))
             models_compared.draw_metrics(comparison, usual)
             if metric is not None:
                 models_compared.draw_differences(comparison, metric)
@@ -49,6 +50,19 @@ def compare(chosen: Settings) -> None:
                 key="models-shown",
                 of_setting={"methods": after},
             )
+
+
+def _say_where(comparison: ModelComparison, chosen: Settings) -> None:
+    """Say where two models have another order, with a click to the comparison on the rows of each slice named, within those shown."""
+    if not comparison.where:
+        return
+    st.markdown(md(where_words(comparison), 1_000))
+    with st.container(horizontal=True, gap="small"):
+        for one in comparison.where[: 2 * MOST_NAMED]:
+            where = (*chosen.where, one.condition)
+            if one.condition[0] in chosen.whole.to_slice() and len(where) <= len(CONDITIONS):
+                label = f"Compare where {md(one.where, 60)}"
+                st.button(label, on_click=look_at_slice, args=(chosen.whole, where))
 
 
 navigation.enter()

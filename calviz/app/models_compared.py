@@ -288,9 +288,7 @@ LEFT_OUT = "left out"
 
 
 def draw_notes(comparison: ModelComparison) -> None:
-    """Say where the order is another one, which map the models are compared after, what did not match, and which models could not be evaluated."""
-    if where := comparison_results.where_words(comparison):
-        st.markdown(md(where, 1_000))
+    """Say which map the models are compared after, what did not match, and which models could not be evaluated."""
     for text in comparison_results.map_words(comparison)[-1:]:
         st.caption(md(text, 500))
     for note in comparison.alignment.notes:
@@ -343,13 +341,6 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
             st.caption(md(remark.text, 1_000))
 
 
-def usual_metrics(comparison: ModelComparison, metric: str | None) -> list[str]:
-    """The metrics of the table until all are asked for: the chosen one, accuracy, NLL and ECE, and how well scores rank."""
-    more = comparison.alignment.more_metrics(comparison.reduction)[:1]
-    usual = {metric, *METRICS.in_table("drawn"), *more}
-    return [key for key in comparison.directions if key in usual]
-
-
 def _heading(column: comparison_results.ComparisonColumn) -> str:
     unit = column.written.unit_words
     link = f"[{name_of(column.written.result)}]({tables_and_cards.entry_address(column.key)})"
@@ -358,47 +349,38 @@ def _heading(column: comparison_results.ComparisonColumn) -> str:
 
 @navigation.fragment
 def draw_differences(comparison: ModelComparison, metric: str) -> None:
-    """Draw paired differences to a model that can be chosen; the rest of the numbers is folded away."""
+    """Draw paired differences to a model that can be chosen among several; the rest of the numbers is folded away."""
     order = comparison.ranking(metric)
     shown = _short(order)
-    reference = st.selectbox(
-        "Compare with",
-        order,
-        format_func=lambda name: shown.get(name, str(name)),
-        # A new key for other models or another order, so that the best one is preselected.
-        key=f"calviz.models.reference.{metric}.{hash(order)}",
-        width=320,
-    )
+    reference = order[0]
+    if len(order) > 2:
+        reference = st.selectbox(
+            "Compare with",
+            order,
+            format_func=lambda name: shown.get(name, str(name)),
+            # A new key for other models or another order, so that the best one is preselected.
+            key=f"calviz.models.reference.{metric}.{hash(order)}",
+            width=320,
+        )
     figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
     with st.container(width=FOREST):
         screen.chart(figure, key=f"models.difference.{metric}", filename=f"models-{metric}")
     st.caption(
-        "Better and worse: beyond noise, with all pairs of models taken into account.",
+        f"{comparison.interval_words(metric)}. Better or worse: it excludes 0.",
         help="The chance that any of several equal models is called better is 5\u00a0%. "
-        f"{comparison_results.BASIS_WORDS} {comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
+        f"{comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )
     navigation.draw_folded(
-        "All metrics, ranks, intervals and differences",
-        partial(_draw_numbers, comparison, metric, reference),
+        "All metrics and differences",
+        partial(_draw_numbers, comparison, reference),
         key="models-differences",
         icon=":material/table:",
     )
 
 
-def _draw_numbers(comparison: ModelComparison, metric: str, reference: str) -> None:
-    """Draw all metrics; rank, interval and share of resamples in which a model is best, model by model; and all differences."""
+def _draw_numbers(comparison: ModelComparison, reference: str) -> None:
+    """Draw all metrics and all differences."""
     draw_metrics(comparison, comparison.directions)
-    ranks, label = comparison.ranks(metric), METRICS[metric].label
-    of = [comparison[name] for name in ranks]
-    ends = [m.metrics[metric].interval or (None, None) for m in of]
-    rows = {
-        "rank": [*ranks.values()],
-        "model": [*ranks],
-        label: [m.metrics[metric].value for m in of],
-        "95 % from": [low for low, _ in ends],
-        "to": [high for _, high in ends],
-    }
-    screen.table(pd.DataFrame(rows), alt=f"Models ranked by {label}")
     differences = comparison.differences(reference)
     st.dataframe(differences, hide_index=True, alt="Paired differences of all metrics")
     tables_and_cards.download_button("Download as CSV", differences, "models-differences")

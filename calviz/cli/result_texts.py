@@ -371,7 +371,7 @@ def _method_table(
 
 def print_models(comparison: ModelComparison) -> None:
     """Print how the rows were matched, the table (best bold, the best of those not tied with it italic), and the ranks."""
-    shown = comparison.in_table("models")
+    shown = comparison.usual()
     show()
     for note in comparison.alignment.notes:
         show(note)

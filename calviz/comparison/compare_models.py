@@ -45,7 +45,7 @@ from calviz.core.predictions import (
     with_rows,
 )
 from calviz.core.profile import Profile
-from calviz.core.words import condition, counted, listed, shorten
+from calviz.core.words import counted, listed, shorten
 from calviz.data.column_names import may_be_cluster, may_be_time
 from calviz.sample import slice_tests
 from calviz.sample.sample import Sample, Where, dataset_of, rows_where
@@ -198,12 +198,6 @@ def _differences(
         key: [metric.difference(*names, every) for names in every[: len(pairs)]]
         for key, metric in paired.metrics.items()
     }
-    if len(pairs) == 1 < len(ends):
-        # Of the proper scores alone there are more pairs than this one; its interval and its verdict are then of one test.
-        found = {
-            key: [replace(d, interval=d.adjusted or d.interval) for d in of]
-            for key, of in found.items()
-        }
     # Maps of scores that differ by such a map alone agree up to the accuracy of their fit.
     same = Difference(0.0, Interval(0.0, 0.0), "tied")
     least = LEAST if len(ends) > 1 else -1.0
@@ -241,7 +235,7 @@ def better_where(comparison: ModelComparison) -> tuple[BetterWhere, ...]:
         only_above=not overall.tied,
         seed=comparison.seed,
     )
-    where = [condition(name, value) for name, f in factors.items() for value in f.levels]
+    where = [(name, value) for name, f in factors.items() for value in f.levels]
     sides = {True: (first, second), False: (second, first)}
     return tuple(
         BetterWhere(where[i], metric, *sides[bool(mean[i] < 0)], abs(float(mean[i])))

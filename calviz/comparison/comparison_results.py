@@ -9,19 +9,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from calviz.core import entry_specs, events, predictions
-from calviz.core.entry_specs import (
-    METRICS,
-    RANKED_BY,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    MetricResult,
-    TableKind,
-)
-from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRATED, MetricResult
+from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.core.words import (
     ENDED,
     NOT_SINCE,
     bins_words,
+    condition,
     counted,
     listed,
     shorten,
@@ -229,9 +223,9 @@ class Compared(Displayed, Generic[R]):
         """The bins in words: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
 
-    def in_table(self, table: TableKind) -> tuple[str, ...]:
+    def usual(self) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""
-        return METRICS.in_table(table)
+        return METRICS.in_table("methods")
 
     def __getitem__(self, key: str) -> R:
         try:
@@ -248,7 +242,7 @@ class Compared(Displayed, Generic[R]):
 
     def summary(self) -> Summary:
         """Summarise the result: the methods or models with the main metrics, and why some have none."""
-        columns = self.columns(self.in_table("methods" if self.KIND == "method" else "models"))
+        columns = self.columns(self.usual())
         return Summary(
             title=f"of {counted(len(self), self.KIND)}",
             header=(self.KIND, *(c.heading for c in columns)),
@@ -486,19 +480,16 @@ class Comparison(Compared[MethodResult]):
 
     def frame(self) -> DataFrame:
         """Return a table with one row per method: metrics, changed predictions, gain, times, and the reason if it failed."""
-        rows = []
-        for m in self:
-            row: dict[str, Any] = {"method": m.key, "ok": m.ok}
-            row.update({key: result.value for key, result in m.metrics.items()})
-            row.update(
-                predictions_changed=m.predictions_changed if m.ok else None,
-                calibration_gain=m.calibration_gain,
-                fit_seconds=m.fit_seconds,
-                apply_seconds=m.apply_seconds,
-                reason=m.reason,
-            )
-            rows.append(row)
-        return data_frame(rows).set_index("method")
+        return data_frame(
+            {
+                "method": m.key,
+                "ok": m.ok,
+                **{key: result.value for key, result in m.metrics.items()},
+                "predictions_changed": m.predictions_changed if m.ok else None,
+                **picked(m, "calibration_gain fit_seconds apply_seconds reason"),
+            }
+            for m in self
+        ).set_index("method")
 
 
 @dataclass(frozen=True)
@@ -612,19 +603,24 @@ class BetterWhere:
 
     Attributes
     ----------
-    where : str
-        The slice in words.
+    condition : (str, str)
+        The column and the value of the slice.
     metric, better, other : str
         The score, and the two models by name.
     lower : float
         How much lower the mean score of the better one is there.
     """
 
-    where: str
+    condition: tuple[str, str]
     metric: str
     better: str
     other: str
     lower: float
+
+    @property
+    def where(self) -> str:
+        """The slice in words."""
+        return condition(*self.condition)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -667,10 +663,11 @@ class ModelComparison(Compared[ModelResult]):
         """Number of compared rows."""
         return self.alignment.rows
 
-    def in_table(self, table: TableKind) -> tuple[str, ...]:
-        """Keys of the metrics of a table with room for only a few, with those of such models (`Alignment.more_metrics`)."""
-        more = self.alignment.more_metrics(self.reduction) if table in ("models", "rivals") else ()
-        return (*super().in_table(table), *more)
+    def usual(self, *more: str) -> tuple[str, ...]:
+        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, and how well scores rank the rows."""
+        ranking = self.alignment.more_metrics(self.reduction)[:1]
+        few = {*more, *ranked_by(self)[:1], *METRICS.in_table("drawn"), *ranking}
+        return tuple(key for key in self.directions if key in few)
 
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
@@ -730,15 +727,22 @@ class ModelComparison(Compared[ModelResult]):
             for m in self
         ).set_index("model")
 
+    def interval_words(self, metric: str) -> str:
+        """Say what the intervals beside its verdicts are."""
+        of_maps = self if self.method != UNCALIBRATED else self.after
+        parts = ["all pairs"] if len(self.pairs[metric]) > 1 else []
+        if of_maps is not None and metric in of_maps.pairs:
+            parts.append("before and after recalibration")
+        return f"95 % CI for {', '.join(parts)} together" if parts else "95 % CI"
+
     def differences(self, reference: str) -> DataFrame:
-        """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval."""
+        """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval of the verdict."""
         rows = []
         for metric in self.pairs:
             for m in self:
                 d = self.difference(metric, m.name, reference) if m.name != reference else None
                 if d is not None:
-                    low, high = d.interval
-                    rows.append((metric, m.name, reference, d.value, low, high, d.verdict))
+                    rows.append((metric, m.name, reference, *d.shown, d.verdict))
         columns = ["metric", "model", "reference", "difference", "low", "high", "verdict"]
         return data_frame(rows, columns=columns)
 
@@ -883,6 +887,7 @@ def answers(comparison: ModelComparison, metric: str) -> tuple[str, str]:
 
 
 DifferenceVerdict = Literal["better", "worse", "tied"]
+_TURNED: dict[DifferenceVerdict, DifferenceVerdict] = {"better": "worse", "worse": "better", "tied": "tied"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -895,20 +900,28 @@ class Difference:
         For an error that noise makes larger, the difference of the errors without that noise, which may differ from the
         difference of the two values shown.
     interval : Interval
-        95 % interval of the true difference, not adjusted; of two models before and after a map for each, the adjusted one.
+        95 % interval of the true difference, of this pair alone.
     verdict : {"better", "worse", "tied"}
         Of the first set against the second, beyond noise, adjusted for all comparisons made together. Metrics that should
         be 0 or 1 are compared by their distance from it.
     adjusted : Interval, optional
         The interval that the verdict uses, wide enough for all comparisons together: `interval` may exclude 0
-        while this one does not, and the verdict is "tied". For a metric that should be 0 or 1, the interval of the difference
-        of these distances.
+        while this one does not, and the verdict is "tied". For a metric that should be 0 or 1, the interval of `distance`.
+    distance : float, optional
+        Of a metric that should be 0 or 1: the difference of the distances from it.
     """
 
     value: float
     interval: entry_specs.Interval
     verdict: DifferenceVerdict
     adjusted: entry_specs.Interval | None = None
+    distance: float | None = None
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """The difference that the verdict says in a word, and the ends of its interval: the numbers beside the word."""
+        value = self.value if self.distance is None else self.distance
+        return value, *(self.adjusted or self.interval)
 
     @property
     def tied(self) -> bool:
@@ -918,13 +931,10 @@ class Difference:
     @property
     def turned(self) -> Difference:
         """The difference with the two sets exchanged."""
-        verdicts: dict[DifferenceVerdict, DifferenceVerdict] = {
-            "better": "worse",
-            "worse": "better",
-            "tied": "tied",
-        }
         adjusted = None if self.adjusted is None else self.adjusted.turned
-        return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
+        distance = None if self.distance is None else -self.distance
+        verdict = _TURNED[self.verdict]
+        return Difference(-self.value, self.interval.turned, verdict, adjusted, distance)
 
 
 # ---- The table of a comparison
@@ -1047,10 +1057,6 @@ TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account
 TIED_SIGN = "≈"
 #: What "beyond noise" means, for captions: one wording everywhere.
 AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
-BASIS_WORDS = (
-    "Each interval holds at 95 % on its own; a verdict holds at 95 % for all comparisons together and is based on the "
-    "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
-)
 #: How differences of errors are computed, for captions.
 NOISELESS_WORDS = (
     "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "

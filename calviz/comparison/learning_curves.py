@@ -219,12 +219,12 @@ def _points(
 
 def _noise(metric: entry_specs.Metric, difference: Difference) -> float:
     """Standard error of a difference: from its value to the end of the interval where it would be no better."""
-    ends = difference.adjusted or difference.interval
+    _, low, high = difference.shown
     if metric.direction in ("zero", "one"):  # the interval of the difference of absolute values
-        return (ends.high - ends.low) / (2 * difference_intervals.Z)
+        return (high - low) / (2 * difference_intervals.Z)
     if metric.direction == "higher":
-        return (difference.value - ends.low) / difference_intervals.Z
-    return (ends.high - difference.value) / difference_intervals.Z
+        return (difference.value - low) / difference_intervals.Z
+    return (high - difference.value) / difference_intervals.Z
 
 
 # ---- The result

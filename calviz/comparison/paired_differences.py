@@ -106,7 +106,10 @@ class PairedMetric:
         elif adjusted.low > 0:
             verdict = "worse"
         value, interval = self._signed(one, other, worse)
-        return Difference(value, interval, verdict, adjusted.turned if self._turned else adjusted)
+        goal = METRICS[self.key].direction in ("zero", "one")
+        distance = self._badness_gap(one, other) if goal else None
+        adjusted = adjusted.turned if self._turned else adjusted
+        return Difference(value, interval, verdict, adjusted, distance)
 
     def _signed(self, one: str, other: str, worse: Interval) -> tuple[float, Interval]:
         """Return the difference of the values, with its interval."""

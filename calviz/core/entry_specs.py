@@ -158,11 +158,10 @@ Tail = Literal["upper", "two-sided", "equal-tailed"]
 RowLoss = Literal["log", "squared"]
 
 #: Tables with room for only a few metrics: "fits", for comparisons of maps, learning curves and periods on the pages; "methods", for
-#: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "models", for comparisons of models in the
-#: terminal; "rivals", for what `calviz.compare_models` measures by default, the page that compares models, and reports;
-#: "confidences" and "two-classes", beside these two where only confidences are known, and for the positive class of two; "drawn",
-#: for the figures of differences and learning curves in a report.
-TableKind = Literal["fits", "methods", "models", "rivals", "confidences", "two-classes", "drawn"]
+#: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "rivals", for what `calviz.compare_models` measures
+#: by default; "confidences" and "two-classes", beside these where only confidences are known, and for the positive class of two;
+#: "drawn", for tables of models, and for figures of differences and learning curves in a report.
+TableKind = Literal["fits", "methods", "rivals", "confidences", "two-classes", "drawn"]
 
 #: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
 Unit = Literal["percent", "points", "plain"]

@@ -491,9 +491,11 @@ class ModelDifferences(Figure):
         }
         return cls(comparison, metric, against, tuple(differences), tuple(differences.values()))
 
-    def side(self, difference: Difference) -> DifferenceVerdict:
-        """Whether a model is better or worse than the reference beyond noise, or tied with it."""
-        return difference.verdict
+    @property
+    def label(self) -> str:
+        """What differs: the metric, or its distance from what it should be."""
+        goal = {"zero": ", distance from 0", "one": ", distance from 1"}
+        return METRICS[self.metric].label + goal.get(METRICS[self.metric].direction, "")
 
     def columns(self) -> Mapping[str, Any]:
         """One row per model."""
@@ -502,26 +504,25 @@ class ModelDifferences(Figure):
             "metric": [self.metric] * count,
             "model": self.models,
             "reference": [self.reference] * count,
-            "difference": [d.value for d in self.differences],
-            "low": [d.interval.low for d in self.differences],
-            "high": [d.interval.high for d in self.differences],
+            "difference": [d.shown[0] for d in self.differences],
+            "low": [d.shown[1] for d in self.differences],
+            "high": [d.shown[2] for d in self.differences],
             "beyond_noise": [d.verdict for d in self.differences],
         }
 
     def caption(self) -> tuple[str, ...]:
         """Metric and reference model; rows: one line each."""
         rows = counted(self.comparison.rows, "row")
-        head = f"{METRICS[self.metric].label}, minus that of {shorten(self.reference)}"
-        return head, facts(self.comparison.split, rows, "95 % intervals, paired")
+        head = f"{self.label}, minus that of {shorten(self.reference)}"
+        intervals = self.comparison.interval_words(self.metric)
+        return head, facts(self.comparison.split, rows, f"{intervals}, paired")
 
     def text(self, difference: Difference) -> str:
         """Write a difference with its interval, in the unit of the metric, with the decimals of all."""
         scale, unit = scale_of(self.metric, difference=True)
-        spreads = (scale * (d.interval.high - d.interval.low) / 2 for d in self.differences)
+        spreads = (scale * (d.shown[2] - d.shown[1]) / 2 for d in self.differences)
         decimals = words.decimals_for(*spreads, figures=2, least=1, most=4)
-        value, low, high = (
-            decimal(scale * v, decimals) for v in (difference.value, *difference.interval)
-        )
+        value, low, high = (decimal(scale * v, decimals) for v in difference.shown)
         return f"{value}{' ' + unit if unit else ''} (95 % CI {low} to {high})"
 
     @claim("models-differ")
@@ -537,14 +538,15 @@ class ModelDifferences(Figure):
         }
         parts = [f"{listed(names)} {how[side]}" for side, names in by_side.items() if names]
         return (
-            f"{METRICS[self.metric].label} of {counted(len(self.models), 'model')} minus that of "
+            f"{self.label} of {counted(len(self.models), 'model')} minus that of "
             f"'{shorten(self.reference)}' on the same {counted(self.comparison.rows, 'row')}: "
             f"{'; '.join(parts)}."
         )
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the reference at the top, then one row per model, best first, each with its numbers."""
-        names, narrow = told_apart((self.reference, *self.models), _NAME), sheet.narrow
+        narrow = sheet.narrow
+        names = told_apart((self.reference, *self.models), _SHORT if narrow else _NAME)
         numbers = [f"{self.text(d)}, {d.verdict}" for d in self.differences]
         texts = [plotly_text(name) for name in names]
         left, right = marks.name_room(names, _BESIDE), marks.name_room(numbers, 0)
@@ -556,16 +558,14 @@ class ModelDifferences(Figure):
             beside: Trace = {"xref": "paper", "x": 1, "xshift": 8, "xanchor": "left", "yref": "y"}
             notes = [label(text, sheet.palette, y=y, **beside) for y, text in enumerate(numbers, 1)]
         scale, unit = scale_of(self.metric, difference=True)
-        every = [0.0] + [v for d in self.differences for v in (d.value, *d.interval)]
+        every = [0.0] + [v for d in self.differences for v in d.shown]
         low, high = scale * min(every), scale * max(every)
         # The axis needs a width even if all differences are 0.
         pad = max(0.06 * (high - low), 1e-3 * scale)
-        title = f"Difference in {METRICS[self.metric].label}" + (f", {unit}" if unit else "")
-        if METRICS[self.metric].direction == "zero":  # so that one clear of 0 may be a tie
-            title += "; better is nearer to 0"
+        title = f"Difference in {self.label}" + (f", {unit}" if unit else "")
         # Both sides are labelled above the rows.
-        sides = {"lower": ("better", "worse"), "higher": ("worse", "better")}
-        ends = sides.get(METRICS[self.metric].direction, ())
+        higher = METRICS[self.metric].direction == "higher"
+        ends = ("← worse", "better →") if higher else ("← better", "worse →")
         place: Trace = {"xref": "paper", "yref": "paper", "y": 1, "yshift": 2, "yanchor": "bottom"}
         font = {"size": 12, "color": sheet.palette.muted}
         zero: Trace = {"x": 0, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
@@ -574,12 +574,10 @@ class ModelDifferences(Figure):
             inner=(_TALL if narrow else _ROW) * len(names),
             margins=(left, right, _TOP, _BOTTOM),
             above=_TOP - 6,
-            annotations=notes
-            + [
-                label(text.format(word), sheet.palette, x=x, xanchor=anchor, **place, font=font)
-                for word, x, anchor, text in zip(
-                    ends, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
-                )
+            annotations=[
+                *notes,
+                label(ends[0], sheet.palette, x=0, xanchor="left", **place, font=font),
+                label(ends[1], sheet.palette, x=1, xanchor="right", **place, font=font),
             ],
             shapes=[marks.vertical_shape(sheet.palette.ink, **zero)],
             xaxis=sheet.axis(title, range=[low - pad, high + pad], nticks=6),
@@ -591,8 +589,8 @@ class ModelDifferences(Figure):
 
 
 _RIGHT, _TOP, _BOTTOM, _ROW, _TALL = 16, 30, 54, 28, 44
-#: Maximum characters of a name, and space beside the names in pixels.
-_NAME, _BESIDE = 26, 16
+#: Maximum characters of a name, of one above its row, before the numbers; and space beside the names in pixels.
+_NAME, _SHORT, _BESIDE = 26, 16, 16
 
 
 def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
@@ -607,7 +605,7 @@ def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
     yield markers([0.0], [0], p.ink, size=10, symbol="diamond", hover=hover)
     for row, (name, d) in enumerate(zip(f.models, f.differences, strict=True), start=1):
         colour, symbol = looks[d.verdict]
-        value, (low, high) = d.value, d.interval
+        value, low, high = d.shown
         ends = [max(scale * (high - value), 0.0)], [max(scale * (value - low), 0.0)]
         yield markers(
             [scale * value],

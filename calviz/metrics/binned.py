@@ -35,7 +35,7 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
 
 
 @_equal_width(
-    tables=("fits", "methods", "models", "rivals", "drawn"),
+    tables=("fits", "methods", "rivals", "drawn"),
     criterion=4,
     label="ECE",
     formula=_ECE,

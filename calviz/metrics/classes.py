@@ -378,7 +378,7 @@ _classwise = partial(error_metric, family="Class-wise", interval="inverted")
 
 
 @_classwise(
-    tables=("methods", "models"),
+    tables=("methods",),
     label="Class-wise ECE",
     formula=r"\frac1K \sum_k \mathrm{ECE}(p_k, \mathbf 1[y = k])",
     reference="Kull et al. 2019; Nixon et al. 2019 (SCE); Gupta et al. 2021, eq. 2",

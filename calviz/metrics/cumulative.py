@@ -140,7 +140,7 @@ _ks = partial(_cumulative, reference="Gupta et al. 2021, eq. 11-12")
 
 
 @_ks(
-    tables=("fits", "methods", "models", "rivals"),
+    tables=("fits", "methods", "rivals"),
     criterion=3,
     label="KS error",
     formula=r"\max_i \left| \tilde H_i - H_i \right|",

@@ -33,7 +33,7 @@ _accuracy = partial(
 
 
 @_accuracy(
-    tables=("fits", "methods", "models", "rivals", "drawn"),
+    tables=("fits", "methods", "rivals", "drawn"),
     label="Accuracy",
     direction="higher",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i = y_i]",
@@ -67,7 +67,7 @@ _proper = partial(_score, direction="lower", tail="two-sided", details=lambda vi
 
 
 @_proper(
-    tables=("fits", "methods", "models", "rivals", "drawn"),
+    tables=("fits", "methods", "rivals", "drawn"),
     criterion=1,
     rare_losses="log",
     label="NLL",
@@ -91,7 +91,7 @@ def nll(view: MeanLoss) -> FloatArray:
 
 
 @_proper(
-    tables=("fits", "methods", "models", "rivals"),
+    tables=("fits", "methods", "rivals"),
     criterion=2,
     rare_losses="squared",
     label="Brier score",

@@ -180,7 +180,7 @@ _ALL_RIGHT = "undefined: all predictions are right, or all are wrong."
 
 
 @_selective(
-    tables=("models", "rivals"),
+    tables=("rivals",),
     label="AURC",
     direction="lower",
     formula=r"\int_0^1 \mathrm{risk}(c)\, dc",

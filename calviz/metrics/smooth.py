@@ -400,7 +400,7 @@ def _bound(sample: Sample, view: Steps) -> float:
 
 
 @_smoothed(
-    tables=("methods", "models"),
+    tables=("methods",),
     label="smECE",
     formula=r"\mathrm{smECE}_{\sigma^*},\; \sigma^* = \mathrm{smECE}_{\sigma^*},\quad \mathrm{smECE}_\sigma = \int_0^1 \Big| \tfrac1n \sum_i \tilde K_\sigma(t, s_i)(s_i - h_i) \Big| dt",
     reference="Blasiok & Nakkiran 2023, definition 3",

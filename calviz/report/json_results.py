@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from calviz.comparison.comparison_results import BASIS_WORDS, Comparison, ModelComparison
+from calviz.comparison.comparison_results import Comparison, ModelComparison
 from calviz.comparison.over_time import OverTime
 from calviz.core import __version__, errors
 from calviz.core.entry_specs import METRICS, Conventions, MetricResult
@@ -16,6 +16,10 @@ from calviz.core.errors import picked as picked
 from calviz.verdicts.evaluation import Evaluation
 
 JsonRecord = dict[str, Any]
+_BASIS_WORDS = (
+    "Each interval holds at 95 % on its own; a verdict holds at 95 % for all comparisons together and is based on the "
+    "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
+)
 
 
 def to_json(value: Any) -> str:
@@ -165,7 +169,7 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Jso
                 }
                 for m in comparison
             },
-            "verdict_basis": BASIS_WORDS,
+            "verdict_basis": _BASIS_WORDS,
             "without_differences": _without(comparison.without_differences),
             "tied_with_best": comparison.tied,
             # The method is None if none is advised.
@@ -188,7 +192,7 @@ def _differences_of(comparison: ModelComparison) -> list[JsonRecord]:
             "reference": reference,
             **picked(d, "value interval"),
             "interval_adjusted": d.adjusted,
-            **picked(d, "tied verdict"),
+            **picked(d, "distance tied verdict"),
         }
         for metric, pairs in comparison.pairs.items()
         for (model, reference), d in pairs.items()
@@ -219,6 +223,9 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
                 for m in comparison
             },
             "differences": _differences_of(comparison),
+            "better_where": [
+                picked(one, "condition where metric better other lower") for one in comparison.where
+            ],
             "after_map": comparison.after
             and {
                 "method": comparison.after.method,
@@ -227,7 +234,7 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
                 "differences": _differences_of(comparison.after),
             },
             "without_differences": _without(comparison.without_differences),
-            "verdict_basis": BASIS_WORDS,
+            "verdict_basis": _BASIS_WORDS,
             "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},
             **extra,
         }

@@ -56,9 +56,8 @@ def test_the_best_model_is_named_with_those_that_tie():
     # One table and one picture of differences, then the diagrams; the rest is folded away.
     assert not app.dataframe
     assert len(app.get("plotly_chart")) == 1 + len(table)
-    app = unfold(app, "All metrics, ranks, intervals and differences")
-    ranked, differences = (shown.value for shown in app.dataframe)
-    assert sorted(ranked["NLL"]) == pytest.approx(sorted(nll), abs=1e-4)
+    app = unfold(app, "All metrics and differences")
+    (differences,) = (shown.value for shown in app.dataframe)
     # Until all are asked for, the table has few metrics.
     few, every = (shown.value.columns for shown in app.table[:2])
     assert [re.sub(r"\W.*", "", name.strip("[")) for name in few] == [
@@ -205,6 +204,29 @@ def test_the_title_says_where_a_map_for_each_turns_the_order():
     )
     assert "Platt scaling of each model, fitted on 800 rows (5-fold" in text_of(app)
     assert any("AUROC" in name for name in app.table[0].value.columns)
+
+
+def test_the_rows_where_another_model_is_better_are_one_click_away():
+    rng = np.random.default_rng(1)
+    z, noise = 1.5 * rng.normal(size=2_000), rng.normal(size=(2, 2_000))
+    labels = (rng.random(z.size) < _score(z)).astype(int)
+    at_s = rng.random(z.size) < 0.25
+    a, b = (_score(z + np.where(at_s == (i == 1), 1.2, 0.2) * noise[i]) for i in range(2))
+    rows = zip(np.where(at_s, "s", "n"), labels, a, b, strict=True)
+    lines = [f"r{i},{r},{y},{p:.4f},{q:.4f}" for i, (r, y, p, q) in enumerate(rows)]
+    app = open_page("", "data")
+    app = drop(app, "turn.csv", "\n".join(["id,region,label,pd_a,pd_b", *lines, ""]).encode())
+    app = _finished(press(app, "2 models"))
+    app = _finished(app.open("compare_models"))
+    assert "is better where region = s" in text_of(app)
+    (button,) = (b for b in app.button if plain(b.label).startswith("Compare where"))
+    assert plain(button.label) == "Compare where region = s"
+    app = _finished(press(app, button.label))
+    assert app.query_params["slice"] == "region"
+    assert app.selectbox(key="level").value == "s"
+    assert f"{at_s.sum()} of 2,000 rows" in text_of(app)
+    assert "'a' is best" in plain(app.title[0].value)
+    assert "Compare where" not in " ".join(b.label for b in app.button)
 
 
 def test_a_large_file_is_recalibrated_on_request(monkeypatch):

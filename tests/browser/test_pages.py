@@ -714,7 +714,7 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     forest = plots.filter(has_text="Difference in NLL")
     assert forest.count() == 1
     assert "worse" in forest.inner_text()
-    page.get_by_text("All metrics, ranks, intervals and differences").click()
+    page.get_by_text("All metrics and differences").click()
     tab.expect("Download as CSV")
     page.get_by_role("tab", name="Each model after recalibration").click()
     page.get_by_role("button", name=re.compile("for each model$")).click()

@@ -171,7 +171,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
         yield Note(text)
     for note in comparison.alignment.notes:
         yield Note(shorten(note, 500))
-    columns = [c for c in comparison.columns(comparison.in_table("rivals")) if c.best]
+    columns = [c for c in comparison.columns(comparison.usual()) if c.best]
     yield _model_table(comparison, columns)
     if keys:
         yield Note(
@@ -185,7 +185,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
         yield Note(
-            f"Differences: {comparison_results.BASIS_WORDS[0].lower()}{comparison_results.BASIS_WORDS[1:]} {comparison_results.NOISELESS_WORDS}"
+            f"Differences: {comparison.interval_words(drawn[0])}. Better or worse: it excludes 0. {comparison_results.NOISELESS_WORDS}"
         )
     for key in drawn:
         yield _differences(comparison, key, best)
@@ -230,7 +230,7 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> co
     return chart(
         figure,
         key=f"models-{metric}",
-        title=f"{METRICS[metric].label}, minus that of {shorten(reference)}",
+        title=f"{figure.label}, minus that of {shorten(reference)}",
         formats={
             "model": ("model", lambda name: shorten(name, 60)),
             "difference": (f"difference ({unit})" if unit else "difference", written),

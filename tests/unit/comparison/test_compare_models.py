@@ -25,6 +25,7 @@ from calviz.core.entry_specs import Interval, MetricResult
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import RowColumns
+from calviz.figures.learning_curve import ModelDifferences
 from calviz.report.json_results import models_record
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -375,7 +376,7 @@ def test_a_map_for_each_model_may_turn_the_order_or_leave_no_difference():
         of_one, of_both = (next(iter(c.pairs["nll"].values())) for c in (before, both))
         assert of_one.value == pytest.approx(of_both.value)
         assert of_one.adjusted == of_one.interval
-        assert of_both.adjusted == of_both.interval != of_one.interval
+        assert of_both.adjusted != of_one.adjusted
         record = models_record(both)["after_map"]
         assert record["method"] == "platt"
         assert set(record["models"]) == set(models)
@@ -427,7 +428,7 @@ def test_two_classes_have_discrimination_and_the_levels_of_calibration():
         keys = {"auroc", "oe_ratio", "calibration_slope", "calibration_intercept"}
         assert keys.isdisjoint(measured.directions) is not there
         assert ("auroc" in measured.pairs) is there
-        assert keys.isdisjoint(measured.in_table("rivals")) is not there
+        assert [key for key in measured.usual() if key in keys] == ["auroc"] * there
 
 
 def test_names_must_tell_the_models_apart(models):
@@ -661,6 +662,10 @@ def test_a_slice_in_which_another_model_is_better_is_named(clusters):
     gap = there["b"].metrics["nll"].value - there["a"].metrics["nll"].value
     assert at_s.lower == pytest.approx(gap)
     assert f"where region = s ({gap:.3g} lower)" in where_words(compared)
+    first = models_record(compared)["better_where"][0]
+    assert (first["condition"], first["where"]) == (["region", "s"], "region = s")
+    assert (first["metric"], first["better"], first["other"]) == ("nll", "a", "b")
+    assert first["lower"] == pytest.approx(gap)
 
 
 def test_without_slices_or_a_turn_nothing_is_said_of_where(comparison):
@@ -670,12 +675,51 @@ def test_without_slices_or_a_turn_nothing_is_said_of_where(comparison):
     assert same.where == ()
 
 
-def test_the_interval_and_the_verdict_of_two_models_are_of_one_test():
-    """The verdict allows for the pair after a map, so the interval beside it does."""
-    rows = turned_in_a_region(600)
-    compared = after_map(compare_models(rows, ["nll", "brier"], resamples=200), rows, resamples=200)
+def says_its_interval(low: float, high: float, higher_is_better: bool) -> str:
+    """The word of an interval of a difference."""
+    if low <= 0 <= high:
+        return "tied"
+    return "better" if (low > 0) == higher_is_better else "worse"
+
+
+@pytest.mark.parametrize("models", [2, 5])
+def test_the_interval_shown_beside_a_word_is_the_one_that_decides_it(models):
+    rng = np.random.default_rng(1)
+    z = 1.5 * rng.normal(size=300)
+    labels = (rng.random(z.size) < 1 / (1 + np.exp(-z))).astype(int)
+    # Some are too high and some too low by about as much, so that signed errors differ and their sizes do not.
+    scores = [
+        z + 0.35 * (-1) ** i + (0.1 + 0.1 * i) * rng.normal(size=z.size) for i in range(models)
+    ]
+    rows = {
+        name: Predictions(probs=1 / (1 + np.exp(-score)), labels=labels)
+        for name, score in zip("abcde", scores, strict=False)
+    }
+    compared = after_map(compare_models(rows, "all", resamples=200), rows, resamples=200)
     assert compared.after is not None
+    otherwise = set()
     for of in (compared, compared.after):
-        for key in ("nll", "brier"):
-            d = of.difference(key, "a", "b")
-            assert d.interval == d.adjusted
+        for key in of.pairs:
+            higher, goal = of.directions[key] == "higher", of.directions[key] in ("zero", "one")
+            figure = ModelDifferences.compute(of, metric=key)
+            table = of.differences(figure.reference)
+            shown = [*figure.frame().itertuples(), *table[table.metric == key].itertuples()]
+            for row in shown:
+                word = getattr(row, "beyond_noise", None) or row.verdict
+                assert says_its_interval(row.low, row.high, higher) == word
+                d = of.difference(key, row.model, row.reference)
+                if says_its_interval(*d.interval, higher) != word:
+                    otherwise.add(goal)
+            assert ("CI for all pairs" in figure.caption()[1]) == (models > 2)
+            both = "before and after recalibration together" in figure.caption()[1]
+            assert both == (key in compared.after.pairs)
+            assert ("distance from" in figure.label) == goal
+            for d in of.pairs[key].values():
+                assert (d.distance is not None) == goal
+                assert d.turned.turned == d
+    # Intervals of a pair alone say other words: of signed errors, and with several models of others.
+    assert otherwise >= ({True} if models == 2 else {True, False})
+    records = models_record(compared)["differences"]
+    signed = next(r for r in records if r["metric"] == "mcs")
+    low, high = signed["interval_adjusted"]
+    assert low <= signed["distance"] <= high
