@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -355,12 +356,14 @@ def _choose(
     known = st.session_state.get(own) if asked is None else asked
     # Set in every run: a browser that has not drawn this yet, as the run that set it was broken off, begins with it too.
     st.session_state[own] = known if known in names else first
-    chosen = st.selectbox(
+    listed = partial(st.selectbox, filter_mode="contains")
+    # Within a chip a few models are a list already; a second one would be opened in it.
+    draw = st.radio if key == "model" and len(names) <= 10 else listed
+    chosen = draw(
         label,
         list(names),
         format_func=lambda name: words(shown.get(name, str(name))),
         key=own,
-        filter_mode="contains",
         help=help,
     )
     chosen = chosen if chosen is not None else names[0]

@@ -268,11 +268,10 @@ class _Decoder:
         if event is None:
             return None
         other = column_names.no_event_of(words) or ""
-        if not self.class_names:
-            names = (words.get(other, other), words.get(event, event))
-        notice = f"the event is '{words.get(event, event)}' (class 1)"
+        spelled = (words.get(other, other), words.get(event, event))
+        notice = f"the event is '{spelled[1]}' (class 1)"
         codes = [int(class_key(text) == event) for text in self.texts]
-        return self._labels(codes, f"{other} or {event}", names, notice)
+        return self._labels(codes, " or ".join(spelled), self.class_names or spelled, notice)
 
     def _out_of_range(
         self, wrong: list[tuple[int, int]], values: list[int], base: int

@@ -1,4 +1,4 @@
-"""Segments: one map for all rows, moved within the segments of chosen columns as far as their rows support it."""
+"""Group-wise calibration: one map for all rows, moved within the segments of chosen columns as far as their rows support it."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, 
 
 @recalibrator(
     key="segments",
-    label="Segments",
+    label="Group-wise calibration",
     family="Composition",
     confidence_only=True,
     reference="Kass & Steffey 1989 (shrinkage); Lin 1997 (test)",

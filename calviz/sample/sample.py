@@ -558,13 +558,13 @@ def event_sums(sample: Sample) -> BinSums:
     return _with_effective(sample, bin_events(sample.scored, weights=sample.weights).pooled())
 
 
-def rate_if_rare(sample: Sample) -> float | None:
-    """Share of hits of a class that has less than 10 % of the rows, or more than 90 %; None of others and of the top label."""
+def rate_if_rare(sample: Sample, limit: float = 0.1) -> float | None:
+    """Share of hits of a class that has less than `limit` of the rows, or that all but so many have; None of others and of the top label."""
     if sample.reduction.kind not in ("positive", "class"):
         return None
     sums = sample.view(event_sums)
     rate = float(sums.hit_sum.sum() / sums.n)
-    return rate if 0 < rate < 0.1 or 0.9 < rate < 1 else None
+    return rate if 0 < min(rate, 1 - rate) < limit else None
 
 
 def event_rate_if_rare(sample: Sample) -> float | None:

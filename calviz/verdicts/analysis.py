@@ -27,11 +27,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 def first_metrics(sample: Sample) -> tuple[str, ...]:
     """Keys of the main metrics: those of the Overview and of a report, by default.
 
-    Where a class has under 10 % of the rows, or over 90 %, accuracy tells little, and the AUROC is in its place; of a class under
+    Where a class has under 20 % of the rows, or over 80 %, accuracy tells little, and the AUROC is in its place; of a class under
     10 % a ratio, O/E, says more than points.
     """
-    rate = rate_if_rare(sample)
-    first = ("accuracy",) if rate is None else ("auroc", "oe_ratio") if rate < 0.5 else ("auroc",)
+    rate = rate_if_rare(sample, 0.2)
+    first = ("accuracy",) if rate is None else ("auroc", "oe_ratio") if rate < 0.1 else ("auroc",)
     return *first, sample.ece_key, "mcs", "nll", "brier"
 
 

@@ -419,7 +419,7 @@ def test_the_method_that_was_advised_comes_first_for_the_model_that_it_was_advis
     assert others == [name for name in names[1:] if name != "Vector scaling"]
     app.selectbox(key="recalibrated").set_value("vector").run()
     assert "Vector scaling is fitted on split 'calibration'" in text_of(quiet(app))
-    app.selectbox(key="model").set_value("extra trees").run()
+    app.radio(key="model").set_value("extra trees").run()
     assert app.selectbox(key="recalibrated").options == names
 
 

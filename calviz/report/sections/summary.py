@@ -167,7 +167,7 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
 def no_fix_words(verdict: Verdict) -> str:
     """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
     if verdict.elsewhere:
-        return f"{verdict.alone} Segments, in a comparison of recalibrators, moves it apart from the others."
+        return f"{verdict.alone} Group-wise calibration, in a comparison of recalibrators, moves it apart from the others."
     where = (verdict.off_in or ("",))[0] if verdict.named_where else ""
     if verdict.ended:
         return ENDED

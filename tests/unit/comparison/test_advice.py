@@ -325,7 +325,7 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
     advice = advise(made, data(2))
     assert advice.method == "segments"
     assert advice.reasons[0] == (
-        "The verdict finds miscalibration in places. No map of all rows repairs site = A alone. By Brier score of all rows, Segments is "
+        "The verdict finds miscalibration in places. No map of all rows repairs site = A alone. By Brier score of all rows, Group-wise calibration is "
         "not told apart from the uncalibrated model."
     )
     assert "It corrects by 'site': new rows need that too." in advice.cautions
@@ -341,13 +341,17 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
         (
             named_slice(("age",)),
             False,
-            "Segments does not correct by 'site': the fitting rows do not show that it differs.",
+            "Group-wise calibration does not correct by 'site': the fitting rows do not show that it differs.",
         ),
-        (named_slice(changed=("segments",)), True, "Segments changes predicted classes."),
+        (
+            named_slice(changed=("segments",)),
+            True,
+            "Group-wise calibration changes predicted classes.",
+        ),
         (
             named_slice(verdicts={"segments": {"brier": "tied", "nll": "worse"}}),
             False,
-            "Segments is worse by NLL than the uncalibrated model beyond noise.",
+            "Group-wise calibration is worse by NLL than the uncalibrated model beyond noise.",
         ),
     ],
 )
@@ -364,7 +368,7 @@ def test_where_segments_were_not_compared_the_model_is_not_said_to_be_left():
     advice = advise(made, data(2))
     assert (advice.method, advice.headline) == ("identity", "No advice")
     assert advice.reasons[0].endswith(
-        " No map of all rows repairs site = A alone. Segments was not compared: add it to the methods and compare again before you choose."
+        " No map of all rows repairs site = A alone. Group-wise calibration was not compared: add it to the methods and compare again before you choose."
     )
     verdict = SimpleNamespace(changed="", ended=False)
     assert advised(made, advice, verdict, "ece")[1].startswith(advice.reasons[0])

@@ -401,6 +401,13 @@ def test_a_column_in_percent_beside_a_score_may_be_a_model_where_the_event_is_as
     assert len(loaded(columns | {"Ergebnis": y}).models) == 1
 
 
+def test_labels_are_told_as_the_file_spells_them() -> None:
+    """ "label 'is_fraud' (n or y)" stood above a file of N and Y."""
+    found = loaded({"is_fraud": np.array(["N", "Y"])[Y], "p": P})
+    assert found.recognition.label_form == "N or Y"
+    assert "label 'is_fraud' (N or Y)" in found.recognition.sentence()
+
+
 def test_logits_that_all_lie_between_0_and_1_are_asked_about() -> None:
     """Often a model of that name: its probability was read as a logit, without a word."""
     columns = {"fraud": Y, "logit": P}

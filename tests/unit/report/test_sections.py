@@ -226,7 +226,7 @@ def test_after_a_change_a_report_leads_with_the_warning_and_names_the_worst_grou
     assert f"**{NOT_SINCE}**" in one
     assert "Advice" not in one
     assert "can be kept" not in one
-    assert "All rows together: Segments would take the ECE from" in one
+    assert "All rows together: Group-wise calibration would take the ECE from" in one
     look = where_to_look(subject.headline)
     assert look[0].short.startswith("Unlike the rest: site = c")
     for finding in look:

@@ -15,7 +15,7 @@ from calviz.core.words import percent
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.sample.class_gaps import class_expectation, true_class_range
 from calviz.sample.sample import Sample
-from calviz.verdicts.analysis import findings_of
+from calviz.verdicts.analysis import findings_of, first_metrics
 from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.miscalibration_checks import split_accuracy
 from tests.inputs.reliability import rare
@@ -383,6 +383,22 @@ def test_calibrated_models_have_neither():
         spoken += [f.message for f in findings_of(sample) if f.code in ("CAL012", "CAL013")]
         spoken += messages(positive(1_500, lambda s: s, seed), "CAL012", "positive", 200)
     assert len(spoken) <= 3, spoken
+
+
+@pytest.mark.parametrize(
+    ("share", "first"),
+    [
+        (0.05, ("auroc", "oe_ratio")),
+        (0.15, ("auroc", "ece")),
+        (0.85, ("auroc", "ece")),
+        (0.3, ("accuracy", "ece")),
+    ],
+)
+def test_the_accuracy_is_not_quoted_of_a_rare_event(share, first):
+    """At 15 % of events a model that never says "event" is right on 85 % of the rows."""
+    labels = np.arange(1_000) < 1_000 * share
+    data = calviz.Predictions(probs=np.full(1_000, share), labels=labels)
+    assert first_metrics(Sample(data))[:2] == first
 
 
 @pytest.mark.slow

@@ -780,7 +780,7 @@ def test_what_the_past_gives_says_that_no_map_of_all_rows_repairs_one_slice():
     assert calviz.verdict(data).alone == said
     for method, lead in (
         ("platt", f"{said} All rows together: Platt scaling, "),
-        ("segments", "Segments, "),
+        ("segments", "Group-wise calibration, "),
     ):
         past = OverTimeLine.compute(calviz.over_time(data, "mcs", method=method)).past()
         assert past.startswith(f"{lead}fitted before each period")
