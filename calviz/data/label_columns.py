@@ -237,7 +237,11 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     words = [c for c in free if models and c.type == "text" and c.pairs]
     possible = [c for c in free if _can_be_label(c, first) or c in words]
     worded = _of_other_words(view, free, first)
-    events_first = sorted(possible, key=lambda c: not c.is_called_event)
+    of_scores = {word for c in view.columns(first) for word in c.words}
+    # The first one is what a click on a question would take.
+    events_first = sorted(
+        possible, key=lambda c: (not c.is_called_event, not c.words & of_scores, not c.is_zero_one)
+    )
     possible = [*worded, *(c for c in events_first if c not in worded)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     if not possible:
