@@ -165,7 +165,7 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
                 choice.plan,
                 data,
                 progress=progress,
-                activity=lambda key, doing: job.doing(f"{label(key)}: {doing}"),
+                activity=lambda key, doing: job.doing(f"{label(key)} · {doing}"),
                 stop=job.stopping,
             )
             if job.stopping() and not comparison[UNCALIBRATED].ok:
