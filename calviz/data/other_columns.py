@@ -404,6 +404,10 @@ def time_column(view: TableView, used: set[str]) -> str | None:
             return named[0] if len(named) == 1 else None
     found = [name for name in may_be if _have_days_of_times(heads[name])]
     if len(found) != 1:
+        for name, texts in heads.items():
+            if name not in dated and may_be_times([v for v in texts if v]):
+                text = f"'{short(name)}' is not used as times: not every row has one; choose it as the time to leave the others out"
+                view.note(Notice.UNUSED_VALUES, "info", text)
         return None
     text = f"'{short(found[0])}' holds dates: the times of the rows, if each has one"
     view.note(Notice.LOGS_AND_HINTS, "info", text)

@@ -758,10 +758,25 @@ def test_the_only_dates_are_the_times_whatever_their_name(name):
     loaded = opened_of_clusters_and_weights({name: days, "site": np.arange(N) % 3})
     assert loaded.recognition.time_column == name
     assert any(f"'{name}' holds dates" in n.message for n in loaded.notices)
+
     expected = np.datetime64("2025-03-01") + np.arange(N) % 28
     np.testing.assert_array_equal(loaded.first.times.astype("datetime64[D]"), expected)
     assert opened_of_clusters_and_weights({name: days}, time_column="").first.times is None
     assert opened_of_clusters_and_weights({name: days}, groups=(name,)).first.times is None
+
+
+def test_dates_that_some_rows_lack_are_said_not_to_be_used():
+    days = [f"{1 + i % 28:02d}.03.2025" for i in range(N)]
+    loaded = opened_of_clusters_and_weights({"created_at": ["", *days[1:]]})
+    assert loaded.recognition.time_column is None
+    assert any("'created_at' is not used as times" in n.message for n in loaded.notices)
+
+
+def test_times_of_twelve_hours_are_read():
+    days = [f"03/{1 + i % 28:02d}/2025 {1 + i % 12}:05 {'AP'[i % 2]}M" for i in range(N)]
+    loaded = opened_of_clusters_and_weights({"created_at": days})
+    assert loaded.recognition.time_column == "created_at"
+    assert loaded.first.times[13] == np.datetime64("2025-03-14T14:05")
 
 
 @pytest.mark.parametrize(
