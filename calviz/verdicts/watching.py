@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray
@@ -55,6 +56,8 @@ ALPHA = 0.05
 CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
 #: Days whose statistic is this much below the largest are in the confidence set: its 95 % quantile (Hansen 2000, Econometrica 68, table I).
 NEAR = 7.35
+#: Cells of logits, and steps of Newton's method, in which the likelihood of each day is found.
+_CELLS, _STEPS = 100, 12
 _FORMAT, _MARK = 1, "calviz_watch"
 
 
@@ -594,14 +597,16 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             since, until = (np.datetime64(day) if day else None for day in change.days)
             off = np.ones(times.size, dtype=bool) if since is None else times >= since
             off &= True if until is None else times < until
-            weights = None if part.weights is None else part.weights[off]
-            gap = float(np.average((part.scored.score - part.scored.hit)[off], weights=weights))
+            days = part.with_data(part.data.take(np.flatnonzero(off)))
+            gap, low, high = _with_interval(days, "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
             if change.began:
                 # It was found with the days on which nothing is off.
-                value, low, high = change.before if change.ended else change.after
-                z = max(z, 2 * abs(value) * -ndtri(ALPHA / 2) / (high - low))
-            gap *= 1 - selected(z - least)[0] / z
+                value, *ends = change.before if change.ended else change.after
+                z = max(z, 2 * abs(value) * -ndtri(ALPHA / 2) / (ends[1] - ends[0]))
+            # What is found is at most as much too large as the gap itself would be, had it been tested.
+            less = selected(z - least)[0] * (high - low) / (2 * -ndtri(ALPHA / 2))
+            gap -= math.copysign(min(less, abs(gap)), gap)
             return SliceChange(where, int(off.sum()), gap, change, _change(rest))
     return None
 
@@ -698,9 +703,41 @@ def _day_of_change(
     p_value = float(np.mean(largest >= largest[0]))
     if p_value > level:
         return None
-    near = [days[k + 1] for k in at[statistics[:, 0] >= largest[0] - NEAR]]
-    since = int(at[statistics[:, 0].argmax()]) + 1
-    return days[since], (near[0], near[-1]), p_value
+    # Score statistics of large changes are skewed where hits are rare: the day and its set are by the likelihood of a line of the logits
+    # before and one since, over the variance that clusters and weights add. Days with too little on one side to be tested may be true.
+    cells = np.searchsorted(np.quantile(z, np.arange(1, _CELLS) / _CELLS), z)
+    middle, *table = (
+        np.bincount(cells + by * _CELLS, column, _CELLS * size).reshape(size, _CELLS).cumsum(axis=0)
+        for by, size, column in (
+            (0, 1, rows * z / np.bincount(cells, rows)[cells]),
+            (look, len(days), rows * weight),
+            (look, len(days), rows * weight * hit),
+        )
+    )
+    may_be = np.flatnonzero((np.minimum(done, done[-1] - done) >= 1).all(axis=1))
+    fit = _fit_of_lines(middle[0], *(t[may_be] for t in table))
+    fit += _fit_of_lines(middle[0], *(t[-1] - t[may_be] for t in table))
+    place = np.searchsorted(may_be, at)
+    k = int(fit[place].argmax())
+    best, moved = int(at[k]), bridge[k, :, 0]
+    alone = np.linalg.pinv(part[best] @ (information[-1] - information[best]), hermitian=True)
+    fall = 2 * (fit[place[k]] - fit) * statistics[k, 0] / max(moved @ alone @ moved, 1e-300)
+    near = [days[t + 1] for t in may_be[fall <= NEAR]]
+    return days[best + 1], (near[0], near[-1]), p_value
+
+
+def _fit_of_lines(logit: FloatArray, n: FloatArray, hits: FloatArray) -> FloatArray:
+    """The largest log-likelihood of a line of the logits of C cells, of the counts n and hits until each day, shape (T, C); shape (T,)."""
+    basis = np.stack([np.ones_like(logit), logit])
+    line = np.tile([[0.0], [1.0]], (len(n), 1, 1))
+    for _ in range(_STEPS):
+        p = expit((line * basis).sum(axis=1))
+        curve = np.einsum("tc,ac,bc->tab", n * p * (1 - p), basis, basis)
+        curve += 1e-6 * n.sum(axis=1)[:, None, None] * np.eye(2)
+        line += np.clip(np.linalg.solve(curve, ((hits - n * p) @ basis.T)[..., None]), -1, 1)
+    eta = (line * basis).sum(axis=1)
+    fit: FloatArray = (hits * eta - n * np.logaddexp(0, eta)).sum(axis=1)
+    return fit
 
 
 def _extend(cluster: IntArray, look: IntArray) -> bool:
@@ -751,15 +788,16 @@ def _compared(
     early: Sample, late: Sample, key: str, view: Reduction
 ) -> tuple[float, str, Any, Any]:
     """The difference of a metric in widths of its intervals, its name, and its values, each with the ends of its interval."""
-    how = Resampling(True, False, 1 - ALPHA, "own", early.resamples, early.seed)
-    a, b = (
-        measured_with_error_bars(part.but(reduction=view), [METRICS[key]], {}, how)[key]
-        for part in (early, late)
-    )
-    ends = [one.interval or Interval(-1, 1) for one in (a, b)]
+    a, b = (_with_interval(part.but(reduction=view), key) for part in (early, late))
     name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
-    width = sum(high - low for low, high in ends)
-    return abs(b.value - a.value) / width, name, (a.value, *ends[0]), (b.value, *ends[1])
+    return abs(b[0] - a[0]) / (a[2] - a[1] + b[2] - b[1]), name, a, b
+
+
+def _with_interval(part: Sample, key: str) -> tuple[float, float, float]:
+    """A metric and the ends of its interval."""
+    how = Resampling(True, False, 1 - ALPHA, "own", part.resamples, part.seed)
+    measured = measured_with_error_bars(part, [METRICS[key]], {}, how)[key]
+    return measured.value, *(measured.interval or Interval(-1, 1))
 
 
 def _about(watch: Watch) -> tuple[object, ...]:
