@@ -18,7 +18,7 @@ from calviz.app import (
 )
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.session import COMPARED, Settings, md
-from calviz.core.words import counted, keep_units_together
+from calviz.core.words import keep_units_together
 
 BEFORE_AND_AFTER = "Before and after"
 OUT_OF_DATE = "The results belong to other choices. Compare again to bring them up to date."
@@ -47,7 +47,7 @@ def methods(chosen: Settings) -> None:
                 choice.key,
                 "Fitting and judging",
                 lambda: recalibrate_comparison.comparison_work(choice),
-                f"Compare {counted(len(choice.plan.methods), 'method')}",
+                "Compare methods",
                 ":material/play_arrow:",
                 "calviz.compare",
                 about=choice.content,
@@ -124,12 +124,6 @@ def labels(chosen: Settings) -> None:
     say = navigation.draw_head("How many labels recalibration needs")
     with navigation.boundary():
         rows_shown.say_not_followed(chosen, "The curve is measured on all rows that judge")
-        st.caption(
-            "Recalibrators are fitted to few labels and to many, several times each, and always judged on "
-            "the same rows, which no fit has seen."
-        )
-
-    with navigation.boundary():
         recalibrate_learning_curve.explore_learning_curve(chosen, say)
 
 
@@ -140,9 +134,6 @@ def elsewhere(chosen: Settings) -> None:
         if (rule := recalibrate_comparison.rule_for(chosen.whole)) is not None:
             say(rule.short.rstrip("."))
             st.markdown(md(rule.reason, 1_000))
-        st.caption(
-            "The arena asks your own models: every method is fitted on some rows of each, judged on others, and ranked over all of them."
-        )
         rows_shown.say_not_followed(chosen, "Methods are judged on all rows that no fit has seen")
 
     with navigation.boundary():

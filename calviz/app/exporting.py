@@ -436,9 +436,8 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
     st.iframe(html, height=620, alt="Preview of the figure, with buttons that save and copy it")
     draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
-    st.subheader("Caption", anchor=False)
-    st.markdown(md(keep_units_together(caption), 5_000))
     screen.copy_button(caption, "Copy the caption", key="calviz.figures.caption")
+    st.expander("Caption").markdown(md(keep_units_together(caption), 5_000))
 
 
 def _choices() -> tuple[list[str], list[str], int, bool]:

@@ -99,10 +99,10 @@ def _leads(comparison: Comparison) -> list[str]:
 
 
 def _usual_columns(outcome: ComparisonOutcome) -> list[str]:
-    """The metrics of the table until others are chosen: on a phone, two; of a rare event, not the accuracy."""
+    """The metrics of the table until others are chosen: on a phone, two; where Overview has the AUROC in place of the accuracy, not the accuracy."""
     usual = METRICS.in_table("fits")
     first = usual if screen.page_width() is None else (outcome.comparison.criterion, "ece")
-    without = "accuracy" if event_rate_if_rare(Sample(outcome.data)) else ""
+    without = "accuracy" if event_rate_if_rare(Sample(outcome.data), 0.2) else ""
     return [key for key in usual if key in first and key != without and _has(outcome, key)]
 
 

@@ -419,7 +419,7 @@ class _Judging:
         after = comparison[given.method].calibrated
         if given.is_of_slice and after is not None:
             verdict = judged(self._judged_as(after))
-            left = f"Verdict after the map, on the judged rows: {verdict.sentence}"
+            left = f"Verdict after the map: {verdict.sentence}"
             if verdict.direction not in ("calibrated", "undecided"):
                 reasons = (*given.reasons[:-1], left, given.reasons[-1])
                 given = replace(given, reasons=reasons, cautions=(*given.cautions, left))

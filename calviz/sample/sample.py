@@ -567,10 +567,10 @@ def rate_if_rare(sample: Sample, limit: float = 0.1) -> float | None:
     return rate if 0 < min(rate, 1 - rate) < limit else None
 
 
-def event_rate_if_rare(sample: Sample) -> float | None:
+def event_rate_if_rare(sample: Sample, limit: float = 0.1) -> float | None:
     """`rate_if_rare` of the second of two classes, whatever the reduction; None of other data."""
     two = sample.data.kind != "confidence" and sample.data.n_classes == 2
-    return rate_if_rare(sample.but(reduction="positive")) if two else None
+    return rate_if_rare(sample.but(reduction="positive"), limit) if two else None
 
 
 @entry_specs.reweighted_by(

@@ -5,19 +5,23 @@ import json
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calviz.app import recalibrate_comparison, session
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.app import recalibrate_comparison, recalibrate_results, session
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.words import capitalised
 from calviz.data import read
 from calviz.data.format import REPAIRS
+from calviz.data.from_objects import from_arrays
 from calviz.figures.reliability import Reliability
 from calviz.recalibrators.base import load_map
+from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import first_metrics
 from tests.app.pages import (
     PATIENCE,
     helps_of,
@@ -80,7 +84,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     app = opened(overconfident())
     assert "fitted on 300 rows (split 'calibration') and judged on 300 rows" in text_of(app)
     app.multiselect(key="methods").set_value(["temperature", "ets"]).run()
-    assert app.button(key="calviz.compare").label == "Compare 2 methods"
+    assert app.button(key="calviz.compare").label == "Compare methods"
     comparison_job = compared(app)
     assert list(comparison_job.comparison.methods) == ["identity", "ets", "temperature"]
     text = text_of(app)
@@ -465,6 +469,17 @@ def test_the_rows_after_a_method_show_its_intervals():
     assert {f"interval_p{end}_{of}" for end in (0, 1) for of in "abc"} <= set(table)
     assert len(table) == 200
     assert (table["interval_p0_a"] <= table["interval_p1_a"]).all()
+
+
+def test_the_table_shows_accuracy_only_where_overview_does(monkeypatch):
+    monkeypatch.setattr(recalibrate_results.screen, "page_width", lambda: None)
+    measured = dict.fromkeys(METRICS.in_table("fits"), SimpleNamespace(available=True))
+    for events, shown in ((15, False), (40, True)):
+        data = from_arrays([1] * events + [0] * (100 - events), [0.2] * 100)
+        outcome = SimpleNamespace(data=data, fitted=[SimpleNamespace(metrics=measured)])
+        assert ("accuracy" in recalibrate_results._usual_columns(outcome)) is shown
+        first = first_metrics(Sample(data, reduction="positive"))
+        assert ("accuracy" in first) is shown
 
 
 @pytest.mark.slow

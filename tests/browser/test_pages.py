@@ -729,7 +729,7 @@ def test_from_a_link_to_a_calibrated_file(view):
     page = tab.page
     # So small a file is compared at once; then the button compares again.
     page.get_by_role("heading", name="What to take").wait_for()
-    page.get_by_role("button", name="Compare 1 method").press("Enter")
+    page.get_by_role("button", name="Compare methods").press("Enter")
     # The button was disabled meanwhile; the keyboard goes on from the title, not from the top of the page.
     at_title = "document.activeElement.tagName === 'H1'"
     assert waiting.in_the_end(page, lambda: page.evaluate(at_title), bool)

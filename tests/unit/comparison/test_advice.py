@@ -450,7 +450,7 @@ def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base)
 def test_what_the_map_of_a_slice_leaves_off_is_said(above):
     advice = of_slice(np.random.default_rng(1), 1.1, days=120, above=above).advice
     assert advice.is_of_slice
-    said = "Verdict after the map, on the judged rows: Forecasts "
+    said = "Verdict after the map: Forecasts "
     left = [reason for reason in advice.reasons if reason.startswith(said)]
     assert left == [reason for reason in advice.cautions if "after the map" in reason]
     assert bool(left) == bool(above)
