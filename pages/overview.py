@@ -73,7 +73,6 @@ def overview(chosen: Settings) -> None:
             diagram,
             chosen,
             key="overview.chart",
-            height=interactive_reliability.HEIGHT,
             beside=ReliabilityOverlay.of_headline(chosen.sample, diagram.sums, judged),
         )
     with words, navigation.boundary():
