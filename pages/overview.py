@@ -73,11 +73,8 @@ def overview(chosen: Settings) -> None:
             diagram,
             chosen,
             key="overview.chart",
-            height=interactive_reliability.HEIGHT,
             beside=ReliabilityOverlay.of_headline(chosen.sample, diagram.sums, judged),
         )
-        # Below the picture, so that the picture and its legend are on the first screen.
-        bar.draw_other_view(chosen, session.other_view(chosen), below=True)
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
         pinned = pinning.values(chosen, keys)
@@ -96,6 +93,7 @@ def overview(chosen: Settings) -> None:
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
+        bar.draw_other_view(chosen, session.other_view(chosen))
         rows_shown.draw_selection(chosen)
     say_fix()
 

@@ -618,13 +618,8 @@ def _look_at_chosen_class(chosen: Settings) -> None:
     st.rerun()  # the whole page, not only the section that asks
 
 
-def draw_other_view(
-    chosen: Settings, other_words: str | None = None, *, below: bool = False
-) -> None:
-    """With two classes, say which of the two usual reductions is shown, add `other_words` about the other one, and offer to switch.
-
-    The button stands beside the words, or `below` them.
-    """
+def draw_other_view(chosen: Settings, other_words: str | None = None) -> None:
+    """With two classes, say which of the two usual reductions is shown, add `other_words` about the other one, and offer to switch."""
     other = chosen.reduction.other_of_two(chosen.whole)
     # Of a rare event, nearly all rows have the other label: the top label tells nothing.
     if other is None or (other.kind == "top-label" and event_rate_if_rare(chosen.sample)):
@@ -636,8 +631,8 @@ def draw_other_view(
     words = f"Two classes: this page looks at {shown}."
     if other_words:
         words += f" {md(keep_units_together(other_words))}"
-    place = st.container(horizontal=not below, vertical_alignment="center", gap="medium")
-    place.markdown(words, width="stretch" if below else "content")
+    place = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    place.markdown(words, width="content")
     place.button(
         f"Show the {other.label}",
         on_click=open_files.request_settings,

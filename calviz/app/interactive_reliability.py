@@ -59,12 +59,7 @@ def explore_bins(settings: Settings) -> None:
                 rows_shown.draw_selection(settings, hint=hint)
         with diagram:
             draw_clickable(
-                figure,
-                settings,
-                key="reliability.chart",
-                drag=pick == "drag",
-                height=HEIGHT,
-                answers_first=True,
+                figure, settings, key="reliability.chart", drag=pick == "drag", answers_first=True
             )
         with beside:
             # Chosen for this page: the errors of the bins that it draws.
@@ -86,7 +81,6 @@ def draw_clickable(
     *,
     key: str,
     drag: bool = False,
-    height: int | None = None,
     answers_first: bool = False,
     beside: tuple[ReliabilityOverlay, ...] = (),
 ) -> None:
@@ -108,7 +102,7 @@ def draw_clickable(
         key=chart_key,
         on_select=clicked,
         selected=None if chosen is None else (chosen.first, chosen.last),
-        height=height,
+        height=HEIGHT,
         drag=drag,
         beside=(
             *(selection.points_overlay(figure, settings) or beside),
