@@ -327,6 +327,21 @@ def _gaps_held(state, how):
 
 
 of_changes("the confidence set holds the day", _day_held, [*CHANGES][:5], at_least=0.9)
+for case, (rows, at, shift) in {
+    "1.1 logits up, 2.5 % events, 5,400 rows": (5_400, 183, 1.1),
+    "1.5 logits up from day 320 on, 2.5 % events, 6,000 rows": (6_000, 320, 1.5),
+}.items():
+
+    def _rare(rng, rows=rows, at=at, shift=shift):
+        day = np.sort(rng.integers(366, size=rows))
+        true = rng.normal(-4.4, 1.15, rows)
+        hit = (rng.random(rows) < expit(true)).astype(int)
+        state = looked_at(expit(true + shift * (day >= at)), hit, day)
+        return _day_held(state, {"at": at})
+
+    simulation(
+        "change-of-calibration", "the confidence set holds the day", case, at_least=0.9, files=300
+    )(_rare)
 of_changes("both intervals hold the gaps", _gaps_held, [*CHANGES][:3], at_least=0.85)
 of_changes(
     "'from the start' said of calibrated scores until then",

@@ -63,12 +63,17 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
     found = None if state is None else state.found
-    change = state.headline if state is not None and found is not None else ""
+    change = days = ""
+    if state is not None and found is not None:
+        change = state.headline
+        first, last = map(state.shown, found.between)
+        when = f"between {first} and {last}" if first != last else f"on {first}"
+        days = f"With 95\u00a0% confidence it changed {when}."
     one, elsewhere = "", ""
     if evidence.beyond_noise and not (reverse or change):
         one, elsewhere = one_slice_off(sample)
-    if first := one or (change and f"{change}."):
-        sentence = f"{first} All rows together: {sentence[0].lower()}{sentence[1:]}"
+    if said := one or (change and f"{change}. {days}"):
+        sentence = f"{said} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
         sentence = f"{reverse} {sentence}"
     off_where = by_group.off[0].where if by_group and by_group.off else ()

@@ -127,6 +127,11 @@ class SliceChange(NamedTuple):
         return self.change.since
 
     @property
+    def between(self) -> tuple[str, str]:
+        """The ends of the confidence set of the day."""
+        return self.change.between
+
+    @property
     def days(self) -> tuple[str, str]:
         """The days on which it is off, as `Change.days`."""
         return self.change.days
