@@ -483,7 +483,8 @@ def draw_downloads(
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     words += f" {capitalised(files.changed)}" * bool(files.changed)
-    st.caption(words, help=" ".join((*differences(suffix, settings.entry.loaded, whole), STAYS)))
+    columns, *others = differences(suffix, settings.entry.loaded, whole)
+    st.caption(f"{words} {columns}", help=" ".join((*others, STAYS)))
     return method
 
 
@@ -603,7 +604,8 @@ def differences(suffix: str, loaded: Loaded, written: Dataset) -> Iterator[str]:
     """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out or not calibrated."""
     many = written.kind != "confidence" and written.n_classes > 2
     only = ", of each row the largest alone" if many else ""
-    yield f"The scores before are in **uncalibrated**{only}."
+    into = "confidence" if written.kind == "confidence" else f"p_{written.class_names[-1]}"
+    yield f"**{md(into)}**{' and the like hold' if many else ' holds'} what is calibrated; the scores before are in **uncalibrated**{only}, and where the file has them."
     keeps = suffix == ".csv" and loaded.cells is not None  # the columns of the file
     names = {} if suffix == ".npz" or keeps else loaded.names_when_written(written.name)
     if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:

@@ -249,7 +249,8 @@ def test_the_calibrated_file_keeps_the_labels_of_the_file(monkeypatch):
     app.selectbox(key="method").set_value("temperature").run()
     assert "All 240 rows are calibrated." in text_of(app)
     app.button(key="calviz.take-home").click().run()
-    assert "The scores before are in **uncalibrated**. " in helps_of(app)
+    # The file's own score stays as it was.
+    assert "what is calibrated; the scores before are in **uncalibrated**" in text_of(app)
     assert "In the file, 'y'" not in helps_of(app)
     lines = app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
     assert lines[0] == "y,p,split,p_-1,p_1,uncalibrated"
