@@ -67,7 +67,7 @@ class Reading:
 
     @classmethod
     def joined(cls, readings: Sequence[Reading]) -> Reading:
-        """Return several readings as one, which makes the repairs of all; what is asked after labels that do not exist is of them."""
+        """Return several readings as one, which makes the repairs of all; one that says that there are no labels is the last."""
         options: dict[str, Any] = {}
         end = next((j for j, one in enumerate(readings, 1) if one.no_labels), None)
         for reading in readings[:end]:
