@@ -139,7 +139,7 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
             picked = st.radio("Answer", words, index=None, key=key, label_visibility="collapsed")
             chosen.append(None if picked is None else answers[words.index(picked)])
     given = [answer for answer in chosen if answer is not None]
-    left = len(chosen) - len(given)
+    left = 0 if any(one.no_labels for one in given) else len(chosen) - len(given)
     clicked = st.button(
         "Read it with these answers",
         icon=":material/check:",

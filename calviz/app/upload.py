@@ -49,7 +49,8 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
             _open_map(name, content)
     files = tuple(file for file in files if not is_map(file[1]))
     if files:
-        _read(files, keep_current=keep_current)
+        with st.container(key="calviz.reading"):
+            _read(files, keep_current=keep_current)
     # Emptied at last: a click while a file is read starts the page anew, and the box must still hold the file then.
     for file in uploads:
         _remove_upload(file.file_id)

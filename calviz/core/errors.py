@@ -67,12 +67,18 @@ class Reading:
 
     @classmethod
     def joined(cls, readings: Sequence[Reading]) -> Reading:
-        """Return several readings as one, which makes the repairs of all."""
+        """Return several readings as one, which makes the repairs of all; one that says that there are no labels is the last."""
         options: dict[str, Any] = {}
-        for reading in readings:
+        end = next((j for j, one in enumerate(readings, 1) if one.no_labels), None)
+        for reading in readings[:end]:
             repairs = (*options.get("repair", ()), *reading.options.get("repair", ()))
             options |= {**reading.options, **({"repair": repairs} if repairs else {})}
-        return cls(", ".join(reading.label for reading in readings), options)
+        return cls(", ".join(reading.label for reading in readings[:end]), options)
+
+    @property
+    def no_labels(self) -> bool:
+        """Whether it says that there are no labels."""
+        return self.options.get("label") == ""
 
     def in_code(self) -> str:
         """The options as keyword arguments."""
@@ -209,7 +215,8 @@ class InputError(CalvizError):
         """The readings; where there are further questions, one for each way to answer all of them."""
         if not self.further:
             return self.readings
-        return tuple(map(Reading.joined, product(*(q.answers for q in (self, *self.further)))))
+        ways = map(Reading.joined, product(*(q.answers for q in (self, *self.further))))
+        return tuple({way.label: way for way in ways}.values())
 
     def in_column(self, column: str) -> InputError:
         """Return the same error with the name of the column."""

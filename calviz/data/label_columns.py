@@ -23,6 +23,8 @@ from calviz.data.score_columns import by_known_words, is_named_after_another, na
 _MOST_CANDIDATES = 50
 #: Fractions with more distinct values than this are no classes.
 _MOST_GRADES = 12
+#: An answer wherever a label is asked for.
+_NO_LABELS = Reading("there are no labels yet", {"label": ""})
 
 
 def named_label(view: TableView, taken: set[str]) -> str | None:
@@ -170,7 +172,10 @@ def note_agreement(view: TableView, found: ColumnRoles, taken: set[str]) -> None
 def _several_labels(names: Sequence[str], what: str) -> InputError:
     return InputError(
         f"{what}: {', '.join(short(name) for name in names[:10])}; say which one is the label",
-        readings=[Reading(f"'{short(name)}' is the label", {"label": name}) for name in names[:3]],
+        readings=[
+            *(Reading(f"'{short(name)}' is the label", {"label": name}) for name in names[:3]),
+            _NO_LABELS,
+        ],
     )
 
 
@@ -262,9 +267,11 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         )
     none = f"there is no column called 'label' ({what})"
     if len(possible) == 1:
-        name = short(possible[0].name)
-        way = Reading(f"'{name}' is the true class", {"label": possible[0].name})
-        raise InputError(f"{none}: is '{name}' the true class?", readings=[way])
+        (only,), name = possible, short(possible[0].name)
+        answers = [Reading(f"'{name}' is the true class", {"label": only.name}), _NO_LABELS]
+        if only.type == "text" and len(only.classes) == 2 and not only.words & of_scores:
+            answers.reverse()  # such as the sex
+        raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
 
 

@@ -442,10 +442,11 @@ def are_missing(values: npt.NDArray[Any] | Factor) -> bool:
     return all(is_missing(level.strip()) for level in Factor.of(values).levels)
 
 
-def no_outcomes(column: str) -> InputError:
-    """Return the error about a column of labels that are all missing."""
+def no_outcomes(column: str | None = None) -> InputError:
+    """Return the error about a column of labels that are all missing, or about a file that has none."""
+    none = f"the column '{short(column)}' holds no outcomes" if column else "there are no labels"
     return InputError(
-        f"the column '{short(column)}' holds no outcomes: this file can be given calibrated scores (calviz apply FILE --map MAP.json), but not judged",
+        f"{none}: this file can be given calibrated scores (calviz apply FILE --map MAP.json), but not judged",
         column=column,
         placed=True,
         unlabelled=True,

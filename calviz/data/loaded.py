@@ -67,7 +67,7 @@ class ReadingForMap(ReadingOptions):
         classes = tuple(record.get("class_names", ()))
         beside = tuple(columns.values()) if own else ()
         return cls(
-            **vars(options),
+            **vars(replace(options, label=options.label or None)),
             map_classes=classes,
             map_scores=scores or {},
             model=model,

@@ -425,8 +425,8 @@ def _have_days_of_times(texts: list[Any]) -> bool:
     return len(np.unique(days)) >= enough and bool(np.ptp(days) <= _MOST_DAYS)
 
 
-#: Fewest distinct values of a column that is suggested as clusters: resampling three sites says nothing about others.
-FEWEST_CLUSTERS = 5
+#: Fewest distinct values of a column that is suggested as clusters: a handful, such as six sites, are groups.
+FEWEST_CLUSTERS = 10
 
 
 def related_columns(view: TableView, used: set[str]) -> tuple[str, ...]:

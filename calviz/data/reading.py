@@ -379,7 +379,8 @@ def _asked_next(
     before: tuple[str, ...],
 ) -> list[InputError]:
     """Return what a file asks after a question, as far as it is the same whichever answer this gets."""
-    answers, before = error.answers, (*before, error.what)
+    answers = [answer for answer in error.answers if not answer.no_labels]
+    before = (*before, error.what)
     if len(answers) > _MOST_ANSWERS or len(before) > _MOST_FURTHER:
         return []
     each: list[list[InputError]] = []

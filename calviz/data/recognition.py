@@ -49,6 +49,8 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         If an option names a column that does not exist.
     """
     _check_options(table, options)
+    if options.label == "" and not options.for_map:
+        raise labels.no_outcomes()
     view = TableView(table, options)
     taken = columns_of_rows(view)
     found = _scores_and_label(view, taken)

@@ -509,8 +509,11 @@ def test_a_file_that_was_not_read_is_read_by_chosen_roles_when_that_is_asked_for
     rows = rows.replace(b"z", b"y")
     app = upload(open_page(page="data"), "mine.csv", rows)
     # Which of two words is the event is asked with it.
-    assert [plain(box.label) for box in app.checkbox] == ["'site' is the true class"]
-    assert len(app.warning) == 2
+    label = next(r for r in app.radio if r.options[0] == "There are no labels yet")
+    assert (plain(label.options[1]), len(app.warning)) == ("'site' is the true class", 2)
+    label.set_value(label.options[0]).run()
+    assert not button(app).disabled  # whatever the event is
+    label.set_value(label.options[1]).run()
     event = next(r for r in app.radio if r.options[0].startswith("The probability"))
     event.set_value(event.options[0]).run()
     press(app, "Read it with these answers")
@@ -1040,4 +1043,4 @@ def test_a_file_that_asks_is_said_to_be_another_one_than_that_of_the_link(readin
     drop(app, "claims.csv", CLAIMS)
     notes = " ".join(plain(note.value) for note in app.info)
     assert "mine.csv" in notes
-    assert "is the true class" in plain(" ".join(box.label for box in app.checkbox))
+    assert any("is the true class" in plain(" ".join(radio.options)) for radio in app.radio)

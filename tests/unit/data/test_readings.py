@@ -21,6 +21,7 @@ from calviz.core.row_columns import one_row_each
 from calviz.data import Loaded, ReadingOptions, first_rows, read
 from calviz.data.column_names import blocks_named_by, without_common_words
 from calviz.data.first_rows import ROWS, FirstRows
+from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import ROLES
 from calviz.sample.sample import Sample
 from tests.inputs.command_line import run, run_successfully
@@ -127,7 +128,7 @@ def test_weights_stay_in_their_role_where_the_user_corrects_the_label():
 @pytest.mark.parametrize("number", ["n_items", "response_code"])
 def test_words_for_whether_it_happened_come_before_a_count_as_label(number, spelled):
     columns = {number: np.arange(N) % 2 + 1, "is_late": YES_NO[spelled], "score": P}
-    first, second = asked(columns).readings
+    first, second, _ = asked(columns).readings
     assert (first.options, second.options["label"]) == ({"label": "is_late"}, number)
     columns["is_fraud"] = columns.pop("is_late")
     np.testing.assert_array_equal(loaded(columns).first.labels, Y)
@@ -559,7 +560,7 @@ def test_a_column_called_class_that_is_the_largest_score_in_all_rows_is_no_label
     names = np.array(["setosa", "versicolor", "virginica"])
     scores = {f"posterior.{name}": p[:, j] for j, name in enumerate(names)}
     columns = {**scores, "class": names[p.argmax(1)], "Species": names[y]}
-    true, _ = (loaded(columns, **r.options).first for r in asked(columns).readings)
+    true, _ = (loaded(columns, **r.options).first for r in asked(columns).readings[:2])
     np.testing.assert_array_equal(true.labels, y)
     del columns["Species"]
     np.testing.assert_array_equal(loaded(columns).first.labels, p.argmax(1))
@@ -580,7 +581,7 @@ def test_the_true_class_beside_a_prediction_and_its_confidence_is_found(header: 
 def test_a_prediction_is_not_offered_as_the_label() -> None:
     p, y = classes(2)
     columns = {"Purchase": np.array(["CH", "MM"])[y], "prediction_label": np.array(["CH", "MM"])[p.argmax(1)], "prediction_score": p.max(1)}  # fmt: skip
-    (reading,) = asked(columns).readings
+    (reading,) = (one for one in asked(columns).readings if not one.no_labels)
     data = loaded(columns, **reading.options).first
     assert isinstance(data, ConfidencePredictions)
     np.testing.assert_array_equal(data.correct, p.argmax(1) == y)
@@ -1563,6 +1564,23 @@ def test_questions_name_the_values_of_the_file_and_repairs_count_the_same_rows(u
     np.testing.assert_allclose(loaded.first.probs.sum(axis=1), 1, atol=1e-12)
 
 
+def test_that_there_are_no_labels_yet_is_an_answer_where_a_label_is_asked_for():
+    rng = np.random.default_rng(5)
+    columns = {"sex": rng.choice(["F", "M"], N), "age": rng.random(N) + 50, "p_sepsis": P}
+    error = asked(columns)
+    assert [one.options for one in error.readings] == [{"label": ""}, {"label": "sex"}]
+    (which,) = error.further  # of the classes the score is of
+    assert [way.options["label"] for way in error.ways] == ["", "sex", "sex"]
+    given = Reading.joined([error.readings[0], which.answers[0]])
+    assert (given.options, given.in_shell()) == ({"label": ""}, "--label ''")
+    with pytest.raises(InputError, match="there are no labels") as caught:
+        loaded(columns, **given.options)
+    assert caught.value.unlabelled
+    content = pd.DataFrame(columns).to_csv(index=False).encode()
+    for_map = ReadingForMap.of(ReadingOptions(label=""), {"class_names": ("no", "sepsis")})
+    assert read(content, name="x.csv", options=for_map).recognition.label is None
+
+
 def test_what_depends_on_an_answer_is_not_asked_before_it():
     # Without a known label there are two columns of two words each: which word is the event depends on the column.
     rng = np.random.default_rng(5)
@@ -1571,7 +1589,7 @@ def test_what_depends_on_an_answer_is_not_asked_before_it():
         np.where(rng.random(N) < p, *words) for words in (("gut", "schlecht"), ("warm", "kalt"))
     )
     error = asked({"prob": p, "farbe": one, "lage": two})
-    assert {answer.options["label"] for answer in error.answers} == {"farbe", "lage"}
+    assert {answer.options["label"] for answer in error.answers} == {"farbe", "lage", ""}
     assert error.further == ()
 
 
@@ -1654,7 +1672,7 @@ def decided(
 def test_a_column_of_as_many_words_as_classes_is_asked_about_with_the_pairs() -> None:
     error = asked(decided())
     assert "is 'Final decision' the true class?" in error.what
-    assert [r.options for r in error.readings] == [{"label": "Final decision"}]
+    assert [r.options for r in error.readings] == [{"label": "Final decision"}, {"label": ""}]
     (pairs,) = error.further
     assert pairs.what.endswith("Paid = pay, Under review = review, Rejected = reject?")
     assert "--class-names 'Paid,Under review,Rejected'" in error.ways[0].in_shell()
