@@ -53,12 +53,13 @@ def compare(chosen: Settings) -> None:
 
 
 def _say_where(comparison: ModelComparison, chosen: Settings) -> None:
-    """Say where two models have another order, with a click to the comparison on the rows of each slice named, within those shown."""
-    if not comparison.where:
+    """Say where two models have another order, or what makes it, with a click to the comparison on the rows of each slice named, within those shown."""
+    named = (*comparison.where[: 2 * MOST_NAMED], *comparison.of_lead)
+    if not named:
         return
     st.markdown(md(where_words(comparison), 1_000))
     with st.container(horizontal=True, gap="small"):
-        for one in comparison.where[: 2 * MOST_NAMED]:
+        for one in named:
             where = (*chosen.where, one.condition)
             if one.condition[0] in chosen.whole.to_slice() and len(where) <= len(CONDITIONS):
                 label = f"Compare where {md(one.where, 60)}"

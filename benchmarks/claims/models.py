@@ -10,7 +10,7 @@ from scipy.special import softmax
 from benchmarks.claims import simulation
 from benchmarks.claims.verdict import labels_of
 from calviz.comparison.compare_models import after_map, compare_models
-from calviz.comparison.comparison_results import BetterWhere, after_map_words
+from calviz.comparison.comparison_results import ModelComparison, after_map_words
 from calviz.core.predictions import Predictions
 
 RESAMPLES = 499
@@ -174,8 +174,8 @@ def named_slices(
     models: int = 2,
     clusters: int = 0,
     weighted: bool = False,
-) -> tuple[BetterWhere, ...]:
-    """Slices named for models whose noise is alike, but that of the last is `noise`, and `in_west` in the region 3; logits are `steep` times too large.
+) -> ModelComparison:
+    """Comparison of models whose noise is alike, but that of the last is `noise`, and `in_west` in the region 3; logits are `steep` times too large.
 
     Channels and half of the noise are those of clusters, if there are any.
     """
@@ -201,20 +201,35 @@ def named_slices(
         for i in range(models)
     }
     seed = int(rng.integers(2**31))
-    return compare_models(views, ["nll"], resamples=RESAMPLES, seed=seed).where
+    return compare_models(views, ["nll"], resamples=RESAMPLES, seed=seed)
 
 
 def named_falsely(rng: np.random.Generator, **how: float) -> bool:
     """Whether a slice is named, of which no region is another winner's, or beside the regions where one is."""
     turned = how.get("in_west", 0.6) > 0.6
     winners = {"region = 3": "m0"} | {f"region = {k}": "m1" for k in range(3)}
-    named = named_slices(rng, **how)
+    named = named_slices(rng, **how).where
     return any(not turned or winners.get(one.where) != one.better for one in named)
 
 
 def named_there(rng: np.random.Generator, **how: float) -> bool:
     """Whether the region is named in which the first model is better."""
-    return any((one.where, one.better) == ("region = 3", "m0") for one in named_slices(rng, **how))
+    named = named_slices(rng, **how).where
+    return any((one.where, one.better) == ("region = 3", "m0") for one in named)
+
+
+def lead_said(rng: np.random.Generator, **how: float) -> bool:
+    """Whether a slice is said to make the order of all rows."""
+    return bool(named_slices(rng, **how).of_lead)
+
+
+def lead_said_there(rng: np.random.Generator, **how: float) -> bool | None:
+    """Whether the region is said to make the order of all rows, of models that are alike elsewhere; None if they are tied on all rows."""
+    comparison = named_slices(rng, **how)
+    difference = comparison.difference("nll", "m1", "m0")
+    if difference is None or difference.verdict != "better":
+        return None
+    return any((one.where, one.better) == ("region = 3", "m1") for one in comparison.of_lead)
 
 
 def named_of_rare(rng: np.random.Generator, n: int) -> bool:
@@ -273,3 +288,29 @@ for case, how in (
     simulation("models-differ-where", "that slice named", f"log loss, {case}", at_least=0.9)(
         partial(named_there, **WON, **how)
     )
+for case, how in (
+    ("equal models, 2,000 rows", {}),
+    ("one is better everywhere, 2,000 rows", {"noise": 0.2, "in_west": 0.2}),
+    ("one is better everywhere, little, 2,000 rows", {"noise": 0.5, "in_west": 0.5}),
+    (
+        "one is better everywhere, 2,000 rows in 200 clusters",
+        {"noise": 0.2, "in_west": 0.2, "clusters": 200},
+    ),
+    ("one is better, most so in a slice, 6,000 rows", {"noise": 0.3, "in_west": 0.0, "n": 6_000}),
+):
+    simulation(
+        "models-differ-where",
+        "a slice said to make the order of models that have it elsewhere too",
+        f"log loss, {case}",
+        at_most=0.01,
+    )(partial(lead_said, **how))
+for case, how in (
+    ("one is better in a slice alone, 20,000 rows", {}),
+    ("one is better in a slice alone, 20,000 rows in 2,000 clusters", {"clusters": 2_000}),
+):
+    simulation(
+        "models-differ-where",
+        "the slice that makes the order said",
+        f"log loss, {case}",
+        at_least=0.8,
+    )(partial(lead_said_there, n=20_000, steep=3.0, in_west=0.0, **how))

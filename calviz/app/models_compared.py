@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import get_args
@@ -37,6 +38,8 @@ from calviz.verdicts.evaluation import Written, name_of
 
 #: Largest number of models on the page.
 MOST = 12
+#: Share of the rows of the smaller of two files from which their models are compared by default.
+NEARLY = 0.8
 PLACE, MAP_PLACE = "compare_models", "models_after_map"
 TO_MAP = "Compare after recalibration too"
 #: Seconds before the progress of a comparison is shown.
@@ -127,11 +130,10 @@ def _offer_signals(entry: OpenFile) -> None:
 
 
 def usual_models(entry: OpenFile) -> ChosenModels:
-    """Return the models that are compared by default: those that may have the same rows."""
-    offered = all_models(entry)
-    return _chosen_models(
-        [m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST]
-    )
+    """Return the models that are compared by default: those with nearly the same rows as the first."""
+    first, *others = all_models(entry)
+    same = [m for m in others if _nearly_same_rows((first.key, m.key), first.data, m.data)]
+    return _chosen_models([first, *same][:MOST])
 
 
 def _chosen_models(models: Iterable[OpenModel]) -> ChosenModels:
@@ -141,14 +143,13 @@ def _chosen_models(models: Iterable[OpenModel]) -> ChosenModels:
     )
 
 
-def _may_have_same_rows(one: Dataset, other: Dataset) -> bool:
-    """Whether two data sets may hold the same rows, by a quick check."""
-    if one.n_classes != other.n_classes or one.ids is None or other.ids is None:
-        by_time = bool(compare_models.columns_that_identify((one, other)))
-        return one.n_classes == other.n_classes and (by_time or one.n == other.n)
-    few, many = sorted((one.ids, other.ids), key=len)
-    # About ten of them: all are looked up once the models are compared.
-    return few is many or any((many == id).any() for id in few[:: max(1, few.size // 10)])
+@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+def _nearly_same_rows(key: tuple[str, ...], _one: Dataset, _other: Dataset) -> bool:
+    if _one.n_classes == _other.n_classes and _one.ids is _other.ids is not None:
+        return True
+    with suppress(InputError):
+        return compare_models.align({"a": _one, "b": _other}).rows >= NEARLY * min(_one.n, _other.n)
+    return False
 
 
 def _choose_new(offered: list[str], likely: list[str]) -> bool:

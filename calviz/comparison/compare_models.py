@@ -147,8 +147,7 @@ def compare_models(
     if not ci or aligned.rows == 1:
         return comparison
     with suppress(Stopped):
-        comparison = _with_differences(comparison, settings)
-        return replace(comparison, where=better_where(comparison))
+        return with_slices(_with_differences(comparison, settings))
     return comparison
 
 
@@ -209,15 +208,15 @@ def _differences(
     }
 
 
-def better_where(comparison: ModelComparison) -> tuple[BetterWhere, ...]:
-    """Return the slices of the default columns where the best model and the next have another order than on all rows, or one at all.
+def with_slices(comparison: ModelComparison) -> ModelComparison:
+    """Add the slices of the default columns where the best model and the next have another order than on all rows, or that make it.
 
-    The mean difference in such a slice is not 0, has another sign than on all rows unless they are tied there, and is not that of the
-    other rows; see `calviz.sample.slice_tests.p_of_means`.
+    The mean difference in such a slice is neither 0 nor that of the other rows (`calviz.sample.slice_tests.p_of_means`). Of those with the
+    order of all rows, the surest is kept, if the models are not told apart without it.
     """
     metric = next(iter(ranked_by(comparison)), "")
     if metric not in PROPER:
-        return ()
+        return comparison
     first, second = comparison.ranking(metric)[:2]
     samples = [Sample(comparison.alignment.models[name]) for name in (first, second)]
     data, overall = samples[0].data, comparison.difference(metric, first, second)
@@ -225,23 +224,40 @@ def better_where(comparison: ModelComparison) -> tuple[BetterWhere, ...]:
     columns = tuple(name for name in usual_columns(data) if name in data.to_slice())
     factors, _ = sliced_columns(data, columns, slice_tests.LEAST_ROWS)
     if overall is None or not factors:
-        return ()
+        return comparison
     losses = [np.asarray(s.view(METRICS[metric].view).losses, np.float64) for s in samples]
     mean, p = slice_tests.p_of_means(
         losses[0] - losses[1],
         list(factors.values()),
         row_weights(samples[0].weights, data.n),
         None if data.clusters is None else data.clusters.codes,
-        only_above=not overall.tied,
         seed=comparison.seed,
     )
     where = [(name, value) for name, f in factors.items() for value in f.levels]
     sides = {True: (first, second), False: (second, first)}
-    return tuple(
+    named = [
         BetterWhere(where[i], metric, *sides[bool(mean[i] < 0)], abs(float(mean[i])))
         for i in np.argsort(p, kind="stable")
         if p[i] <= slice_tests.LEVEL
+    ]
+    turned = tuple(one for one in named if overall.tied or one.better == second)
+    surest = [one for one in named if one not in turned][:1]
+    of_lead = tuple(one for one in surest if not _is_better_without(one, comparison))
+    return replace(comparison, where=turned, of_lead=of_lead)
+
+
+def _is_better_without(slice_: BetterWhere, comparison: ModelComparison) -> bool:
+    """Whether the model is better beyond noise on the rows outside the slice, too."""
+    models = {k: comparison.alignment.models[k] for k in (slice_.better, slice_.other)}
+    others = ~np.asarray(rows_where(models[slice_.better], (slice_.condition,)))
+    paired = pair(
+        {name: m.take(np.flatnonzero(others)) for name, m in models.items()},
+        [slice_.metric],
+        reduction=comparison.reduction,
+        resamples=RESAMPLES,
+        rng=np.random.default_rng([comparison.seed, 3]),
     )
+    return paired.metrics[slice_.metric].difference(slice_.better, slice_.other).verdict == "better"
 
 
 #: Folds in which each model is cross-fitted where no split is there to fit on.

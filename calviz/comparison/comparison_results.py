@@ -644,6 +644,8 @@ class ModelComparison(Compared[ModelResult]):
         Of `after`: the map, and the rows that it was fitted on.
     where : tuple of BetterWhere
         Where the best model and the next have another order than on all rows, or one at all, most surely first.
+    of_lead : tuple of BetterWhere
+        Where the best model is better, if it is not told apart from the next on the other rows; one at most.
     """
 
     alignment: Alignment
@@ -656,6 +658,7 @@ class ModelComparison(Compared[ModelResult]):
     method: str = UNCALIBRATED
     fit: RowsUsed | None = None
     where: tuple[BetterWhere, ...] = ()
+    of_lead: tuple[BetterWhere, ...] = ()
     KIND = "model"
 
     @property
@@ -827,21 +830,21 @@ MOST_NAMED = 2
     adjusted="max-T over all slices at 1 %, from permutations of the rows or clusters among them; the slice and its difference from the other rows",
 )
 def where_words(comparison: ModelComparison) -> str:
-    """Say where two models have another order than on all rows, or one at all; "" if that is not shown."""
-    if not comparison.where:
+    """Say where two models have another order than on all rows, or one at all, or which slice makes it; "" if nothing is shown."""
+    lead, short = comparison.of_lead, comparison.short_names()
+    if not (every := (*comparison.where, *lead)):
         return ""
-    first, short = comparison.where[0], comparison.short_names()
-    difference = comparison.difference(first.metric, first.better, first.other)
-    parts: list[str] = []
+    metric = every[0].metric
+    best, second = comparison.ranking(metric)[:2]
+    tied = second in comparison.tied_with_best(metric)
+    whole = "the models are tied" if tied else f"'{short[best]}' is better"
+    parts = [f"not beyond noise without {o.where} ({o.lower:.3g} lower there)" for o in lead]
     for name in dict.fromkeys(one.better for one in comparison.where):
         of = [one for one in comparison.where if one.better == name]
         named = [f"{o.where} ({o.lower:.3g} lower)" for o in of[:MOST_NAMED]]
         more = f", and in {counted(len(of) - MOST_NAMED, 'more slice')}" * (len(of) > MOST_NAMED)
-        verb = "" if parts else "is better "
-        parts.append(f"'{short[name]}' {verb}where {' and where '.join(named)}{more}")
-    ahead = f"'{short[first.other]}' is better"
-    whole = "the models are tied" if difference is None or difference.tied else ahead
-    return f"By {METRICS[first.metric].label}, {whole} on all rows, but {', '.join(parts)}."
+        parts.append(f"'{short[name]}' is better where {' and where '.join(named)}{more}")
+    return f"By {METRICS[metric].label}, {whole} on all rows{' together' * (not tied)}, but {'; '.join(parts)}."
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:

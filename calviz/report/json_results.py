@@ -226,6 +226,9 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
             "better_where": [
                 picked(one, "condition where metric better other lower") for one in comparison.where
             ],
+            "lead_made_where": [
+                picked(o, "condition where metric better other lower") for o in comparison.of_lead
+            ],
             "after_map": comparison.after
             and {
                 "method": comparison.after.method,

@@ -611,15 +611,13 @@ def p_of_means(
     weights: FloatArray,
     cluster: IntArray | None,
     *,
-    only_above: bool,
     seed: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Mean of values in each slice of some columns, and p-values of all slices together that it is neither 0 nor that of the other rows.
 
     The smaller of two studentised statistics (intersection-union; Berger 1982) is judged by the largest one of any slice after rows, or
     whole clusters, were permuted among the slices: tails of differences of log losses are too heavy for Student's t. The p-value is 1
-    where both have not the same sign, or the mean is not above 0 and `only_above` is set. Shapes are (n,) and (S,), the slices of the
-    columns one after the other.
+    where both have not the same sign. Shapes are (n,) and (S,), the slices of the columns one after the other.
     """
     # Rows of a cluster are side by side, so that permuted clusters meet the slices of others.
     unit = np.arange(values.size) if cluster is None else cluster
@@ -631,7 +629,7 @@ def p_of_means(
     for side in (v > 0, v < 0):
         counts = [np.bincount(code[side], minlength=size) for code, size in codes]
         large &= np.concatenate(counts) >= LEAST_OF_A_SIGN
-    named = large & (own * other > 0) & (not only_above or mean > 0)
+    named = large & (own * other > 0)
     observed = np.where(named, np.minimum(np.abs(own), np.abs(other)), 0.0)
     if observed.max(initial=0) < TOO_SMALL:
         return mean, np.ones(mean.shape)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -143,6 +144,9 @@ def test_files_that_do_not_belong_together_are_told_so():
         content = _csv([str(i) for i in range(20)], np.full(20, 0.6), labels)
         content = re.sub(rb"^[^,]+,", b"", content, flags=re.MULTILINE)
         drop(app, name, content)
+    app = _finished(app)
+    assert app.multiselect(key="models").value == ["one"]
+    app = app.multiselect(key="models").set_value(["one", "two"]).run()
     assert not app.exception
     assert "the true labels differ in 20 rows, first in row 1" in text_of(app)
 
@@ -245,6 +249,9 @@ def test_a_model_that_does_not_match_leaves_the_comparison_of_the_others():
         score = rng.uniform(0.02, 0.98, 60)
         content = _csv([str(i) for i in range(60)], score, y)
         drop(app, f"{name}.csv", re.sub(rb"^[^,]+,", b"", content, flags=re.MULTILINE))
+    app = _finished(app)
+    assert app.multiselect(key="models").value == ["one", "two"]
+    app.multiselect(key="models").set_value(["one", "two", "three"]).run()
     assert len(_finished(app).table[0].value) == 2
     assert "'one' and 'three' cannot be matched" in text_of(app)
 
@@ -446,11 +453,29 @@ def test_several_answers_to_each_question_become_models_at_a_click():
     assert "Compare signals of confidence" not in [b.label for b in app.button]
 
 
-def test_models_of_another_file_are_chosen_only_if_it_has_some_of_the_same_rows():
-    def of(*ids):
+def test_models_of_another_file_are_chosen_only_if_it_has_nearly_the_same_rows():
+    def of(*ids, **more):
         n = len(ids)
-        return Predictions(probs=np.full((n, 2), 0.5), labels=np.arange(n) % 2, ids=np.array(ids))
+        return Predictions(
+            probs=np.full((n, 2), 0.5), labels=np.arange(n) % 2, ids=np.array(ids), **more
+        )
+
+    def same(one, other):
+        return models_compared._nearly_same_rows.__wrapped__((), one, other)
 
     one = of(*(f"C{i}" for i in range(40)))
-    assert models_compared._may_have_same_rows(one, of(*(f"C{i}" for i in range(20, 90))))
-    assert not models_compared._may_have_same_rows(one, of(*(f"D{i}" for i in range(40))))
+    assert same(one, of(*(f"C{i}" for i in range(4, 90))))
+    assert not same(one, of(*(f"C{i}" for i in range(20, 90))))
+    assert not same(one, of(*(f"D{i}" for i in range(40))))
+    # The same patients, admitted on other days.
+    ids, days = (
+        [f"P{i % 20}" for i in range(40)],
+        np.arange("2026-01-01", "2026-02-10", dtype="M8[D]"),
+    )
+    first = of(*ids, times=days, column_names={"ids": "patient_id", "times": "admission_date"})
+    assert not same(first, replace(first, times=np.where(np.arange(40) < 4, days, days + 90)))
+    assert same(first, replace(first, times=days.copy(), ids=first.ids.copy()))
+    # Without identifiers: as many rows, with other labels.
+    bare = replace(one, ids=None)
+    assert same(bare, replace(bare, labels=bare.labels.copy()))
+    assert not same(bare, replace(bare, labels=1 - bare.labels))

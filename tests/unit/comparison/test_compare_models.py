@@ -723,3 +723,29 @@ def test_the_interval_shown_beside_a_word_is_the_one_that_decides_it(models):
     signed = next(r for r in records if r["metric"] == "mcs")
     low, high = signed["interval_adjusted"]
     assert low <= signed["distance"] <= high
+
+
+def test_a_slice_that_makes_the_order_of_all_rows_is_named():
+    rng = np.random.default_rng(0)
+    n = 6_000
+    site, z, noise = rng.choice(list("ABCE"), n), 1.5 * rng.normal(size=n), rng.normal(size=n)
+    labels = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    models = {
+        name: Predictions(
+            probs=1 / (1 + np.exp(-z - size * noise)), labels=labels, groups={"site": site}
+        )
+        for name, size in (("old", 1.0), ("new", np.where(site == "E", 0.0, 1.0)))
+    }
+    # Elsewhere as good, by other noise.
+    models["new"] = replace(
+        models["new"],
+        probs=1 / (1 + np.exp(-z - np.where(site == "E", 0.0, rng.permutation(noise)))),
+    )
+    compared = compare_models(models, ["nll"], resamples=200)
+    assert [(one.where, one.better) for one in compared.of_lead] == [("site = E", "new")]
+    words = where_words(compared)
+    assert "'new' is better on all rows together, but not beyond noise without site = E" in words
+    assert models_record(compared)["lead_made_where"][0]["condition"] == ["site", "E"]
+    # Where it is better everywhere, no slice is said to make it.
+    everywhere = models | {"new": replace(models["new"], probs=1 / (1 + np.exp(-z)))}
+    assert compare_models(everywhere, ["nll"], resamples=200).of_lead == ()

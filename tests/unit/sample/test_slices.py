@@ -1017,7 +1017,7 @@ def test_long_names_are_drawn_whole():
 
 def p_of_codes(values, *codes):
     factors = [Factor(of, tuple(map(str, range(int(of.max()) + 1)))) for of in codes]
-    return p_of_means(values, factors, np.ones(values.size), None, only_above=False, seed=0)[1]
+    return p_of_means(values, factors, np.ones(values.size), None, seed=0)[1]
 
 
 def test_a_mean_is_not_shown_where_few_rows_hold_against_it():
