@@ -165,4 +165,5 @@ def first_table(app: AppTest):
 
 def setting(app: AppTest, key: str) -> Any:
     """Return the list of a setting of the bar; a button that sets it gives it another key."""
-    return next(one for one in app.selectbox if re.fullmatch(rf"{key}(\.\d+)?", one.key or ""))
+    lists = (*app.selectbox, *app.radio)
+    return next(one for one in lists if re.fullmatch(rf"{key}(\.\d+)?", one.key or ""))
