@@ -323,9 +323,9 @@ def test_slices_that_only_carry_what_all_rows_have_are_said_to():
     lines = "".join(f"{int(y)},{p:.4f},{'xyz'[k]}\n" for y, p, k in rows)
     app = upload(open_page(page="data"), "mine.csv", f"label,prob,site\n{lines}".encode())
     app = quiet(app.open("slices"))
-    assert "no slice is off beyond that" in app.title[0].value
+    assert "no slice is found off beyond that" in app.title[0].value
     assert "slices are off" not in app.title[0].value
-    assert "6 slices are off as other rows with such scores are." in text_of(app)
+    assert "6 slices are off, not found to differ from other rows with such scores." in text_of(app)
 
 
 @pytest.mark.slow
