@@ -21,7 +21,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import cheap_method
+from calviz.core.entry_specs import cheap_method, shown_first
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
@@ -87,7 +87,7 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
             tables_and_cards.draw_values(findings)
         say_fix = _draw_next(chosen, judged)
-        if findings or not judged.off_alone:
+        if shown_first(findings):
             st.subheader("Where to look", anchor=False)
             tables_and_cards.draw_findings(findings)
         for column in filter(None, (f.model_column for f in findings)):

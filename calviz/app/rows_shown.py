@@ -253,17 +253,19 @@ def _spread_table(
 def _table(settings: Settings, indices: IntArray) -> None:
     data = settings.sample.data
     events = settings.sample.scored
-    # Who looks for confident mistakes sees them first.
-    off = np.abs(events.score - events.hit)[indices]
-    shown = indices[np.argsort(-off, kind="stable")][:SHOWN]
+    # Errors of the way that the rows are off come first: where scores are too high, misses with the highest.
+    off = (events.score - events.hit)[indices]
+    high = off @ settings.sample.row_weights[indices] > 0
+    shown = indices[np.argsort(-off if high else off, kind="stable")][:SHOWN]
     screen.table(
         tables_and_cards.rows_table(data, shown, settings.reduction, settings.row_numbers),
         most=420,
         column_config={"score": NumberColumn(format="%.4f")},
         alt="The selected rows",
     )
+    first = f"Furthest {'above' if high else 'below'} their outcome first."
     of_all = f" {SHOWN} of {counted(len(indices), 'row')} are shown; the download has all, in the order of the file."
-    st.caption("Furthest from their outcome first." + of_all * (len(indices) > SHOWN))
+    st.caption(first + of_all * (len(indices) > SHOWN))
 
 
 def _columns(settings: Settings) -> dict[str, Callable[[], Factor]]:

@@ -68,8 +68,6 @@ def draw_findings(reported: Sequence[Finding]) -> None:
     Those after the first few are folded away; those about values that `shown_first` leaves out are for `draw_values`.
     """
     first, of_values = shown_first(reported), _of_values(reported)
-    if not first:
-        st.caption("Nothing to report.")
     _listed(first)
     if rest := [f for f in worst_first(reported) if f not in (*first, *of_values)]:
         with st.expander(counted(len(rest), "more finding")):

@@ -220,7 +220,7 @@ class Reliability(ScoreFigure):
         limits = None
         if band:
             redraws = resampled(sums, "under_calibration", **sample.redrawing)
-            limits = pointwise(redraws.accuracy[:, filled], level)
+            limits = pointwise(redraws.accuracy[:, filled].clip(0, 1), level)
         edges = sums.edges.astype(np.float64)
         return cls(
             **cls._fields(sample, level=level),

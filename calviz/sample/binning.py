@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -447,10 +447,26 @@ def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
 def redrawn_sums(events: BinaryEvents, view: BinSums) -> Redrawn:
     """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.entry_specs.Reweighting`)."""
     bins = view.edges.size - 1
-    hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
+    bin_of = bin_of_rows(events, view.edges)
+    hits_of = HitSums(events, bin_of, bins)
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> BinSums:
-        return view.with_hits(hits_of(rng, rows, size).T)
+        if rows.cluster is None:
+            return view.with_hits(hits_of(rng, rows, size).T)
+        # Signs of residuals are no noise where no event was seen: hits of a bin spread as those of independent rows, wider by
+        # the pairs of rows in a cluster; only their order, which ties the bins to each other, is that of the signs.
+        mean, variance, _ = hits_of.cumulants(rows)
+        if rows.weights is None:
+            alone = view.under_calibration(rng, size).hit_sum
+        else:
+            alone = hits_of(rng, replace(rows, cluster=None), size).T
+        residual = rows.of_rows(events.hit - events.score.astype(np.float64))
+        pair_bin, (sums, squares) = sums_by_cluster(bin_of, rows.cluster, residual, residual**2)
+        pairs = np.bincount(pair_bin, sums**2 - squares, minlength=bins)
+        wider = 1 + np.maximum(quotient(pairs, variance, otherwise=0.0), 0)
+        order = hits_of(rng, rows, size).T.argsort(axis=0).argsort(axis=0)
+        spread = np.take_along_axis(np.sort(alone, axis=0), order, axis=0) - mean
+        return view.with_hits(mean + np.sqrt(wider) * spread)
 
     return draw
 

@@ -9,7 +9,8 @@ of weighted or clustered rows has a `Drawing` (from `Sample.view`), which recomp
 - the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
   With clusters the residuals of each whole cluster keep or change their sign at random (wild cluster bootstrap: Cameron,
   Gelbach & Miller 2008; Davidson & Flachaire 2008), so that the rows of a cluster stay as dependent as they are. Labels
-  redrawn row by row would make the noise floor too low, and p-values too small.
+  redrawn row by row would make the noise floor too low, and p-values too small. Bins, which may have no event, take only the
+  dependence from this (`calviz.sample.binning.redrawn_sums`).
 """
 
 from __future__ import annotations
@@ -366,12 +367,12 @@ class HitSums:
         if rows.cluster is None and rows.groups == rows.n:
             hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
             return np.asarray(self._hits(rows.of_rows(hits))[0])
-        mean, variance, third = self._cumulants_of(rows)
+        mean, variance, third = self.cumulants(rows)
         if rows.cluster is not None:
             return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
         return p_values.draws(rng, mean, variance, third, size)
 
-    def _cumulants_of(self, rows: RowDraws) -> FloatArray:
+    def cumulants(self, rows: RowDraws) -> FloatArray:
         """Mean, variance and third cumulant of the weighted hits of each cell, shape (3, C)."""
         if self._cumulants is None:
             w = np.ones(rows.n) if rows.weights is None else rows.weights

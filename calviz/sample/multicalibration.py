@@ -146,7 +146,7 @@ class Multicalibration(metric_results.Displayed):
             return text, f"Largest for {_named(worst)}: {_gap_words(worst)}."
         whole = f"The scores are off as a whole: no segment is as surely off as all rows, {_gap_words(worst)}."
         if self.beyond is None:
-            return text, f"{whole} No segment is off beyond that."
+            return text, f"{whole} No segment is found off beyond that."
         one = self.beyond
         low, high = one.interval if one.gap > 0 else one.interval.turned
         return text, (

@@ -226,7 +226,7 @@ class Slices(Displayed):
             if not self.named:
                 if not self.differ:
                     where = f"largest error beyond noise where {self.largest}"
-                    where = where if self.largest else "no slice is off beyond that"
+                    where = where if self.largest else "no slice is found off beyond that"
                     return f"All rows: {self.rest}; {self.change or where}"
                 others = len(self.differ) - 1
                 more = f" and {others:,} more" * (others > 0)
@@ -253,7 +253,7 @@ class Slices(Displayed):
         slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
         if alike:
             are = "is" if alike == 1 else "are"
-            return f"{slices} {are} off as other rows with such scores are."
+            return f"{slices} {are} off, not found to differ from other rows with such scores."
         of = self.furthest[0] if named == 1 else f"these {named:,}"
         return f"Without the rows of {of}, {slices} would not be off." if self.explained else ""
 

@@ -323,9 +323,9 @@ def test_slices_that_only_carry_what_all_rows_have_are_said_to():
     lines = "".join(f"{int(y)},{p:.4f},{'xyz'[k]}\n" for y, p, k in rows)
     app = upload(open_page(page="data"), "mine.csv", f"label,prob,site\n{lines}".encode())
     app = quiet(app.open("slices"))
-    assert "no slice is off beyond that" in app.title[0].value
+    assert "no slice is found off beyond that" in app.title[0].value
     assert "slices are off" not in app.title[0].value
-    assert "6 slices are off as other rows with such scores are." in text_of(app)
+    assert "6 slices are off, not found to differ from other rows with such scores." in text_of(app)
 
 
 @pytest.mark.slow
@@ -480,3 +480,21 @@ def test_values_of_weighted_rows_add_up_to_what_is_said_of_the_selection():
         assert share @ table["mean score"] == pytest.approx(some.score)
         assert share @ table["observed"] == pytest.approx(some.observed)
         assert share @ table["gap"] == pytest.approx(100 * some.gap)
+
+
+@pytest.mark.parametrize(("score", "first"), [(0.4, 0), (0.1, 1)])
+def test_rows_with_the_error_of_their_selection_come_first(monkeypatch, score, first):
+    p, labels = np.array([score, score + 0.1] * 20), np.array([1] + [0] * 38 + [1])
+    if first:
+        labels[::4] = 1
+    sample = Sample.of(Predictions(probs=p, labels=labels), reduction="positive")
+    shown, said = [], []
+    monkeypatch.setattr(rows_shown.tables_and_cards, "rows_table", lambda _, rows, *__: rows)
+    monkeypatch.setattr(rows_shown.screen, "table", lambda rows, **_: shown.append(rows))
+    monkeypatch.setattr(rows_shown.st, "caption", said.append)
+    settings = SimpleNamespace(sample=sample, reduction=sample.reduction, row_numbers=None)
+    rows_shown._table(settings, np.arange(40))
+    worst = shown[0][0]
+    assert labels[worst] == first
+    assert p[worst] == (p.max() if not first else p.min())
+    assert said == [f"Furthest {'below' if first else 'above'} their outcome first."]

@@ -736,7 +736,9 @@ def test_every_page_opens_on_a_profile(tmp_path):
     for key in ("overview", "metrics", "reliability", "cumulative", "over_time"):
         assert "4,000 rows" in seen[key].replace("&#44;", ","), key
     assert "2 of 2 predicted classes" in seen["classwise"]
-    assert "2 slices are off as other rows with such scores are." in seen["slices"]
+    assert (
+        "2 slices are off, not found to differ from other rows with such scores." in seen["slices"]
+    )
 
 
 def test_classes_of_a_profile_have_their_page(tmp_path):

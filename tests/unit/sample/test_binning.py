@@ -23,7 +23,8 @@ from calviz.core.events import (
 from calviz.figures.reliability import ReliabilityOverlay
 from calviz.metrics.cumulative import ks
 from calviz.sample import binning as sums_per_bin
-from calviz.sample.binning import bin_between, bin_events
+from calviz.sample.binning import bin_between, bin_events, redrawn_sums
+from calviz.sample.draws import RowDraws
 from calviz.sample.sample import Sample, usual_scheme
 from calviz.sample.step_views import (
     gaussian_response,
@@ -423,3 +424,38 @@ def test_rare_events_are_binned_by_mass_and_nothing_else_is():
     assert usual_scheme(of_scores(np.append(np.full(950, 0.01), np.full(50, 0.2)))) == "equal-width"
     # Confidence near 1 is what deep networks have: bins of equal width are the field's convention there.
     assert usual_scheme(of_scores(1 - rare)) == "equal-width"
+
+
+def _calibrated_hits(cluster, p, hit, size=4_000):
+    """Hits of the bins of a calibrated model, redrawn with clusters, and without."""
+    events = BinaryEvents(p, hit)
+    sums = bin_events(events, bins=10)
+    drawn = redrawn_sums(events, sums)(
+        np.random.default_rng(0), RowDraws(p.size, np.asarray(cluster)), size
+    )
+    return drawn.hit_sum, sums.under_calibration(np.random.default_rng(0), size).hit_sum
+
+
+def test_clusters_of_one_row_give_the_hits_of_rows_without_clusters():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=3_000)
+    clustered, alone = _calibrated_hits(np.arange(3_000), p, rng.random(3_000) < p)
+    np.testing.assert_allclose(np.sort(clustered, axis=0), np.sort(alone, axis=0))
+
+
+def test_clusters_of_equal_rows_give_the_hits_as_many_times_their_variance():
+    rng = np.random.default_rng(1)
+    p = np.repeat(0.3, 1_000)
+    hit = np.arange(1_000) < 300  # so that the residuals have the variance p (1 - p)
+    cluster = np.repeat(rng.permutation(1_000), 4)
+    clustered, alone = _calibrated_hits(cluster, p.repeat(4), hit.repeat(4))
+    np.testing.assert_allclose(clustered.var(axis=0), 4 * alone.var(axis=0))
+    assert clustered.sum(axis=1).mean() == pytest.approx(1_200, abs=3)
+
+
+def test_a_bin_without_events_has_the_spread_of_those_that_were_expected():
+    clustered, _ = _calibrated_hits(
+        np.repeat(np.arange(1_000), 2), np.full(2_000, 0.0015), np.zeros(2_000, dtype=bool)
+    )
+    low, high = np.quantile(clustered.sum(axis=1), [0.025, 0.975])
+    np.testing.assert_allclose([low, high], [0, 7], atol=0.5)

@@ -48,7 +48,7 @@ def test_scores_that_are_off_as_a_whole_need_no_column_with_slices():
     data = data_of(score, rng.random(400) < 0.5, groups={"id": np.arange(400)})
     found = calviz.multicalibration(data)
     assert (found.measured, found.beyond) == (1, None)
-    assert "No segment is off beyond that." in found.reading()
+    assert "No segment is found off beyond that." in found.reading()
 
 
 @pytest.mark.parametrize("name", ["number", "ties", "holes"])
@@ -393,7 +393,7 @@ def test_scores_that_are_off_as_a_whole_are_said_to_be_and_what_is_off_beyond_th
     assert whole.segments[0].where == ()
     assert whole.beyond is None
     assert "The scores are off as a whole: no segment" in whole.reading()
-    assert whole.reading().endswith("No segment is off beyond that.")
+    assert whole.reading().endswith("No segment is found off beyond that.")
     more = setting.draw(np.random.default_rng(15), off=0.2, overconfident=0.3)
     result = calviz.multicalibration(more)
     assert result.segments[0].where == ()
@@ -435,7 +435,9 @@ def test_what_all_rows_have_is_the_title_and_which_slice_differs():
         return found.headline if found.rest else ""
 
     alike = title(all_off=0.3)
-    assert re.fullmatch(r"All rows: too low by \d+\.\d points; no slice is off beyond that", alike)
+    assert re.fullmatch(
+        r"All rows: too low by \d+\.\d points; no slice is found off beyond that", alike
+    )
     more = title(all_off=0.3, off=1.0)
     assert re.fullmatch(
         r"Unlike the rest: region = 0 \(about \d+\.\d points too low\); other rows: too low by \d+\.\d points",

@@ -738,7 +738,8 @@ def test_slices_that_are_off_beyond_another_one_are_listed():
         assert len(tested.off) > 10
         assert not tested.explained
         assert (
-            tested.remark == f"{len(tested.off)} slices are off as other rows with such scores are."
+            tested.remark
+            == f"{len(tested.off)} slices are off, not found to differ from other rows with such scores."
         )
 
 
@@ -753,7 +754,10 @@ def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
         tested.headline,
     )
     others = len(tested.off) - 1
-    assert tested.remark == f"{others} other slices are off as other rows with such scores are."
+    assert (
+        tested.remark
+        == f"{others} other slices are off, not found to differ from other rows with such scores."
+    )
     words = dict.fromkeys(map(tested.word, tested.off))
     assert list(words) == ["yes", "as others"]
     assert tested.frame()["differs"].tolist() == [True] + [False] * (len(tested.slices) - 1)
@@ -771,7 +775,7 @@ def test_where_all_rows_are_off_alike_no_slice_is_named():
     assert len(tested.off) > 5
     assert not tested.named
     assert re.fullmatch(
-        r"All rows: too high by \d\.\d points; no slice is off beyond that", tested.headline
+        r"All rows: too high by \d\.\d points; no slice is found off beyond that", tested.headline
     )
     assert {f.severity for f in calviz.evaluate(sample).findings if f.code == "CAL017"} == {"info"}
 
