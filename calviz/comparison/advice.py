@@ -353,7 +353,16 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
     scores = [{s.where: s.score for s in some.slices} for some in map(usual_slices, both) if some]
     if not scores or not scores[0]:
         return ""
-    moved = {w: scores[1][w] - score for w, score in scores[0].items() if w in scores[1]}
+    # A slice that a part of it makes off is mended with it.
+    off = () if found is None else (*found.explained, *(one.where for one in found.off))
+    whole = [w for w in scores[0] if any({*w} <= {*part} for part in off)]
+    moved = {
+        w: scores[1][w] - score
+        for w, score in scores[0].items()
+        if w in scores[1] and w not in whole
+    }
+    if not moved:
+        return ""
     where = max(moved, key=lambda where: abs(moved[where]))
     return f"It moves rows of slices that were not off, too, most where {where_words(where)}: by {words.signed_points(moved[where])} points on average."
 
