@@ -223,8 +223,10 @@ def test_the_rows_where_another_model_is_better_are_one_click_away():
     app = _finished(press(app, "2 models"))
     app = _finished(app.open("compare_models"))
     assert "is better where region = s" in text_of(app)
-    (button,) = (b for b in app.button if plain(b.label).startswith("Compare where"))
+    # The other rows, which make the order of all, come second.
+    button, other = (b for b in app.button if plain(b.label).startswith("Compare where"))
     assert plain(button.label) == "Compare where region = s"
+    assert plain(other.label) == "Compare where region = n"
     app = _finished(press(app, button.label))
     assert app.query_params["slice"] == "region"
     assert app.selectbox(key="level").value == "s"
