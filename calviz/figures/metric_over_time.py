@@ -283,16 +283,24 @@ def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
 
 
 def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
-    """A line at the day on which calibration changed."""
+    """A line at the day on which calibration changed, and the band of days on which it may have, with 95 % confidence."""
     found = r.watch and r.watch.found
     if since := found.since if found else r.watch and r.watch.changed:
         # Names begin with the first day, month or year of a period.
         first = [np.datetime64(p.name.split(" to ")[0], "D").astype(int) for p in r.periods]
-        at = np.interp(np.datetime64(since, "D").astype(int), first, np.arange(len(first)) - 0.5)
+        days = [
+            np.datetime64(d, "D").astype(int) for d in (since, *(found.between if found else ()))
+        ]
+        at, *ends = np.interp(days, first, np.arange(len(first)) - 0.5).tolist()
+        panel: Trace = {"xref": "x", "yref": "y domain"}
+        if ends:
+            sides = {"x0": ends[0], "x1": ends[1], "y0": 0, "y1": 1, "layer": "below"}
+            glaze = sheet.palette.glaze(sheet.palette.vermillion, 0.12)
+            yield marks.frame(glaze, width=0, fillcolor=glaze, **sides, **panel)
         label = {"text": " changed ", "textangle": 0, "textposition": "end"}
         label |= {"xanchor": "right" if 2 * at > len(first) else "left", "yanchor": "top"}
-        look: Trace = {"x": float(at), "width": 1.5, "dash": "2px,3px", "label": label}
-        yield marks.vertical_shape(sheet.palette.vermillion, **look, xref="x", yref="y domain")
+        look: Trace = {"x": at, "width": 1.5, "dash": "2px,3px", "label": label}
+        yield marks.vertical_shape(sheet.palette.vermillion, **look, **panel)
 
 
 def _names(r: OverTime) -> list[str]:

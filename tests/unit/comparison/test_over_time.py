@@ -88,7 +88,8 @@ def test_where_one_slice_changes_its_periods_are_drawn_in_the_shortest_length_wi
         [100 * p.result.value for p in series.periods]
     )
     assert "Each period where region = W, with 95 % CI" in {*drawn}
-    (mark,) = figure.plot().layout.shapes
+    band, mark = figure.plot().layout.shapes
+    assert band.x0 <= mark.x0 <= band.x1
     assert series.watch.within.since.startswith(series.periods[round(mark.x0)].name)
     # Days of the slice have too few rows: then all rows are drawn.
     by_day = over_time(data, "mcs", every="day", method=None, reduction="positive")
