@@ -18,7 +18,7 @@ from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
 from calviz.data import column_names
-from calviz.data.column_names import plain
+from calviz.data.column_names import is_missing, plain
 from calviz.data.format import (
     MISSING,
     MISSING_WORDS,
@@ -55,8 +55,8 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
         return values.astype("datetime64[us]")
     factor = Factor.of(values)
     levels = [date_text(level) for level in factor.levels]
-    if "" in levels:
-        raise _no_date(factor.codes == levels.index(""), name)
+    if (missing := np.array([is_missing(level) for level in levels], bool)).any():
+        raise _no_date(missing[factor.codes], name)
     readers = [read for read in date_readers() if reads_all(read, levels)]
     if not readers:
         raise _unreadable(factor, levels, name)
@@ -405,7 +405,7 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     found = [name for name in may_be if _have_days_of_times(heads[name])]
     if len(found) != 1:
         for name, texts in heads.items():
-            if name not in dated and may_be_times([v for v in texts if v]):
+            if name not in dated and may_be_times([v for v in texts if not is_missing(v.strip())]):
                 text = f"'{short(name)}' is not used as times: not every row has one; choose it as the time to leave the others out"
                 view.note(Notice.UNUSED_VALUES, "info", text)
         return None

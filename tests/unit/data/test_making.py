@@ -765,9 +765,10 @@ def test_the_only_dates_are_the_times_whatever_their_name(name):
     assert opened_of_clusters_and_weights({name: days}, groups=(name,)).first.times is None
 
 
-def test_dates_that_some_rows_lack_are_said_not_to_be_used():
+@pytest.mark.parametrize("gap", ["", "n/a"])
+def test_dates_that_some_rows_lack_are_said_not_to_be_used(gap):
     days = [f"{1 + i % 28:02d}.03.2025" for i in range(N)]
-    loaded = opened_of_clusters_and_weights({"created_at": ["", *days[1:]]})
+    loaded = opened_of_clusters_and_weights({"created_at": [gap, *days[1:]]})
     assert loaded.recognition.time_column is None
     assert any("'created_at' is not used as times" in n.message for n in loaded.notices)
 
