@@ -1009,6 +1009,9 @@ def test_labels_in_other_words_than_the_scores_are_matched_in_lists():
     assert plain(app.title[0].value) == "2 questions about claims.csv"
     assert not app.error
     assert {label: box.value for label, box in lists(app).items()} == MATCHED
+    label = next(r for r in app.radio if "There are no labels yet" in r.options)
+    label.set_value(label.options[0]).run()
+    assert not button(app).disabled
     # Two labels of one class are none of an answer.
     lists(app)["'Paid' is"].set_value("review").run()
     assert button(app).disabled
