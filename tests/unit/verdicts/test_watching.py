@@ -798,6 +798,19 @@ def test_where_the_mean_cancels_over_time_it_is_not_calibrated():
     assert verdict.direction not in ("calibrated", "undecided")
 
 
+def test_the_likelihood_of_a_line_is_the_largest():
+    rng = np.random.default_rng(2)
+    logits, n = np.linspace(-5, 1, 12), rng.integers(1, 400, (3, 12)).astype(float)
+    hits = rng.binomial(n.astype(int), expit(0.7 * logits - 0.5)).astype(float)
+
+    def lost(line, n, hits):
+        eta = line[0] + line[1] * logits
+        return -(hits * np.log(expit(eta)) + (n - hits) * np.log(expit(-eta))).sum()
+
+    largest = [-minimize(lost, [0, 1], args=each).fun for each in zip(n, hits, strict=True)]
+    np.testing.assert_allclose(watching._fit_of_lines(logits, n, hits), largest, rtol=1e-6)
+
+
 def test_the_confidence_set_holds_the_day_of_rare_events():
     """Score statistics of large changes are skewed where hits are rare: by them, 77 % of the sets held the day of such a change."""
     held = []
