@@ -288,7 +288,9 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.expected, s.expected_interval) for s in tested.slices[:MOST]]
-    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
+    # A higher row enlarges its picture, which must still fit the column.
+    wide = _PICTURE * screen.DRAWN // (_row_height(shown) - 35 + screen.DRAWN)
+    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=wide))
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
@@ -303,7 +305,9 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
 def _row_height(shown: Sequence[Slice]) -> int:
     """The height of a row, in pixels, whose name is broken into lines."""
     line = {"wide": 50, "narrow": 21, "usual": 27}.get(screen.width_class(), 19)
-    return 17 + 18 * max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
+    lines = max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
+    # Streamlit breaks no line in rows of up to 64 pixels.
+    return 35 if lines == 1 else max(17 + 18 * lines, 65)
 
 
 def _names(*, pinned: bool) -> Any:

@@ -272,14 +272,14 @@ def draw_picture_choices() -> None:
 #: The heading of the column, and its width in pixels.
 PICTURE_COLUMN, BULLET_WIDE = "picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
-_DRAWN = 29
+DRAWN = 29
 
 
 def picture_column(
     bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
 ) -> list[str | None]:
     """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
-    wide = width * CELL[1] // _DRAWN
+    wide = width * CELL[1] // DRAWN
     return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
 
 
