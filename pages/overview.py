@@ -90,6 +90,7 @@ def overview(chosen: Settings) -> None:
         if shown_first(findings):
             st.subheader("Where to look", anchor=False)
             tables_and_cards.draw_findings(findings)
+        reading_panel.draw_related(chosen.entry, say=True)
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():

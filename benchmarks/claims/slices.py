@@ -19,6 +19,7 @@ from calviz.core.errors import PREDICTED
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.words import expected_gap
 from calviz.figures.risk_coverage import RiskCoverage
+from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
 from calviz.sample.sample import Sample, Where, rows_where
@@ -108,6 +109,17 @@ for case, setting in CALIBRATED.items():
     @simulation("slices", "any false slice", words(case, setting), at_most=0.01, files=400)
     def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
         return bool(usual_slices(setting.draw(rng)).off)
+
+    @simulation(
+        "slices",
+        "the nearest slice said to be as near by chance in up to 20 % of files, or fewer",
+        words(case, setting),
+        at_most=0.2,
+    )
+    def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
+        said = SliceGaps.compute(usual_slices(setting.draw(rng))).beyond_headline
+        share = re.search(r"^Nearest .* in up to ([\d.]+) %", said)
+        return share is None or float(share[1]) <= 20
 
     @simulation(
         "slices", "any false slice against the rest, at 5 %", words(case, setting), at_most=0.05

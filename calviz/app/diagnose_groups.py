@@ -172,10 +172,7 @@ def draw_answer(
 ) -> str:
     """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
-    if tested.off:
-        # The title says how many.
-        worst = capitalised(figure.worst()) if tested.named else ""
-        st.markdown(md(f"{worst} {tested.remark}".strip(), 700))
+    st.markdown(md(f"{figure.beyond_headline} {tested.remark}", 700))
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:
@@ -183,19 +180,10 @@ def draw_answer(
         beside = () if pinned is None else (replace(pinned, content=pinned.content[:size]),)
         screen.chart(figure, key=key, filename="slices", on_select=react, wide=True, beside=beside)
         st.caption(
-            f"The {counted(size, 'slice')} most surely off, of {len(tested.slices):,}. Lines: 95 % intervals. Filled: {tested.marks[0]}, all slices looked at together (adjusted p ≤ {tested.rate:g}). Dashed: all rows "
-            f"({points(tested.gap)} points).",
+            f"{size:,} of {counted(len(tested.slices), 'slice')}, by p-value. Lines: 95 % intervals. Filled: {tested.marks[0]} (adjusted p ≤ {tested.rate:g}). Dashed: all rows ({points(tested.gap)} points). {md(figure.unmeasured(), 600)}{f' The table has the first {MOST:,}.' * (len(tested.slices) > MOST)}",
             help="Gaps are those to expect on new rows: a slice is called off for its gap, which noise made larger. Each interval allows for that, "
             "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
-    notes = []
-    if small := counted(tested.small, "slice") if tested.small else "":
-        notes.append(f"Not measured, with fewer than {tested.min_rows:,} rows: {small}")
-    if len(tested.slices) > MOST:
-        notes.append(f"the table shows the first {MOST:,} slices, the file all of them")
-    notes += [f"left out: {reason}" for reason in tested.skipped]
-    if notes:
-        st.caption(md("; ".join(notes), 600) + ".")
     _draw_along(tested, settings)
     return figure.headline
 
@@ -294,19 +282,20 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
             "off": tested.word(s),
             "score": s.score,
             "hits": s.hits,
-            "gap": s.gap,
             "ECE": s.ece,
             "noise": s.ece_noise,
         }
         for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.expected, s.expected_interval) for s in tested.slices[:MOST]]
-    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
+    # A higher row enlarges its picture, which must still fit the column.
+    wide = _PICTURE * screen.DRAWN // (_row_height(shown) - 35 + screen.DRAWN)
+    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=wide))
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[:MOST])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
-        **dict.fromkeys({"on new rows", "pinned", "gap"} & {*frame.columns}, signed_points),
+        **dict.fromkeys({"on new rows", "pinned"} & {*frame.columns}, signed_points),
         **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), words.p_number),
     }
@@ -315,13 +304,15 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
 
 def _row_height(shown: Sequence[Slice]) -> int:
     """The height of a row, in pixels, whose name is broken into lines."""
-    line = {"wide": 44, "narrow": 26, "usual": 21}.get(screen.width_class(), 19)
-    return 17 + 18 * max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
+    line = {"wide": 50, "narrow": 21, "usual": 27}.get(screen.width_class(), 19)
+    lines = max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
+    # Streamlit breaks no line in rows of up to 64 pixels.
+    return 35 if lines == 1 else max(17 + 18 * lines, 65)
 
 
 def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
-    widths = {"narrow": 206, "small": 150, "usual": 140 if pinned else 166, "wide": 320}
+    widths = {"narrow": 172, "small": 150, "usual": 194 if pinned else 220, "wide": 374}
     return st.column_config.TextColumn(width=widths[screen.width_class()], pinned=True)
 
 
@@ -331,9 +322,8 @@ def _column(width: int, help: str | None = None) -> Any:
 
 _COLUMNS = {
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
-    "score": _column(70, "Mean score."),
-    "hits": _column(70, "Share of hits."),
-    "gap": _column(54, "Score minus hits of these rows, in points."),
+    "score": _column(70, "Mean score of these rows."),
+    "hits": _column(70, "Share of hits among these rows."),
     "on new rows": _column(86, "The gap to expect, in points: less noise, if it is called off."),
     "pinned": _column(64, "The same in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(

@@ -280,6 +280,16 @@ def draw_models_of_rows(entry: OpenFile, column: str) -> None:
         read_again(entry.title, entry.source, replace(entry.options, model_column=column))
 
 
+def draw_related(entry: OpenFile, *, say: bool = False) -> None:
+    """Offer to count rows together that share a value, in one click each; `say` why."""
+    for name in entry.loaded.first.related * (entry.sample is None):
+        shown = md(shorten(name, 30))
+        if say:
+            st.caption(f"Rows of one {shown} may belong together: intervals may be too narrow.")
+        if st.button(f"Count rows of one {shown} together") and entry.source is not None:
+            read_again(entry.title, entry.source, replace(entry.options, cluster_column=name))
+
+
 def draw_other_way_round(entry: OpenFile) -> None:
     """Offer to read a score that ranks in reverse as that of the other class, in one click."""
     if entry.source is None or isinstance(entry.source, tuple):

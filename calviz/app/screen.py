@@ -10,6 +10,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from calviz.app import open_files, session
@@ -152,7 +153,7 @@ def as_wide_as_the_page(drawing: Any) -> Any:
 
 def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
     """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`."""
-    rows = len(getattr(shown, "data", shown))  # of a styled table, the frame
+    rows = len(pd.DataFrame(getattr(shown, "data", shown)))  # of a styled table, the frame
     of_row: int = options.get("row_height", 35)
     height = "content" if most is None else min(most, 38 + of_row * max(rows, 1))
     return st.dataframe(shown, **{"hide_index": True, "height": height} | options)
@@ -271,14 +272,14 @@ def draw_picture_choices() -> None:
 #: The heading of the column, and its width in pixels.
 PICTURE_COLUMN, BULLET_WIDE = "picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
-_DRAWN = 29
+DRAWN = 29
 
 
 def picture_column(
     bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
 ) -> list[str | None]:
     """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
-    wide = width * CELL[1] // _DRAWN
+    wide = width * CELL[1] // DRAWN
     return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
 
 

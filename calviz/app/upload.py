@@ -117,10 +117,7 @@ def draw_repairs(entry: OpenFile) -> None:
         return
     with st.container(horizontal=True):
         reading_panel.draw_offers(entry)
-        for name in entry.loaded.first.related:
-            if st.button(f"Count rows of one {md(shorten(name, 30))} together"):
-                options = replace(entry.options, cluster_column=name)
-                reading_panel.read_again(entry.title, entry.source, options)
+        reading_panel.draw_related(entry)
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
             reading_panel.read_again(entry.title, entry.source, replace(entry.options, repair=()))
 

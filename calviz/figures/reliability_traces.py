@@ -108,6 +108,10 @@ class Diagram:
         """Coordinates of scores and frequencies."""
         return np.asarray(self.axes.at(values), float)
 
+    def _of_hits(self, observed: FloatArray) -> FloatArray:
+        """Coordinates of frequencies; nan without hits on logarithmic axes, where the ratio of none to some has no length."""
+        return np.where((observed > 0) | (not self.axes.floor), self._at(observed), np.nan)
+
     @property
     def _dense(self) -> bool:
         return self.figure.sums.edges.size - 1 > _MANY_BINS
@@ -188,10 +192,7 @@ class Diagram:
             (f.gap < 0, low, p.purple, "3px,2px", 4),
         )
         few, no_line = f.count < FEW_ROWS, np.full(f.bin.shape, np.nan)
-        score, observed = self._at(f.mean_score), self._at(f.observed)
-        if self.axes.floor:
-            # The ratio of no hits to some has no length.
-            observed = np.where(f.observed > 0, observed, np.nan)
+        score, observed = self._at(f.mean_score), self._of_hits(f.observed)
         x = np.stack([score, score, no_line], axis=1)
         y = np.stack([observed, score, no_line], axis=1)
         # A gap that a point covers is not seen.
@@ -306,7 +307,7 @@ class Diagram:
         ]
         return markers(
             self._at(other.mean_score),
-            self._at(other.observed),
+            self._of_hits(other.observed),
             colour,
             size=9,
             symbol=symbol,

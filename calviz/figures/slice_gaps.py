@@ -69,51 +69,58 @@ class SliceGaps(Figure):
         reduction = shorten(Reduction.of(r.reduction).label)
         return shorten(r.name, NAME_LENGTH), facts(None, counted(r.rows, "row"), reduction)
 
-    @claim("slices")
     def answer(self) -> str:
         """Say how many slices are off beyond chance, and which is most significant."""
-        r = self.result
-        if not r.slices and r.skipped and not r.small:
-            return f"There are no slices: {'; '.join(r.skipped[:3])}."
-        if not r.slices:
-            return f"No slice has {r.min_rows:,} rows or more."
-        than = "a calibrated model" if r.against == "calibrated" else "the other rows"
-        looked = counted(len(r.slices), "slice")
-        if not r.off:
-            but = f", but {r.change}" * bool(r.change)
-            return f"None of {looked} differs from {than} beyond chance{but}."
-        if r.rest:
-            return f"{r.headline}. {capitalised(self.worst()) if r.named else ''}".rstrip()
-        verb = "differ" if len(r.off) > 1 else "differs"
-        return f"{len(r.off):,} of {looked} {verb} from {than} beyond chance; {self.worst()}"
-
-    def worst(self) -> str:
-        """Say which slice is most surely off, and name the next ones."""
-        first, *off = self.result.named
-        text = f"most surely {shorten(first.name, 80)}: {self.sentence(first)}."
-        if not off:
-            return text
-        named = [f"{shorten(s.name, 60)} ({signed_points(s.expected)} points)" for s in off[:_ALSO]]
-        more = len(off) - len(named)
-        return f"{text} Also {'off' if not self.result.rest else 'different'}: {', '.join(named)}{f' and {more:,} more' if more else ''}."
+        return f"{self.headline}. {self.beyond_headline}".rstrip()
 
     @property
     @claim("slices")
     def headline(self) -> str:
-        """How many differ, without the names, which `worst` has with what else is known of them."""
+        """Where scores are off most surely, or that they are in no slice."""
         r = self.result
+        if not r.slices and r.skipped and not r.small:
+            return f"There are no slices: {'; '.join(r.skipped[:3])}"
+        if not r.slices:
+            return f"No slice has {r.min_rows:,} rows or more"
+        of_rest = r.against == "rest"
         if not r.off:
-            return self.answer().rstrip(".")
-        if not r.named or r.changed:
-            return r.headline
-        if r.rest:
-            return f"{len(r.named):,} of {counted(len(r.slices), 'slice')} unlike the rest; other rows: {r.rest}"
-        return f"{r.counted_off} beyond chance"
+            than = "the other rows" if of_rest else "a calibrated model"
+            return f"None of {counted(len(r.slices), 'slice')} differs from {than} beyond chance{f', but {r.change}' * bool(r.change)}"
+        _, _, first = r.headline.partition(" beyond chance, most surely ")
+        off = f"{'Unlike the other rows' if of_rest else 'Off'}{' most surely' * (len(r.off) > 1)}"
+        return f"{off} where {first}" if first else r.headline
 
-    def sentence(self, one: Slice) -> str:
-        """Describe the gap of one slice in words: the one to expect, and that of its rows."""
-        ends = one.expected_interval if one.gap > 0 else one.expected_interval.turned
-        return f"{words.expected_gap(one.expected)} (95 % CI {_ends(ends)}; {points(abs(one.gap))} on these {counted(one.rows, 'row')})"
+    @property
+    @claim("slices")
+    def beyond_headline(self) -> str:
+        """What `headline` does not say: the interval of the first slice, how many are off, and the next ones; or the slice that is nearest to it."""
+        r = self.result
+        if r.slices and not (r.off or r.changed):
+            where, p = r.place(r.slices[0])[0], r.slices[0].adjusted
+            files = "calibrated files" if r.against == "calibrated" else "files where none differs"
+            near = f"Chance alone brings a slice as near in up to {words.percent(p, int(p < 0.01))} of {files}"
+            return f"Nearest to it: {where}. {near} (adjusted {words.p_value(p)}; off at {r.rate:g} or less)."
+        if not r.named:
+            return ""
+        first, *off = r.named
+        ends = first.expected_interval if first.gap > 0 else first.expected_interval.turned
+        size = f"95 % CI {_ends(ends)} points; {points(abs(first.gap))} on these {counted(first.rows, 'row')}"
+        gap = words.expected_gap(first.expected)
+        said = size if gap in self.headline else f"{capitalised(gap)} ({size})"
+        text = f"{said}.{f' {r.counted_off} beyond chance.' * (not r.rest)}"
+        if not off:
+            return text
+        named = [f"{shorten(s.name, 60)} ({signed_points(s.expected)} points)" for s in off[:_ALSO]]
+        more = len(off) - len(named)
+        return f"{text} Also {'off' if not r.rest else 'different'}: {', '.join(named)}{f' and {more:,} more' if more else ''}."
+
+    def unmeasured(self) -> str:
+        """Which slices and columns are left out, and why."""
+        r = self.result
+        few = f"{counted(r.small, 'slice')} with fewer than {r.min_rows:,} rows not measured"
+        left = f"left out: {'; '.join(shorten(reason, 200) for reason in r.skipped[:5])}"
+        said = (few * bool(r.small), left * bool(r.skipped))
+        return " ".join(f"{capitalised(text)}." for text in said if text)
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
@@ -156,7 +163,8 @@ class SliceGaps(Figure):
             xaxis=sheet.axis(
                 f"{score.capitalize()} − {hit} on new rows (points)", nticks=5 if above else 9
             ),
-            yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside"),
+            yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside")
+            | {"range": [len(names) - 0.5 - 0.2 * above, -0.5 - 0.2 * above]},
             annotations=sheet.names_above(names, 6) if above else (),
         )
         return drawn(picture)

@@ -199,9 +199,10 @@ class Slices(Displayed):
 
         Where it was chosen, its gap looks larger than it is.
         """
-        return self._place(self.off[0])
+        return self.place(self.off[0])
 
-    def _place(self, one: Slice) -> tuple[str, str]:
+    def place(self, one: Slice) -> tuple[str, str]:
+        """A slice in few words, and its gap on new rows."""
         where = " and ".join(shorten(condition(*part, 40), 40) for part in one.where)
         return where, expected_gap(one.expected)
 
@@ -210,7 +211,7 @@ class Slices(Displayed):
     def also(self) -> str:
         """The slice that is next most surely off, of those that did not change over time; "" if there is none."""
         left = [s for s in self.off[1:] if where_words(s.where) != self.changed]
-        return ": ".join(self._place(left[0])[: 1 + (self.against == "calibrated")]) if left else ""
+        return ": ".join(self.place(left[0])[: 1 + (self.against == "calibrated")]) if left else ""
 
     @property
     @claim("slices")

@@ -207,8 +207,8 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
     said: set[object] = {miscalibration}
     if verdict.names_worst:
         said.add(worst_bin)
-    same = verdict.slices_off == 1 and verdict.off_where == verdict.changed_where
-    if verdict.elsewhere or same:
+    named = verdict.off_where in (verdict.changed_where, verdict.named_where)
+    if verdict.elsewhere or (named and verdict.slices_off == 1):
         said.update(c.run for c in CHECKS if c.about == "slices")
     if verdict.off_alone:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.

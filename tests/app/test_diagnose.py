@@ -294,7 +294,7 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
     app = quiet(app.open("slices"))
     # One place is named.
     assert "multicalibration error" not in text_of(app)
-    assert len(set(re.findall(r"[Mm]ost surely (income > [\d.]*\d)", text_of(app)))) == 1
+    assert len(set(re.findall(r"[Ww]here (income > [\d.]*\d)", text_of(app)))) == 1
     assert app.selectbox(key="slices-along").value == "income"
     app.selectbox(key="slice").set_value("income").run()
     values = app.selectbox(key="level").options

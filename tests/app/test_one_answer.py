@@ -268,7 +268,7 @@ def test_periods_groups_grades_and_useful_cutoffs(tmp_path):
     app = upload(open_page(), file.name, content.encode())
     for key, words, command in (
         ("over_time", r"In \d of 8 periods .*?\)\.", ["over-time", "--metric", "mcs"]),
-        ("slices", r"ost surely grade = .*?\.", ["slices"]),
+        ("slices", r"95 % CI [^;]*; .*? off beyond chance\.", ["slices"]),
         ("grades", r"In 1 grade of 4 more happens than the probabilities say: C\.", None),
         ("decisions", r"Deciding by the scores is better than .*?\d\.\d+ and \d\.\d+\.", None),
     ):

@@ -362,10 +362,12 @@ def test_identifiers_that_repeat_are_no_slices_and_one_click_makes_them_clusters
     content = "\n".join(["label,p,author_id,site", *lines, ""]).encode()
     app = upload(open_page(page="data"), "authors.csv", content)
     assert app.open("slices").multiselect(key="slice-columns").value == ["site", "score"]
-    app.open("data")
-    (label,) = [b.label for b in app.button if b.label.startswith("Count rows of one")]
-    press(app, label)
-    assert "cluster" in text_of(quiet(app))
+    # The same offer where the file is described, and below the verdict, which says why.
+    (label,) = [b.label for b in app.open("data").button if "rows of one" in b.label]
+    press(app.open("overview"), label)
+    assert "rows in 120 clusters" in text_of(quiet(app))
+    assert "may belong together" not in text_of(app)
+    assert "cluster" in text_of(quiet(app.open("data")))
     assert not [b for b in app.button if b.label.startswith("Count rows of one")]
 
 

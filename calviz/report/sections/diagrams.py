@@ -262,7 +262,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
                 formats=_DRAWN_OF_SLICES,
             )
         yield _all_slices(slices)
-    yield Note(_slicing_words(slices))
+    yield Note(f"{_slicing_words(slices)} {figure.unmeasured()}".rstrip())
 
 
 def _all_slices(slices: Slices) -> content.TableBlock:
@@ -282,13 +282,8 @@ def _slicing_words(slices: Slices) -> str:
         pairs += ", and their rows above one score, over which half of the expected events lie"
     numbers = any(cut.kept is None for cut in slices.cuts.values())
     cut = ", numbers and dates cut at their deciles" if numbers else ""
-    text = (
+    return (
         f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}{cut}, each tested against "
         f"{what}; intervals allow for the selection of a slice that is off, adjusted p-values for all slices together (Benjamini and "
         f"Hochberg, at most {100 * slices.rate:g} % false discoveries)."
     )
-    if slices.small:
-        text += f" {counted(slices.small, 'slice')} with fewer rows not measured."
-    if slices.skipped:
-        text += f" Left out: {'; '.join(shorten(reason, 200) for reason in slices.skipped[:5])}."
-    return text

@@ -335,6 +335,10 @@ def test_axes_of_a_rare_event_are_logarithmic_and_bins_without_hits_lie_on_the_e
     assert (values(edge["y"]), values(edge["error_y"]["arrayminus"])) == (-4, 0)
     (line,) = [t for t in picture["data"] if t.get("name") == "Perfect calibration"]
     assert values(line["x"]).tolist() == values(line["y"]).tolist() == [-4, 0]
+    # Other rows have no mark there, and no line to it.
+    beside = drawn(figure, beside=[figure.overlay("Before", "before")])["data"]
+    (other,) = [t for t in beside if t.get("name") == "Before"]
+    np.testing.assert_array_equal(np.isnan(values(other["y"])), none)
     for bar in of_type(picture, "bar"):
         ends = values(bar["x"]) + np.outer([-0.5, 0.5], values(bar["width"]))
         assert ends.min() >= -4

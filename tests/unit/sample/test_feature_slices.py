@@ -227,7 +227,7 @@ def test_a_file_of_features_on_the_command_line(tmp_path):
     )
     done = run("slices", str(path), "--json", str(tmp_path / "s.json"))
     assert done.exit_code == 0
-    assert "most surely income ≤ " in done.stdout
+    assert "where income ≤ " in done.stdout
     first, *others = json.loads((tmp_path / "s.json").read_text())["slices"]
     assert first["slice"].startswith("income ≤ ")
     assert len(others) == 2 * (10 + 8) - 1  # each above a score, too

@@ -22,7 +22,7 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import sliceable_columns, usual_columns
-from calviz.core.words import points
+from calviz.core.words import p_value, points
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.recalibrators.composition import SliceMap, slice_of
@@ -271,6 +271,24 @@ def test_the_picture_is_the_table():
     assert [*map(unescape, drawn.layout.yaxis.ticktext)] == [s.name for s in figure.shown]
     assert "region = b" in figure.answer()
     assert "points too high" in figure.answer()
+
+
+@pytest.mark.parametrize("against", ["calibrated", "rest"])
+def test_the_nearest_slice_is_said_without_alarm_or_size_where_none_is_off(against):
+    rng = np.random.default_rng(2)
+    score, region = rng.random(3_000), rng.choice(list("abcdef"), 3_000)
+    found = slices(predictions(score, rng.random(3_000) < score, region=region), against=against)
+    figure, first = SliceGaps.compute(found), found.slices[0]
+    assert not found.off
+    files = "calibrated files" if against == "calibrated" else "files where none differs"
+    assert figure.beyond_headline == (
+        f"Nearest to it: {found.place(first)[0]}. Chance alone brings a slice as near in up to {100 * first.adjusted:.0f} % of {files} "
+        f"(adjusted {p_value(first.adjusted)}; off at 0.05 or less)."
+    )
+    assert first.name not in figure.headline
+    assert figure.answer() == f"{figure.headline}. {figure.beyond_headline}"
+    # A change is said in its place.
+    assert SliceGaps.compute(replace(found, changed=first.name)).beyond_headline == ""
 
 
 def test_without_slices_it_says_so():
@@ -960,7 +978,7 @@ def test_a_second_slice_that_is_off_is_named_and_none_is_excused_that_stays_off(
     sample = of_classes(np.random.default_rng(3), pair=0.14, language=0.09)
     found = usual_slices(sample)
     assert {s.where for s in found.off} == {REFUND_IN_CHAT, (("language", "3"),)}
-    first, second = (": ".join(found._place(s)) for s in found.off)
+    first, second = (": ".join(found.place(s)) for s in found.off)
     assert found.headline.endswith(f"beyond chance, most surely {first}")
     assert found.also == second
     # Without both, nothing is off; the first alone excuses none that is off without it.
@@ -987,8 +1005,10 @@ def test_the_size_of_a_slice_is_one_number_wherever_it_is_said():
     assert one.interval.high <= high < 0
     figure = SliceGaps.compute(found)
     ends = f"{points(-high)} to {points(-low)}"
-    assert f"{size} (95 % CI {ends}; {points(-one.gap)} on these {one.rows} rows)" in figure.worst()
-    assert figure.headline == f"1 of {len(found.slices)} slices is off beyond chance"
+    assert figure.headline == f"Off where region = 0: {size}"
+    assert figure.beyond_headline == (
+        f"95 % CI {ends} points; {points(-one.gap)} on these {one.rows} rows. 1 of {len(found.slices)} slices is off beyond chance."
+    )
     row = found.frame().set_index("slice").loc["region = 0"]
     assert (row.expected_gap, row.expected_low, row.expected_high) == (one.expected, low, high)
     # What is not selected is as it is measured.

@@ -359,7 +359,7 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     tested = usual_slices(sample)
     assert (("region", "0"),) in tested.explained
     drawn = SliceGaps.compute(tested)
-    assert f" on these {tested.off[0].rows:,} rows)." in drawn.worst()
+    assert f" on these {tested.off[0].rows:,} rows. " in drawn.beyond_headline
     traces = drawn.plot().data
     filled = [t for t in traces if t.name in ("Too high", "Too low")]
     assert sum(len(t.x) for t in filled) == len(tested.off) == 1
