@@ -476,7 +476,7 @@ class _Builder:
         return replace(fetched, columns={**fetched.columns, **rows_taken(checked, rows)})
 
     def _columns(self, fetched: Fetched, no_label: BoolArray, labels: Any = None) -> dict[str, Any]:
-        others = OtherColumns(self.table, self.layout, self.options, self.notices)
+        others = OtherColumns(self.table, self.layout, self.options, self.notices, self.ways)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
         columns = others.build(self._choose_rows(fetched, no_label, labels))
@@ -607,12 +607,12 @@ class _Builder:
             recognition=self._recognition(first, tuple(models), form),
             notices=notices,
             repairs_offered=tuple(self.offered),
-            ways=tuple(self.ways),
+            ways=(*self.layout.ways, *self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
             cells=self.table.cells if self.counts is None else None,
-            roles=replace(self.layout, notices=()),
+            roles=replace(self.layout, notices=(), ways=()),
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
