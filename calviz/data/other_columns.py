@@ -50,22 +50,24 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
     InputError
         If a value is missing or cannot be read, two have different formats, or day and month cannot be told apart.
     """
-    missing = _undated(values)
+    missing = blank(values)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         if missing.any():
             raise _no_date(missing, name)
         return values.astype("datetime64[us]")
     factor = Factor.of(values)
-    levels = [date_text(level) for level in factor.levels]
-    known = [level for level in levels if not is_missing(level)]
+    levels = {level: date_text(level) for level in factor.levels if not is_missing(level.strip())}
+    known = [*levels.values()]
     readers = [read for read in date_readers() if reads_all(read, known)]
     if not readers:
-        raise _unreadable(factor, levels, known, name)
+        raise _unreadable(factor, levels, name)
     if missing.any():
         raise _no_date(missing, name)
-    readings = [np.array([read(level) for level in levels], "datetime64[us]") for read in readers]
+    readings = [np.array([*map(read, known)], "datetime64[us]") for read in readers]
     if any(not np.array_equal(reading, readings[0]) for reading in readings[1:]):
-        what = f"'{short(levels[0])}' may have the day or the month first, and no other date settles it"
+        what = (
+            f"'{short(known[0])}' may have the day or the month first, and no other date settles it"
+        )
         raise InputError(what, column=name, remedy=_REMEDY)
     times: npt.NDArray[np.datetime64] = readings[0][factor.codes]
     return times
@@ -82,13 +84,12 @@ def may_be_times(texts: list[Any]) -> bool:
     return bool(levels) and any(reads_all(read, levels) for read in date_readers())
 
 
-def _undated(values: npt.NDArray[Any] | Factor) -> BoolArray:
-    """Mask of the rows without a date, shape (n,)."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        return np.asarray(np.isnat(values))
-    factor = Factor.of(values)
-    missing = np.array([is_missing(date_text(level)) for level in factor.levels], dtype=bool)
-    return np.asarray(missing[factor.codes])
+def blank(values: npt.NDArray[Any] | Factor) -> BoolArray:
+    """Mask of the rows without a value, shape (n,)."""
+    if isinstance(values, Factor):
+        missing = [is_missing(level.strip()) for level in values.levels]
+        return np.asarray(np.array(missing, dtype=bool)[values.codes])
+    return np.asarray(values != values).reshape(len(values))  # NaN, or no time
 
 
 def _no_date(missing: BoolArray, name: str) -> InputError:
@@ -98,16 +99,17 @@ def _no_date(missing: BoolArray, name: str) -> InputError:
     )
 
 
-def _unreadable(factor: Factor, levels: list[str], known: list[str], name: str) -> InputError:
-    for level in known:
-        if not any(reads_all(read, [level]) for read in date_readers()):
-            row = int(np.argmax(factor.codes == levels.index(level)))
-            what = f"'{short(level)}' cannot be read as a date"
+def _unreadable(factor: Factor, levels: dict[str, str], name: str) -> InputError:
+    first, *_ = known = [*levels.values()]
+    for level, text in levels.items():
+        if not any(reads_all(read, [text]) for read in date_readers()):
+            row = int(np.argmax(factor.codes == factor.levels.index(level)))
+            what = f"'{short(text)}' cannot be read as a date"
             return InputError(what, row=row + 1, column=name, remedy=_REMEDY)
-    first = [read for read in date_readers() if reads_all(read, known[:1])]
-    others = [level for level in known if not any(reads_all(read, [level]) for read in first)]
-    other = others[0] if others else known[-1]
-    what = f"the dates are of two formats ('{short(known[0])}' and '{short(other)}')"
+    readers = [read for read in date_readers() if reads_all(read, [first])]
+    others = (text for text in known if not any(reads_all(read, [text]) for read in readers))
+    other = next(others, known[-1])
+    what = f"the dates are of two formats ('{short(first)}' and '{short(other)}')"
     return InputError(what, column=name, remedy=_REMEDY)
 
 
@@ -197,7 +199,8 @@ class OtherColumns:
                 f"{rest:,} column{'s' if rest != 1 else ''} of numbers after the first {MOST_FEATURES}"
             )
         if (time := layout.time) is not None and not self._add_times(time, one(time), columns):
-            layout = replace(layout, groups=(*layout.groups, time), time=None)
+            sliced = self.options.groups is None or "*" in self.options.groups
+            layout = replace(layout, groups=(*layout.groups, *[time] * sliced), time=None)
         for name in layout.groups:
             if self.options.for_map and self._is_left_out(name, fetched, n):
                 continue
@@ -310,7 +313,7 @@ class OtherColumns:
                 raise
             why = str(error)
             if error.repairs:
-                count, way = int(_undated(values).sum()), {"repair": ("drop-missing",)}
+                count, way = int(blank(values).sum()), {"repair": ("drop-missing",)}
                 why = f"the date is missing in {count:,} of {len(values):,} rows"
                 label = f"use '{short(name)}' as the time, leaving out {counted(count, 'row')}"
                 self.ways.append(Reading(label, {"time_column": name, **way}))
@@ -410,13 +413,11 @@ def time_column(view: TableView, used: set[str]) -> str | None:
         return None
     taken = {*used, *(view.options.groups or ())}
     free = (c for c in view.table.columns if c.name not in taken and c.width is None)
-    texts = {c.name: c.head.tolist() for c in free if c.type == "text"}
-    dates = {
-        n: [v for v in values if not is_missing(str(v).strip())] for n, values in texts.items()
-    }
-    dated = {name for name, values in dates.items() if may_be_times(values)}
+    texts = {c.name: [*map(str, c.head.tolist())] for c in free if c.type == "text"}
+    dates = {n: [t for t in known if not is_missing(t.strip())] for n, known in texts.items()}
+    dated = {name for name, known in dates.items() if may_be_times(known)}
     # Beside dates in all rows, others are not looked at.
-    dated = {name for name in dated if len(dates[name]) == len(texts[name])} or dated
+    dated = {name for name in dated if dates[name] == texts[name]} or dated
     for name in column_names.TIMES:
         if (column := view.plain.get(name)) in dated:
             return column

@@ -70,11 +70,10 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     options, cluster = view.options, view.options.cluster_column or None
     identifier, used = identifier_column(view), taken | found.used
     numbers = other_columns.number_columns(view, used | set(options.named_groups))
-    single = [view.table[s.columns[0]] for s in found.scores if s.width == 1]
-    # Nobody slices by one minus a score.
-    used |= {c.name for c in view.numeric(used) for one in single if sum_to_one([one, c])} - {
-        *options.named_groups
-    }
+    if not options.for_map:  # nobody slices by one minus a score
+        single = [view.table[s.columns[0]] for s in found.scores if s.width == 1]
+        opposite = {c.name for one in single for c in view.numeric(used) if sum_to_one([one, c])}
+        used |= opposite - {*options.named_groups}
     # For a map, other columns are copied as they are.
     time = options.time_column or None if options.for_map else time_column(view, used)
     used |= {time} if time else set()

@@ -10,28 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from calviz.core.blocks import BoolArray
 from calviz.core.errors import InputError, OptionError, Reading
+from calviz.core.predictions import BEFORE
 from calviz.core.words import listed
 from calviz.data import column_names, roles
-from calviz.data.column_names import (
-    ClassBlock,
-    class_key,
-    event_of,
-    plain,
-    whole,
-    without_common_words,
-)
+from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
 from calviz.data.format import Column, Notice, known_columns, short, span
 from calviz.data.loaded import ReadingForMap
-from calviz.data.roles import (
-    CLEAR,
-    ColumnRoles,
-    ScoreColumns,
-    ScoreKind,
-    TableView,
-    follows,
-    sum_to_one,
-)
+from calviz.data.roles import CLEAR, ScoreColumns, ScoreKind, TableView, follows, sum_to_one
 
 #: The end of a name that is a cast, such as ``prob_0::float`` or ``prob_0:FLOAT64``.
 _SQL_CAST = re.compile(
@@ -188,7 +175,8 @@ def named_by_labels(
         called = replace(called, labels=called.class_names)
         free = [c.name for c in view.numeric({*taken, *called.columns, *called.logits, label})]
         mention_unused(view, called, [name for name in free if name.endswith(called.columns)])
-        if max(len(free), called.width // 2) < len(levels) or called.kind == "logits":
+        alone = max(len(free), called.width // 2) < len(levels) or BEFORE in view.table
+        if alone or called.kind == "logits":
             return (called,)  # the names say it all: no value is read
     else:
         called = None
@@ -197,13 +185,13 @@ def named_by_labels(
     names = [c.name for c in numeric]
     # A word for missing labels may be a class; of several spellings of a class, the usual one counts.
     often = Counter(map(str, view.table[label].head.tolist())).most_common()
-    usual = {class_key(v): v for v, _ in reversed(often)}
-    known = {v for v in usual.values() if v in levels and not column_names.is_missing(v.strip())}
+    spelled = {class_key(v): v for v, _ in reversed(often)}
+    known = {v for v in spelled.values() if v in levels and not column_names.is_missing(v.strip())}
     rows: Counter[str] = Counter()
     for value, count in often:
-        rows[class_key(value)] += count * (usual[class_key(value)] in known)
+        rows[class_key(value)] += count * (spelled[class_key(value)] in known)
     # Beside two classes, few rows may have a label that is none.
-    pairs = [{usual[key] for key in pair} for pair in column_names.pairs_of(+rows)]
+    pairs = [{spelled[key] for key in pair} for pair in column_names.pairs_of(+rows)]
     blocks: list[ClassBlock] = []
     for classes in (levels, known, *pairs[:_MOST_CANDIDATES]):
         blocks = blocks or column_names.blocks_named_by(classes, names)
@@ -225,7 +213,8 @@ def named_by_labels(
     used, *others = preferred
     if others and used.kind == "probabilities":
         del view.notices[notices:]
-        preferred.sort(key=lambda block: names.index(block.columns[0]))
+        usual = () if called is None else called.columns
+        preferred.sort(key=lambda b: (b.columns[0] not in usual, names.index(b.columns[0])))
         order = [{c: j for j, c in enumerate(b.labels)} for b in preferred]
         return tuple(
             replace(
@@ -237,14 +226,12 @@ def named_by_labels(
             )
             for block, place, model in zip(preferred, order, _models_of(preferred), strict=True)
         )
-    mentioned = [c for block in alike if block is not used for c in block.columns]
-    used = replace(used, model="")
     if used.kind == "probabilities" and len(logits) == 1:
         place = dict(zip(logits[0].labels, logits[0].columns, strict=True))
         if {*place} == {*used.labels}:
-            return (replace(used, logits=tuple(place[c] for c in used.labels)),)
-    mention_unused(view, used, mentioned)
-    return (used,)
+            return (replace(used, model="", logits=tuple(place[c] for c in used.labels)),)
+    mention_unused(view, used, [c for block in alike if block is not used for c in block.columns])
+    return (replace(used, model=""),)
 
 
 def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
@@ -262,16 +249,14 @@ _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", 
 
 
 def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
-    """Names of models by the words around their classes, without those for scores where they differ without; "model" if there are none."""
+    """Names of models by what stands around their classes, but for words for scores where they differ without; "model" where there is nothing."""
     around = [block.model for block in blocks]
     named = [_ENDS.sub("", text) for text in around]
     named = named if len({*named}) == len(named) else around
     models = [text.strip("_.:- ") for text in without_common_words(named, of_models=True)]
-    one = models.count("") == 1 and "model" not in models
-    return [
-        model or ("model" if one else span(block.columns))
-        for block, model in zip(blocks, models, strict=True)
-    ]
+    nameless = "model" if models.count("") == 1 and "model" not in models else ""
+    pairs = zip(models, blocks, strict=True)
+    return [model or nameless or span(block.columns) for model, block in pairs]
 
 
 def by_known_words(columns: Sequence[str]) -> bool:
@@ -437,9 +422,8 @@ def ask_if_models(
         if len(values) < roles.FEWEST_ROWS and not (named and apart):
             continue
         hit = values == (event or max(pair))
-        heads = {c.name: c.head.astype(float) for c in scores if len(c.head) == len(hit)}
         clear = CLEAR / 2 if named else CLEAR
-        followed = [name for name, head in heads.items() if abs(follows(head, hit)) > clear]
+        followed = [c.name for c in scores if abs(_clear(c, hit)) > clear]
         models = tuple(columns) if alike and named and (event or apart) else tuple(followed)
         if len(models) < 2:
             continue
@@ -459,7 +443,7 @@ def ask_if_models(
 _OF_NO_MODEL = (_OF_A_ROW | column_names.SURE | {"lower", "upper", "low", "high", "ci", "threshold"}) - {"pred", "predicted"}  # fmt: skip
 
 
-def offer_models(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
+def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> None:
     """Offer to compare scores of an event with further columns that are called like such scores and that the labels follow."""
     options, truth = view.options, view.table[found.label] if found.label else None
     of_event = all(len(s.columns) == s.width <= 2 and s.kind != "logits" for s in found.scores)
@@ -468,23 +452,17 @@ def offer_models(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
     pair = next(iter(truth.pairs), ()) if truth.width is None else ()
     usual, called = event_of(pair), next(iter(found.scores[0].keys[-1:]), None)
     event = called if called in pair else usual
-    if event is None or (event != usual and whole(event) is not None):
+    if event is None or (event != usual and column_names.whole(event) is not None):
         return
-    hit = truth.keys == event
-    words = {w for w in (*truth.words, *column_names.words(event)) if w.isalpha()}
-    words |= column_names.SCORE_WORDS
-
-    def clear(column: Column) -> float:
-        heads = column.head.astype(float)
-        return follows(heads, hit) if heads.shape == hit.shape else 0.0
-
+    hit, words = truth.keys == event, (*truth.words, *column_names.words(event))
+    known = column_names.SCORE_WORDS | {*filter(str.isalpha, words)}
     used = [view.table[s.columns[-1]] for s in found.scores]
-    free = [c for c in view.numeric({*taken, *found.used}) if c.words & words and c.in_unit]
-    free = [c for c in free if not (c.words & _OF_NO_MODEL or c.is_label_like) and clear(c) > CLEAR]
-    if min(map(clear, used)) <= 0:
-        return
-    new = [c for c in free if not any(np.allclose(c.head, u.head, equal_nan=True) for u in used)]
-    if not new:
+    free = [c for c in view.numeric({*taken, *found.used}) if c.words & known and c.in_unit]
+    free = [c for c in free if not (c.words & _OF_NO_MODEL or c.is_label_like)]
+    clear = [_clear(c, hit) for c in (*used, *free)]
+    new = [c for c, z in zip(free, clear[len(used) :], strict=True) if z > CLEAR]
+    new = [c for c in new if not any(np.allclose(c.head, u.head, equal_nan=True) for u in used)]
+    if not new or min(clear[: len(used)]) <= 0:
         return
     names = tuple(c.name for c in view.table.columns if c in used or c in new)
     chosen: dict[str, Any] = {"models": names}
@@ -493,11 +471,17 @@ def offer_models(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
     if event != usual:
         spelled = {class_key(text): text for text in truth.levels}
         chosen["class_names"] = (*(spelled[key] for key in pair if key != event), spelled[event])
-    what = "a score of another model: the labels follow it too"
-    if len(new) > 1:
-        what = "scores of other models: the labels follow them too"
-    view.note(Notice.SCORE_COLUMNS, "info", f"{listed([c.name for c in new])} may be {what}")
+    text = (
+        f"{listed([c.name for c in new])} may be of other models: the labels follow such scores too"
+    )
+    view.note(Notice.SCORE_COLUMNS, "info", text)
     view.ways.append(Reading(f"compare {listed(names)} as models", chosen))
+
+
+def _clear(column: Column, hit: BoolArray) -> float:
+    """How clearly hits, shape (n,), have larger scores, in standard errors; 0 if arrays differ in length."""
+    score = column.head.astype(float)
+    return follows(score, hit) if score.shape == hit.shape else 0.0
 
 
 def _of_events_in_percent(scores: Sequence[Column]) -> bool:

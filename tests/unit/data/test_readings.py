@@ -651,7 +651,7 @@ def test_a_second_score_of_the_event_is_offered_as_a_model(columns, models) -> N
     file = loaded({**columns, "label": labels})
     (way,) = file.ways
     assert way.options == {"models": models}
-    assert "may be a score of another model" in " ".join(n.message for n in file.notices)
+    assert "may hold scores of another model" in " ".join(n.message for n in file.notices)
     both = loaded({**columns, "label": labels}, **way.options)
     for data, p in zip(both.models.values(), (P, P**2), strict=True):
         np.testing.assert_allclose(data.probs[:, 1], p)
