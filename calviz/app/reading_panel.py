@@ -88,7 +88,8 @@ def draw_failure() -> None:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
     with st.container(horizontal=True, vertical_alignment="center"):
         for j, answer in enumerate(questions[0].answers if questions and not together else ()):
-            kind: Literal["primary", "secondary"] = "primary" if obvious else "secondary"
+            usual = obvious or (j == 0 and _asks_for_label(questions[0]))
+            kind: Literal["primary", "secondary"] = "primary" if usual else "secondary"
             if st.button(md(capitalised(answer.label), 200), key=f"calviz.way.{j}", type=kind):
                 read_again(failure.title, failure.source, failure.options.answered(answer))
         if open_files.waiting_link() is None:
@@ -136,7 +137,8 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
         elif len(answers) == 1:
             chosen.append(answers[0] if st.checkbox(words[0], value=True, key=key) else None)
         else:
-            picked = st.radio("Answer", words, index=None, key=key, label_visibility="collapsed")
+            index = 0 if len(answers) == 2 and _asks_for_label(question) else None
+            picked = st.radio("Answer", words, index=index, key=key, label_visibility="collapsed")
             chosen.append(None if picked is None else answers[words.index(picked)])
     given = [answer for answer in chosen if answer is not None]
     left = 0 if any(one.no_labels for one in given) else len(chosen) - len(given)
@@ -151,6 +153,12 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
         st.caption(f"Still to answer: {counted(left, 'question')}.")
     if clicked:
         read_again(failure.title, failure.source, failure.options.answered(Reading.joined(given)))
+
+
+def _asks_for_label(question: InputError) -> bool:
+    """Whether it is which column is the label, and the first answer proposes one."""
+    first, *others = question.answers
+    return not first.no_labels and any(answer.no_labels for answer in others)
 
 
 def _draw_matching(question: InputError, key: str) -> Reading | None:
@@ -207,7 +215,8 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
         open_files.answer_in_part(failure, chosen)
         st.rerun()
     options, as_shown = None, shown.options if shown.recognised else shown.as_shown()
-    asks = any(question.readings for question in failure.questions)
+    # Rows that have no labels, as was said, are for what stands above.
+    asks = failure.options.label == "" or any(one.readings for one in failure.questions)
     if shown.missing and not asks:
         st.markdown(f"**Still to say:** {' and '.join(shown.missing)}.")
     elif (
@@ -326,11 +335,11 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
     st.rerun()
 
 
-def draw_offers(file: OpenFile) -> None:
-    """Offer the repairs of a file that was read, and other ways to read it; a click reads it again with one more."""
+def draw_offers(file: OpenFile, of: str = "") -> None:
+    """Offer the repairs of a file that was read, and other ways to read it, or those with one option; a click reads it again with one more."""
     if (source := file.source) is None:
         return
-    for way in file.loaded.offered:
+    for way in (way for way in file.loaded.offered if not of or of in way.options):
         options = file.options.answered(way)
         words = md(capitalised(way.label), 80)
         if options != file.options and st.button(words, key=f"calviz.offer.{way.label}"):

@@ -15,7 +15,6 @@ from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
 from calviz.data import labels, roles
-from calviz.data.column_names import is_missing
 from calviz.data.format import (
     AS_ASKED,
     IN_PERCENT,
@@ -32,7 +31,7 @@ from calviz.data.format import (
 from calviz.data.label_columns import are_several
 from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
-from calviz.data.other_columns import OtherColumns, in_column, rows_taken
+from calviz.data.other_columns import OtherColumns, blank, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 # ---- Build predictions from a table and its layout, with the requested repairs.
@@ -399,10 +398,7 @@ class _Builder:
         n = len(fetched.scores[0])
         if column is None or len(values := fetched.columns[column]) != n:
             return np.zeros(n, dtype=bool)
-        if isinstance(values, Factor):
-            blank = [is_missing(level.strip()) for level in values.levels]
-            return np.array(blank, dtype=bool)[values.codes]
-        return np.asarray(values != values).reshape(n)  # NaN, or no time
+        return blank(values)
 
     # Rows and columns
 
@@ -476,7 +472,7 @@ class _Builder:
         return replace(fetched, columns={**fetched.columns, **rows_taken(checked, rows)})
 
     def _columns(self, fetched: Fetched, no_label: BoolArray, labels: Any = None) -> dict[str, Any]:
-        others = OtherColumns(self.table, self.layout, self.options, self.notices)
+        others = OtherColumns(self.table, self.layout, self.options, self.notices, self.ways)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
         columns = others.build(self._choose_rows(fetched, no_label, labels))
@@ -607,12 +603,12 @@ class _Builder:
             recognition=self._recognition(first, tuple(models), form),
             notices=notices,
             repairs_offered=tuple(self.offered),
-            ways=tuple(self.ways),
+            ways=(*self.layout.ways, *self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
             types=types,
             cells=self.table.cells if self.counts is None else None,
-            roles=replace(self.layout, notices=()),
+            roles=replace(self.layout, notices=(), ways=()),
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
-from calviz.core.errors import Finding, InputError
+from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
+from calviz.core.words import counted
 from calviz.data import column_names
 from calviz.data.column_names import is_missing, plain
 from calviz.data.format import (
@@ -49,20 +50,24 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
     InputError
         If a value is missing or cannot be read, two have different formats, or day and month cannot be told apart.
     """
+    missing = blank(values)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        if np.isnat(values).any():
-            raise _no_date(np.isnat(values), name)
+        if missing.any():
+            raise _no_date(missing, name)
         return values.astype("datetime64[us]")
     factor = Factor.of(values)
-    levels = [date_text(level) for level in factor.levels]
-    if (missing := np.array([is_missing(level) for level in levels], bool)).any():
-        raise _no_date(missing[factor.codes], name)
-    readers = [read for read in date_readers() if reads_all(read, levels)]
+    levels = {level: date_text(level) for level in factor.levels if not is_missing(level.strip())}
+    known = [*levels.values()]
+    readers = [read for read in date_readers() if reads_all(read, known)]
     if not readers:
         raise _unreadable(factor, levels, name)
-    readings = [np.array([read(level) for level in levels], "datetime64[us]") for read in readers]
+    if missing.any():
+        raise _no_date(missing, name)
+    readings = [np.array([*map(read, known)], "datetime64[us]") for read in readers]
     if any(not np.array_equal(reading, readings[0]) for reading in readings[1:]):
-        what = f"'{short(levels[0])}' may have the day or the month first, and no other date settles it"
+        what = (
+            f"'{short(known[0])}' may have the day or the month first, and no other date settles it"
+        )
         raise InputError(what, column=name, remedy=_REMEDY)
     times: npt.NDArray[np.datetime64] = readings[0][factor.codes]
     return times
@@ -79,6 +84,14 @@ def may_be_times(texts: list[Any]) -> bool:
     return bool(levels) and any(reads_all(read, levels) for read in date_readers())
 
 
+def blank(values: npt.NDArray[Any] | Factor) -> BoolArray:
+    """Mask of the rows without a value, shape (n,)."""
+    if isinstance(values, Factor):
+        missing = [is_missing(level.strip()) for level in values.levels]
+        return np.asarray(np.array(missing, dtype=bool)[values.codes])
+    return np.asarray(values != values).reshape(len(values))  # NaN, or no time
+
+
 def _no_date(missing: BoolArray, name: str) -> InputError:
     repairs, row = [REPAIRS["drop-missing"]], int(missing.argmax()) + 1
     return InputError(
@@ -86,16 +99,17 @@ def _no_date(missing: BoolArray, name: str) -> InputError:
     )
 
 
-def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
-    for index, level in enumerate(levels):
-        if not any(reads_all(read, [level]) for read in date_readers()):
-            row = int(np.argmax(factor.codes == index))
-            what = f"'{short(level)}' cannot be read as a date"
+def _unreadable(factor: Factor, levels: dict[str, str], name: str) -> InputError:
+    first, *_ = known = [*levels.values()]
+    for level, text in levels.items():
+        if not any(reads_all(read, [text]) for read in date_readers()):
+            row = int(np.argmax(factor.codes == factor.levels.index(level)))
+            what = f"'{short(text)}' cannot be read as a date"
             return InputError(what, row=row + 1, column=name, remedy=_REMEDY)
-    first = [read for read in date_readers() if reads_all(read, levels[:1])]
-    others = [level for level in levels if not any(reads_all(read, [level]) for read in first)]
-    other = others[0] if others else levels[-1]
-    what = f"the dates are of two formats ('{short(levels[0])}' and '{short(other)}')"
+    readers = [read for read in date_readers() if reads_all(read, [first])]
+    others = (text for text in known if not any(reads_all(read, [text]) for read in readers))
+    other = next(others, known[-1])
+    what = f"the dates are of two formats ('{short(first)}' and '{short(other)}')"
     return InputError(what, column=name, remedy=_REMEDY)
 
 
@@ -122,6 +136,7 @@ class OtherColumns:
     layout: ColumnRoles
     options: ReadingOptions
     notices: list[Finding]
+    ways: list[Reading]
     counts: FloatArray | None = None
 
     def of_models(
@@ -183,6 +198,9 @@ class OtherColumns:
             unused.append(
                 f"{rest:,} column{'s' if rest != 1 else ''} of numbers after the first {MOST_FEATURES}"
             )
+        if (time := layout.time) is not None and not self._add_times(time, one(time), columns):
+            sliced = self.options.groups is None or "*" in self.options.groups
+            layout = replace(layout, groups=(*layout.groups, *[time] * sliced), time=None)
         for name in layout.groups:
             if self.options.for_map and self._is_left_out(name, fetched, n):
                 continue
@@ -228,12 +246,10 @@ class OtherColumns:
                 self.counts = weights
             else:
                 columns["weights"] = weights
-        if layout.time is not None:
-            self._add_times(layout.time, one(layout.time), columns)
         found = [c for c in layout.related if self._hint_at_clusters(c, Factor.of(one(c)))]
         columns["related"] = tuple(map(self._shown, found))
         used = tuple(n for n in layout.groups if self._shown(n) in groups)
-        self.layout = replace(layout, groups=used, time=layout.time if "times" in columns else None)
+        self.layout = replace(layout, groups=used)
         return columns
 
     def _without_words(
@@ -288,20 +304,26 @@ class OtherColumns:
 
     def _add_times(
         self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]
-    ) -> None:
-        """Add times, also as the file has them where they have offsets, cannot be used, or all columns are kept."""
+    ) -> bool:
+        """Add times, also as the file has them where they have offsets or all columns are kept; return whether they can be used."""
         try:
             columns["times"] = as_times(values, name)
         except InputError as error:
             if self.options.time_column is not None:
                 raise
-            text = f"'{short(name)}' is not used as times: {error}"
+            why = str(error)
+            if error.repairs:
+                count, way = int(blank(values).sum()), {"repair": ("drop-missing",)}
+                why = f"the date is missing in {count:,} of {len(values):,} rows"
+                label = f"use '{short(name)}' as the time, leaving out {counted(count, 'row')}"
+                self.ways.append(Reading(label, {"time_column": name, **way}))
+            text = f"'{short(name)}' is not used as times: {why}"
             self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
-        if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-            return
-        written = Factor.of(values)
-        if self.options.for_map or "times" not in columns or have_offsets(written):
-            columns["texts"][self._shown(name)] = written
+            return False
+        is_text = not isinstance(values, np.ndarray) or values.dtype.kind != "M"
+        if is_text and (self.options.for_map or have_offsets(Factor.of(values))):
+            columns["texts"][self._shown(name)] = Factor.of(values)
+        return True
 
 
 def in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
@@ -391,9 +413,11 @@ def time_column(view: TableView, used: set[str]) -> str | None:
         return None
     taken = {*used, *(view.options.groups or ())}
     free = (c for c in view.table.columns if c.name not in taken and c.width is None)
-    every = "drop-missing" not in view.options.repair
-    heads = {c.name: [v for v in c.head.tolist() if v or every] for c in free if c.type == "text"}
-    dated = {name for name, texts in heads.items() if may_be_times(texts)}
+    texts = {c.name: [*map(str, c.head.tolist())] for c in free if c.type == "text"}
+    dates = {n: [t for t in known if not is_missing(t.strip())] for n, known in texts.items()}
+    dated = {name for name, known in dates.items() if may_be_times(known)}
+    # Beside dates in all rows, others are not looked at.
+    dated = {name for name in dated if dates[name] == texts[name]} or dated
     for name in column_names.TIMES:
         if (column := view.plain.get(name)) in dated:
             return column
@@ -402,12 +426,8 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     for known in column_names.TIME_WORDS:
         if named := [n for n in may_be if words[n] & known or plain(n).endswith("datum")]:
             return named[0] if len(named) == 1 else None
-    found = [name for name in may_be if _have_days_of_times(heads[name])]
+    found = [name for name in may_be if _have_days_of_times(dates[name])]
     if len(found) != 1:
-        for name, texts in heads.items():
-            if name not in dated and may_be_times([v for v in texts if not is_missing(v.strip())]):
-                text = f"'{short(name)}' is not used as times: not every row has one; choose it as the time to leave the others out"
-                view.note(Notice.UNUSED_VALUES, "info", text)
         return None
     text = f"'{short(found[0])}' holds dates: the times of the rows, if each has one"
     view.note(Notice.LOGS_AND_HINTS, "info", text)

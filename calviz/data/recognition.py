@@ -70,6 +70,10 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     options, cluster = view.options, view.options.cluster_column or None
     identifier, used = identifier_column(view), taken | found.used
     numbers = other_columns.number_columns(view, used | set(options.named_groups))
+    if not options.for_map:  # nobody slices by one minus a score
+        single = [view.table[s.columns[0]] for s in found.scores if s.width == 1]
+        opposite = {c.name for one in single for c in view.numeric(used) if sum_to_one([one, c])}
+        used |= opposite - {*options.named_groups}
     # For a map, other columns are copied as they are.
     time = options.time_column or None if options.for_map else time_column(view, used)
     used |= {time} if time else set()
@@ -107,6 +111,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         may_weigh=tuple(name for name in may_weigh if plain(name) != "w"),
         time=time,
         notices=tuple(view.notices),
+        ways=tuple(view.ways),
     )
 
 
@@ -139,6 +144,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     found = label_columns.with_event_last(view, replace(found, scores=scores, label=label))
     label_columns.ask_if_predicted(view, found, taken)
     label_columns.note_agreement(view, found, taken)
+    score_columns.offer_models(view, found, taken)
     if isinstance(options, ReadingForMap):
         mapped = tuple(each for each in found.scores if each.model == options.model)
         found = replace(found, scores=mapped or found.scores)

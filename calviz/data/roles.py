@@ -166,6 +166,7 @@ class ColumnRoles:
     related: tuple[str, ...] = ()
     may_weigh: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = ()
+    ways: tuple[Reading, ...] = ()
 
     @property
     def single(self) -> dict[ColumnRole, str]:
@@ -209,7 +210,7 @@ class Right:
 
 
 class TableView:
-    """A table, the options, and the notices of its recognition.
+    """A table, the options, the notices of its recognition, and other ways to read it.
 
     Parameters
     ----------
@@ -220,6 +221,7 @@ class TableView:
     def __init__(self, table: Table, options: ReadingOptions) -> None:
         self.table, self.options = table, options
         self.notices: list[Finding] = []
+        self.ways: list[Reading] = []
         self.plain: dict[str, str] = {}
         for column in table.columns:
             self.plain.setdefault(column_names.plain(column.name), column.name)

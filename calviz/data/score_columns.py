@@ -6,10 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from calviz.core.blocks import BoolArray
 from calviz.core.errors import InputError, OptionError, Reading
+from calviz.core.predictions import BEFORE
+from calviz.core.words import listed
 from calviz.data import column_names, roles
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
 from calviz.data.format import Column, Notice, known_columns, short, span
@@ -165,31 +169,36 @@ def named_by_labels(
     if label is None or not view.table.named or view.table[label].width is not None:
         return ()
     notices = len(view.notices)
+    levels = view.table[label].levels
     called = _called_scores(view, taken, label)
     if called is not None and _names_labels(view, called, label):
-        # The names say it all: no value is read. Columns such as cal_p0 beside p0 are other scores.
+        called = replace(called, labels=called.class_names)
         free = [c.name for c in view.numeric({*taken, *called.columns, *called.logits, label})]
         mention_unused(view, called, [name for name in free if name.endswith(called.columns)])
-        return (replace(called, labels=called.class_names),)
-    del view.notices[notices:]
+        alone = max(len(free), called.width // 2) < len(levels) or BEFORE in view.table
+        if alone or called.kind == "logits":
+            return (called,)  # the names say it all: no value is read
+    else:
+        called = None
+        del view.notices[notices:]
     numeric = view.numeric({*taken, label})
-    names, values = [c.name for c in numeric], view.table[label].levels
+    names = [c.name for c in numeric]
     # A word for missing labels may be a class; of several spellings of a class, the usual one counts.
     often = Counter(map(str, view.table[label].head.tolist())).most_common()
-    usual = {class_key(v): v for v, _ in reversed(often)}
-    known = {v for v in usual.values() if v in values and not column_names.is_missing(v.strip())}
+    spelled = {class_key(v): v for v, _ in reversed(often)}
+    known = {v for v in spelled.values() if v in levels and not column_names.is_missing(v.strip())}
     rows: Counter[str] = Counter()
     for value, count in often:
-        rows[class_key(value)] += count * (usual[class_key(value)] in known)
+        rows[class_key(value)] += count * (spelled[class_key(value)] in known)
     # Beside two classes, few rows may have a label that is none.
-    pairs = [{usual[key] for key in pair} for pair in column_names.pairs_of(+rows)]
+    pairs = [{spelled[key] for key in pair} for pair in column_names.pairs_of(+rows)]
     blocks: list[ClassBlock] = []
-    for levels in (values, known, *pairs[:_MOST_CANDIDATES]):
-        blocks = blocks or column_names.blocks_named_by(levels, names)
+    for classes in (levels, known, *pairs[:_MOST_CANDIDATES]):
+        blocks = blocks or column_names.blocks_named_by(classes, names)
     fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:
-        return ()
+        return () if called is None else (called,)
     alike = [b for b in usable if {*b.labels} == {*usable[0].labels}]
     of_kind = {kind: [b for b in alike if b.kind == kind] for kind in _kinds(view)}
     logits = of_kind["logits"]
@@ -198,11 +207,14 @@ def named_by_labels(
         preferred = [b for b in preferred if sum_to_one(view.columns(b))] or preferred
     if len(preferred) > 1:
         preferred = [b for b in preferred if _followed(view, b, label)] or preferred[:1]
+    found = {column for block in preferred for column in block.columns}
+    if called is not None and (len(preferred) == 1 or not {*called.columns} <= found):
+        return (called,)
     used, *others = preferred
-    plainly_named = tuple(column_names.by_prefix(c)[0] for c in used.columns) == used.class_names
-    if others and not plainly_named and used.kind == "probabilities":
-        preferred.sort(key=lambda block: names.index(block.columns[0]))
-        models = without_common_words([_around(b) for b in preferred], of_models=True)
+    if others and used.kind == "probabilities":
+        del view.notices[notices:]
+        usual = () if called is None else called.columns
+        preferred.sort(key=lambda b: (b.columns[0] not in usual, names.index(b.columns[0])))
         order = [{c: j for j, c in enumerate(b.labels)} for b in preferred]
         return tuple(
             replace(
@@ -210,16 +222,16 @@ def named_by_labels(
                 columns=tuple(block.columns[place[c]] for c in used.labels),
                 class_names=used.class_names,
                 labels=used.labels,
-                model=model.strip("_.:- ") or span(block.columns),
+                model=model,
             )
-            for block, place, model in zip(preferred, order, models, strict=True)
+            for block, place, model in zip(preferred, order, _models_of(preferred), strict=True)
         )
     if used.kind == "probabilities" and len(logits) == 1:
         place = dict(zip(logits[0].labels, logits[0].columns, strict=True))
         if {*place} == {*used.labels}:
-            return (replace(used, logits=tuple(place[c] for c in used.labels)),)
+            return (replace(used, model="", logits=tuple(place[c] for c in used.labels)),)
     mention_unused(view, used, [c for block in alike if block is not used for c in block.columns])
-    return (used,)
+    return (replace(used, model=""),)
 
 
 def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
@@ -231,9 +243,20 @@ def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
     )
 
 
-def _around(block: ScoreColumns) -> str:
-    """The words around the first class, for the name of a model."""
-    return block.columns[0].replace(block.class_names[0], "", 1) or block.columns[0]
+#: Words for scores at the ends of what stands around the classes.
+_SCORED = rf"(?:{'|'.join(sorted(column_names.SCORE_WORDS))})"
+_ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", re.IGNORECASE)
+
+
+def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
+    """Names of models by what stands around their classes, but for words for scores where they differ without; "model" where there is nothing."""
+    around = [block.model for block in blocks]
+    named = [_ENDS.sub("", text) for text in around]
+    named = named if len({*named}) == len(named) else around
+    models = [text.strip("_.:- ") for text in without_common_words(named, of_models=True)]
+    nameless = "model" if models.count("") == 1 and "model" not in models else ""
+    pairs = zip(models, blocks, strict=True)
+    return [model or nameless or span(block.columns) for model, block in pairs]
 
 
 def by_known_words(columns: Sequence[str]) -> bool:
@@ -272,7 +295,7 @@ def _usable(
     whole = not any(block.around) and by_known_words(block.columns)
     classes = class_names(block.columns) if whole else block.classes
     scores = _columns(view, block.columns, classes, kind or "probabilities")
-    return replace(scores, labels=block.labels)
+    return replace(scores, labels=block.labels, model=block.outside)
 
 
 def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> ClassBlock | None:
@@ -399,9 +422,8 @@ def ask_if_models(
         if len(values) < roles.FEWEST_ROWS and not (named and apart):
             continue
         hit = values == (event or max(pair))
-        heads = {c.name: c.head.astype(float) for c in scores if len(c.head) == len(hit)}
         clear = CLEAR / 2 if named else CLEAR
-        followed = [name for name, head in heads.items() if abs(follows(head, hit)) > clear]
+        followed = [c.name for c in scores if abs(_clear(c, hit)) > clear]
         models = tuple(columns) if alike and named and (event or apart) else tuple(followed)
         if len(models) < 2:
             continue
@@ -415,6 +437,51 @@ def ask_if_models(
                 *(Reading(f"only '{name}'", {"scores": (name,), **chosen}) for name in models[:3]),
             ],
         )
+
+
+#: Words of scores that are none of another model: how sure one is, bounds, and what is computed from several.
+_OF_NO_MODEL = (_OF_A_ROW | column_names.SURE | {"lower", "upper", "low", "high", "ci", "threshold"}) - {"pred", "predicted"}  # fmt: skip
+
+
+def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> None:
+    """Offer to compare scores of an event with further columns that are called like such scores and that the labels follow."""
+    options, truth = view.options, view.table[found.label] if found.label else None
+    of_event = all(len(s.columns) == s.width <= 2 and s.kind != "logits" for s in found.scores)
+    if truth is None or not of_event or options.scores or options.models or options.for_map:
+        return
+    pair = next(iter(truth.pairs), ()) if truth.width is None else ()
+    usual, called = event_of(pair), next(iter(found.scores[0].keys[-1:]), None)
+    event = called if called in pair else usual
+    if event is None or (event != usual and column_names.whole(event) is not None):
+        return
+    hit, words = truth.keys == event, (*truth.words, *column_names.words(event))
+    known = column_names.SCORE_WORDS | {*filter(str.isalpha, words)}
+    used = [view.table[s.columns[-1]] for s in found.scores]
+    free = [c for c in view.numeric({*taken, *found.used}) if c.words & known and c.in_unit]
+    free = [c for c in free if not (c.words & _OF_NO_MODEL or c.is_label_like)]
+    clear = [_clear(c, hit) for c in (*used, *free)]
+    new = [c for c, z in zip(free, clear[len(used) :], strict=True) if z > CLEAR]
+    new = [c for c in new if not any(np.allclose(c.head, u.head, equal_nan=True) for u in used)]
+    if not new or min(clear[: len(used)]) <= 0:
+        return
+    names = tuple(c.name for c in view.table.columns if c in used or c in new)
+    chosen: dict[str, Any] = {"models": names}
+    if not (options.label or plain(truth.name) in column_names.LABELS):
+        chosen["label"] = truth.name
+    if event != usual:
+        spelled = {class_key(text): text for text in truth.levels}
+        chosen["class_names"] = (*(spelled[key] for key in pair if key != event), spelled[event])
+    text = (
+        f"{listed([c.name for c in new])} may be of other models: the labels follow such scores too"
+    )
+    view.note(Notice.SCORE_COLUMNS, "info", text)
+    view.ways.append(Reading(f"compare {listed(names)} as models", chosen))
+
+
+def _clear(column: Column, hit: BoolArray) -> float:
+    """How clearly hits, shape (n,), have larger scores, in standard errors; 0 if arrays differ in length."""
+    score = column.head.astype(float)
+    return follows(score, hit) if score.shape == hit.shape else 0.0
 
 
 def _of_events_in_percent(scores: Sequence[Column]) -> bool:

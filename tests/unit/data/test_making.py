@@ -768,9 +768,22 @@ def test_the_only_dates_are_the_times_whatever_their_name(name):
 @pytest.mark.parametrize("gap", ["", "n/a"])
 def test_dates_that_some_rows_lack_are_said_not_to_be_used(gap):
     days = [f"{1 + i % 28:02d}.03.2025" for i in range(N)]
-    loaded = opened_of_clusters_and_weights({"created_at": [gap, *days[1:]]})
+    columns = {"created_at": [gap, *days[1:]]}
+    loaded = opened_of_clusters_and_weights(columns)
     assert loaded.recognition.time_column is None
-    assert any("'created_at' is not used as times" in n.message for n in loaded.notices)
+    said = f"'created_at' is not used as times: the date is missing in 1 of {N} rows"
+    assert said in [n.message for n in loaded.notices]
+    (way,) = loaded.ways
+    assert way.label.endswith("leaving out 1 row")
+    assert way.in_shell() == "--time created_at --repair drop-missing"
+    again = opened_of_clusters_and_weights(columns, **way.options)
+    assert (again.recognition.time_column, again.first.n) == ("created_at", N - 1)
+
+
+def test_dates_in_all_rows_are_the_times_beside_others_with_gaps():
+    days = [f"2020-03-{1 + i % 28:02d}" for i in range(N)]
+    columns = {"return_date": ["", *days[1:]], "order_date": days}
+    assert opened_of_clusters_and_weights(columns).recognition.time_column == "order_date"
 
 
 def test_times_of_twelve_hours_are_read():

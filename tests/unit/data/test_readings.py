@@ -608,10 +608,66 @@ def test_a_constant_column_is_no_label_beside_one_that_varies() -> None:
     np.testing.assert_array_equal(loaded(columns).first.labels, Y)
 
 
-def test_other_scores_of_the_same_classes_are_named() -> None:
-    columns = {"p0": 1 - P, "p1": P, "cal_p0": 1 - P**2, "cal_p1": P**2, "label": Y}
-    notices = [n.message for n in loaded(columns).notices if n.code == "DATA003"]
-    assert notices == ["'p0 and p1' holds the scores; not used: cal_p0 and cal_p1"]
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("p{}", "cal_p{}", ["model", "cal"]),
+        ("{}", "bert_{}_prob", ["model", "bert"]),
+        ("p_{}", "p_bert_{}", ["model", "bert"]),
+        ("prob_{}", "P({}) of bert", ["model", "of bert"]),
+        ("old {} risk", "new {} risk", ["old", "new"]),
+    ],
+)
+@pytest.mark.parametrize("classes", [("0", "1"), ("ok", "self-harm")])
+def test_columns_named_after_all_classes_that_sum_to_1_are_a_model_each(first, second, names, classes) -> None:  # fmt: skip
+    labels = np.array(classes)[Y]
+    scores = {first.format(c): p for c, p in zip(classes, (1 - P, P), strict=True)}
+    # In the other order of the classes.
+    scores |= {second.format(c): p for c, p in zip(classes[::-1], (P**2, 1 - P**2), strict=True)}
+    file = loaded({**scores, "label": labels})
+    assert [*file.models] == names
+    assert not file.recognition.numbers
+    for data, p in zip(file.models.values(), (P, P**2), strict=True):
+        np.testing.assert_allclose(data.probs[:, 1], p)
+        np.testing.assert_array_equal(np.array(data.class_names)[data.labels], labels)
+
+
+def test_shares_of_the_classes_that_the_labels_do_not_follow_are_no_model() -> None:
+    share = np.random.default_rng(1).random(len(P)).round(3)
+    columns = {"p_0": 1 - P, "p_1": P, "prior_0": 1 - share, "prior_1": share, "label": Y}
+    assert len(loaded(columns).models) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "models"),
+    [
+        ({"p_toxic": P, "bert_prob": P**2}, ("p_toxic", "bert_prob")),
+        ({"p_toxic": P, "bert_ok_prob": 1 - P**2, "bert_toxic_prob": P**2}, ("p_toxic", "bert_toxic_prob")),
+        ({"ok": 1 - P, "toxic": P, "bert_toxic": P**2}, ("toxic", "bert_toxic")),
+    ],
+)  # fmt: skip
+def test_a_second_score_of_the_event_is_offered_as_a_model(columns, models) -> None:
+    labels = np.array(["ok", "toxic"])[Y]
+    file = loaded({**columns, "label": labels})
+    (way,) = file.ways
+    assert way.options == {"models": models}
+    assert "may hold scores of another model" in " ".join(n.message for n in file.notices)
+    both = loaded({**columns, "label": labels}, **way.options)
+    for data, p in zip(both.models.values(), (P, P**2), strict=True):
+        np.testing.assert_allclose(data.probs[:, 1], p)
+        assert data.class_names == ("ok", "toxic")
+    assert not both.recognition.numbers
+
+
+def test_other_classes_and_columns_that_are_no_scores_are_not_offered_as_models() -> None:
+    labels, noise = np.array(["ok", "toxic"])[Y], np.random.default_rng(3).random(len(P)).round(3)
+    others = {"risk": noise, "lower_prob": P / 2, "caps": P**2, "copy_prob": P, "max_prob": np.maximum(P, 1 - P)}  # fmt: skip
+    assert not loaded({"p_toxic": P, **others, "label": labels}).ways
+    # The probability of the other class is offered as such.
+    (way,) = loaded({"p_ok": 1 - P, "bert_ok_prob": 1 - P**2, "label": labels}).ways
+    both = loaded({"p_ok": 1 - P, "bert_ok_prob": 1 - P**2, "label": labels}, **way.options)
+    for data, p in zip(both.models.values(), (1 - P, 1 - P**2), strict=True):
+        np.testing.assert_allclose(data.probs[:, data.class_names.index("ok")], p)
 
 
 def test_labels_1_and_2_beside_one_score_are_asked_about() -> None:
