@@ -614,10 +614,16 @@ def columns_with_slices(data: Dataset) -> tuple[str, ...]:
 def _differs_in_each_row(data: Dataset, name: str) -> bool:
     """Whether a column holds a text or whole number of its own in each row, such as an identifier, so that it has no slices."""
     cut, texts = data.cuts.get(name), data.groups.get(name, data.texts.get(name))
-    if cut is None or texts is None or len(texts.levels) != data.rows:
+    if cut is None or cut.dates or data.cells is not None:
         return False
-    read = None if cut.kept is not None else as_values(texts.levels)
-    return read is None or (not cut.dates and bool((read[0] == np.round(read[0])).all()))
+    if texts is None:
+        values = data.numbers.get(name, np.zeros(0))
+        values = values[~np.isnan(values)]
+        distinct = values.size > 1 and np.unique(values).size == values.size
+    else:
+        read = None if cut.kept is not None else as_values(texts.levels)
+        values, distinct = np.zeros(0) if read is None else read[0], len(texts.levels) == data.rows
+    return distinct and bool((values == np.round(values)).all())
 
 
 def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:

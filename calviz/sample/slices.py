@@ -24,7 +24,7 @@ from calviz.core.words import condition, counted, expected_gap, percent, points,
 from calviz.sample import slice_tests
 from calviz.sample.error_bars import CHANGES, LEVEL, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.multicalibration import as_all_rows, multicalibration
+from calviz.sample.multicalibration import Segment, as_all_rows, multicalibration
 from calviz.sample.sample import Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
@@ -407,6 +407,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     changed = [where for *_, where in sample.once(changed_slices) if where[0][0] in how["columns"]]
     found = _at_rate(sample.view(_measured, **how), rate, how["level"])
     found = replace(found, changed=where_words(changed[0]) if changed else "")
+    if not found.off and found.against == "calibrated" and not how["pairs"]:
+        found = _with_pair(sample, found, how)
     if not found.off or found.against == "rest":
         return found
     found = _told_apart(sample, found)
@@ -415,7 +417,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         found = replace(found, slices=tuple(named))
     first, largest = found.off[0], rate * len(found.off) / len(found.slices)
     if found.rest and not found.differ:
-        return replace(found, largest=_largest(sample, how["columns"]))
+        worst, _ = _worst(sample, how["columns"])
+        return replace(found, largest=where_words(worst.where) if worst else "")
     if first.where not in found.differ:
         return found
     both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
@@ -447,9 +450,9 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     return replace(found, apart=True, slices=ordered, differ=differ, explained=explained)
 
 
-def _at_rate(found: Slices, rate: float, level: float) -> Slices:
-    """The slices at a false discovery rate, with the gaps to expect on new rows; `level` is that of their intervals."""
-    share = sum(s.adjusted <= rate for s in found.slices) / max(len(found.slices), 1)
+def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices:
+    """The slices at a false discovery rate, of so many `tests`, with the gaps to expect on new rows; `level` is that of their intervals."""
+    share = sum(s.adjusted <= rate for s in found.slices) / max(tests, len(found.slices), 1)
     least, wide = -ndtri(rate * share / 2), -ndtri((1 - level) / 2)
 
     def of(one: Slice) -> Slice:
@@ -467,21 +470,35 @@ def _at_rate(found: Slices, rate: float, level: float) -> Slices:
     return replace(found, rate=rate, slices=tuple(map(of, found.slices)))
 
 
-def _largest(sample: Sample, columns: tuple[str, ...]) -> str:
-    """The segment with the largest error of all, in words, if that is beyond noise; "" if none is, or only as all rows are."""
+def _worst(sample: Sample, columns: Sequence[str]) -> tuple[Segment | None, int]:
+    """The segment of one or two columns with the largest error, None if that is within noise, or only that of all rows; and the number of segments."""
     try:
         found = multicalibration(sample, [n for n in columns if n not in (PREDICTED, SCORE)])
     except errors.NotAvailable:
-        return ""
+        return None, 0
     worst = found.segments[0] if found.segments[0].where else found.beyond
-    return where_words(worst.where) if worst and found.noise_floor.p_value <= SEGMENTS else ""
+    return (worst if found.noise_floor.p_value <= SEGMENTS else None), found.measured
+
+
+def _with_pair(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
+    """Where no slice of one column is off: with the segment of the largest error, if its gap is beyond noise, too."""
+    worst, tests = _worst(sample, how["columns"])
+    if worst is None or worst.interval.low <= 0 <= worst.interval.high:
+        return found
+    names = tuple(name for name, _ in worst.where)
+    crossed = sample.view(_measured, **how | {"columns": names, "pairs": True}).slices
+    one = next(s for s in crossed if s.where == worst.where)
+    one = replace(one, p_value=worst.p_value, adjusted=worst.adjusted)
+    (one,) = _at_rate(replace(found, slices=(one,)), SEGMENTS, how["level"], tests).slices
+    return replace(found, slices=(one, *(s for s in found.slices if s.where != one.where)))
 
 
 @takes_weights
 def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
     """The slices of the default columns whose rows began to follow the scores otherwise than all other rows did, most surely first.
 
-    Returns the p-value of each, the largest with which any would be among them (Bonferroni), and its condition.
+    Beside single values, the pair of values with the largest error is tested, where that is beyond noise. Returns the p-value of each, the
+    largest with which any would be among them (Bonferroni), and its condition.
     Without times, and of a profile, there are none.
     """
     data = sample.data
@@ -500,6 +517,13 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
         )
         if p == p
     ]
+    # Rows that no column names alone are looked at, too.
+    pair, _ = _worst(sample, default_columns(sample))
+    if pair is not None and len(pair.where) > 1:
+        inside = np.asarray(rows_where(data, pair.where))
+        part = Factor(inside.astype(np.intp), ("", pair.name))
+        p = slice_tests.p_of_changes(sample.scored.hit - q, q, day, part, weights, cluster)[1]
+        tested.append((float(np.nan_to_num(p, nan=1.0)), pair.where))
     level = CHANGES / max(len(tested), 1)
     return sorted((p, level, where) for p, where in tested if p <= level)
 

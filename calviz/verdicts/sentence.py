@@ -68,7 +68,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         change = state.headline
         first, last = map(state.shown, found.between)
         when = f"between {first} and {last}" if first != last else f"on {first}"
-        days = f"With 95\u00a0% confidence it changed {when}."
+        days = f"With 95 % confidence it changed {when}."
     one, elsewhere = "", ""
     if evidence.beyond_noise and not (reverse or change):
         one, elsewhere = one_slice_off(sample)

@@ -688,7 +688,7 @@ def test_title_sentence_and_finding_name_a_change_and_which_side_is_off():
             f"Since about {day} forecast too high by 9.0 points; before, not told apart from calibrated"
         )
     )
-    assert verdict.sentence.startswith(f"{verdict.headline}. With 95\u00a0% confidence it changed ")
+    assert verdict.sentence.startswith(f"{verdict.headline}. With 95 % confidence it changed ")
     assert calviz.explain(data)[2] == f"{verdict.headline}."
     assert "after the change" in calviz.explain(data)[4]
     assert no_fix_words(verdict) == NOT_SINCE
@@ -851,7 +851,7 @@ def test_a_change_in_one_slice_is_the_verdict():
         verdict.headline,
     )
     assert len(verdict.headline.split()) <= 15
-    changed = f"With 95\u00a0% confidence it changed between {first} and {last}."
+    changed = f"With 95 % confidence it changed between {first} and {last}."
     assert verdict.sentence.startswith(f"{verdict.headline}. {changed} All rows together: ")
     assert (verdict.changed_where, verdict.changed_days) == (
         state.found.where,
