@@ -267,7 +267,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         )
     none = f"there is no column called 'label' ({what})"
     if len(possible) == 1:
-        (only,), name = possible, short(possible[0].name)
+        only, name = possible[0], short(possible[0].name)
         answers = [Reading(f"'{name}' is the true class", {"label": only.name}), _NO_LABELS]
         if only.type == "text" and len(only.classes) == 2 and not only.words & of_scores:
             answers.reverse()  # such as the sex
