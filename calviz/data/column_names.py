@@ -493,14 +493,6 @@ class ClassBlock:
     around: tuple[str, str]
     spell: Callable[[str], str] = str
 
-    @property
-    def outside(self) -> str:
-        """What stands around the classes, as the header writes it where the spelling keeps its length."""
-        first, (before, after) = self.columns[0], self.around
-        if len(self.spell(first)) == len(first):
-            before, after = first[: len(before)], first[len(first) - len(after) :]
-        return "_".join(filter(None, (part.strip("_.:- ()") for part in (before, after))))
-
 
 def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[ClassBlock]:
     """Find the columns that are named after all labels, with the same words around the name; the plainest spelling first.

@@ -453,12 +453,10 @@ def related_columns(view: TableView, used: set[str]) -> tuple[str, ...]:
         return ()
     # In benchmarks of language models, "subject" is a topic, not a person.
     topic = "subject" if view.table.questions is not None else None
-    return tuple(
-        c.name
-        for c in view.table.columns
-        if c.name not in used and c.width is None and c.type in _DISCRETE and plain(c.name) != topic
-        if column_names.may_be_cluster(c.name) and len(set(c.head.tolist())) < len(c.head)
-    )
+    free = [c for c in view.table.columns if c.name not in used and c.width is None]
+    free = [c for c in free if c.type in _DISCRETE and plain(c.name) != topic]
+    free = [c for c in free if column_names.may_be_cluster(c.name)]
+    return tuple(c.name for c in free if len({*c.head.tolist()}) < len(c.head))
 
 
 def may_be_weights(view: TableView, used: set[str]) -> list[str]:

@@ -24,6 +24,8 @@ _SQL_CAST = re.compile(
 )
 #: Words for what is computed from the scores of a row.
 _OF_A_ROW = frozenset(("max", "min", "mean", "sum", "std", "top", "top1", "margin", "entropy", "pred", "predicted", "true", "target"))  # fmt: skip
+#: Names of arrays, and of single columns, of each kind.
+_USUAL: dict[ScoreKind, tuple[str, ...]] = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}  # fmt: skip
 #: Columns that may be the label of models, looked at at most.
 _MOST_CANDIDATES = 50
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
@@ -130,8 +132,7 @@ def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[
     if not view.table.named:
         return ()
     arrays = view.arrays(taken)
-    usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
-    found = {kind: [c for c in arrays if plain(c.name) in usual[kind]] for kind in _kinds(view)}
+    found = {kind: [c for c in arrays if plain(c.name) in _USUAL[kind]] for kind in _kinds(view)}
     used = next((columns[0] for columns in found.values() if columns), None)
     if used is None:
         for column in view.table.columns:
@@ -276,7 +277,8 @@ def _usable(
     whole = not any(block.around) and by_known_words(block.columns)
     classes = class_names(block.columns) if whole else block.classes
     scores = _columns(view, block.columns, classes, kind or "probabilities")
-    return replace(scores, labels=block.labels, model=block.outside)
+    around = (text.strip("_.:- ()") for text in block.around)
+    return replace(scores, labels=block.labels, model="_".join(filter(None, around)))
 
 
 def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> ClassBlock | None:
@@ -481,11 +483,7 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
     if not view.table.named:
         return None
     candidates = [c for c in view.numeric(taken) if c.name != label]
-    usual: tuple[tuple[tuple[str, ...], ScoreKind], ...] = (
-        (column_names.PROBABILITIES, "probabilities"),
-        (column_names.LOGITS, "logits"),
-    )
-    for names, declared in usual:
+    for declared, names in _USUAL.items():
         for column in candidates:
             key = plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
