@@ -313,6 +313,10 @@ EVENT_WORDS = frozenset((
 
 #: A share of the rows that may be taken for mistakes.
 FEW = 0.1
+#: Cells that mean a missing number; a label that is "-" or "." may be a class.
+MISSING_WORDS = (
+    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?", ".", "#N/A",
+)  # fmt: skip
 #: Words for a missing label, in lower case, unless a class has that name.
 MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
 
@@ -488,14 +492,6 @@ class ClassBlock:
     labels: tuple[str, ...]
     around: tuple[str, str]
     spell: Callable[[str], str] = str
-
-    @property
-    def outside(self) -> str:
-        """What stands around the classes, as the header writes it where the spelling keeps its length."""
-        first, (before, after) = self.columns[0], self.around
-        if len(self.spell(first)) == len(first):
-            before, after = first[: len(before)], first[len(first) - len(after) :]
-        return "_".join(filter(None, (part.strip("_.:- ()") for part in (before, after))))
 
 
 def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[ClassBlock]:

@@ -539,10 +539,6 @@ ElementType = Literal["number", "integer", "boolean", "text", "other"]
 
 #: Number of first rows that recognition inspects.
 SAMPLE_ROWS = 1_000
-#: Cells that mean a missing number.
-MISSING_WORDS = (
-    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?", ".", "#N/A",
-)  # fmt: skip
 #: Missing value in a column of text.
 MISSING = ""
 

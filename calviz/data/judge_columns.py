@@ -240,11 +240,8 @@ def as_groups(values: Factor | npt.ArrayLike) -> Factor:
 def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | None]:
     """The columns of the judge and of people among these, by their usual names; None where there is none."""
     by_name = {plain(name): name for name in reversed(list(names))}
-    judge, human = (
-        next((by_name[usual] for usual in known if usual in by_name), None)
-        for known in (JUDGES, HUMANS)
-    )
-    return judge, human
+    judge, human = (next(filter(by_name.get, known), None) for known in (JUDGES, HUMANS))
+    return judge and by_name[judge], human and by_name[human]
 
 
 class JudgedRows(NamedTuple):

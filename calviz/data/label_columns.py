@@ -58,14 +58,9 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
         If they are named after the values of several columns.
     """
     predictions = {view.plain[n] for n in column_names.PREDICTED if n in view.plain}
-    candidates = [
-        c
-        for c in view.table.columns
-        if view.table.named
-        and c.name not in taken | predictions
-        and (c.is_label_like or _has_few_values(c))
-        and not is_named_after_another(view, c)
-    ]
+    free = [c for c in view.table.columns if c.name not in taken | predictions]
+    free = [c for c in free if view.table.named and (c.is_label_like or _has_few_values(c))]
+    candidates = [c for c in free if not is_named_after_another(view, c)]
     found: dict[str, tuple[ScoreColumns, ...]] = {}
     doubtful: dict[str, tuple[ScoreColumns, ...]] = {}
     for column in candidates[:_MOST_CANDIDATES]:
@@ -190,11 +185,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     if named is not None:
         raise InputError(f"cannot be the label: {table[named].note}", column=named)
     not_labels = {*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS}
-    free = [
-        c
-        for c in table.columns
-        if c.name not in used and c.type != "other" and plain(c.name) not in not_labels
-    ]
+    free = [c for c in table.columns if c.name not in used and c.type != "other"]
+    free = [c for c in free if plain(c.name) not in not_labels]
     best = view.best(first) if first.is_block else np.empty(0)
     predicted = [c for c in free if _is_prediction(c, best)]
     if all(c in predicted for c in free if c.is_label_like):
@@ -234,11 +226,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     word = "probability" if first.kind == "probabilities" else "logit"
     what = f"{first.width:,} {word} column{plural} found"
     # Beside the scores of models, which sum to no 1, two words may say whether the event happened.
-    models = (
-        first.is_block
-        and first.kind == "probabilities"
-        and not roles.sum_to_one(view.columns(first))
-    )
+    sums = first.is_block and first.kind == "probabilities"
+    models = sums and not roles.sum_to_one(view.columns(first))
     words = [c for c in free if models and c.type == "text" and c.pairs]
     possible = [c for c in free if _can_be_label(c, first) or c in words]
     worded = _of_other_words(view, free, first)
@@ -267,7 +256,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         )
     none = f"there is no column called 'label' ({what})"
     if len(possible) == 1:
-        (only,), name = possible, short(possible[0].name)
+        only, name = possible[0], short(possible[0].name)
         answers = [Reading(f"'{name}' is the true class", {"label": only.name}), _NO_LABELS]
         if only.type == "text" and len(only.classes) == 2 and not only.words & of_scores:
             answers.reverse()  # such as the sex

@@ -144,11 +144,8 @@ def classes_agree(names: tuple[str, ...], of_map: tuple[str, ...]) -> bool:
     """
     if not of_map or alike(names, of_map):
         return True
-    return (
-        len(names) == len(of_map)
-        and _are_numbers(names)
-        and (_are_numbers(of_map) or not any(name.isdecimal() for name in of_map))
-    )
+    ordered = _are_numbers(of_map) or not any(name.isdecimal() for name in of_map)
+    return len(names) == len(of_map) and _are_numbers(names) and ordered
 
 
 def _are_numbers(names: tuple[str, ...]) -> bool:

@@ -17,12 +17,10 @@ from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
-from calviz.core.words import counted
 from calviz.data import column_names
-from calviz.data.column_names import is_missing, plain
+from calviz.data.column_names import MISSING_WORDS, is_missing, plain
 from calviz.data.format import (
     MISSING,
-    MISSING_WORDS,
     REPAIRS,
     SAMPLE_ROWS,
     Column,
@@ -315,7 +313,7 @@ class OtherColumns:
             if error.repairs:
                 count, way = int(blank(values).sum()), {"repair": ("drop-missing",)}
                 why = f"the date is missing in {count:,} of {len(values):,} rows"
-                label = f"use '{short(name)}' as the time, leaving out {counted(count, 'row')}"
+                label = f"use '{short(name)}' as the time, leaving out {count:,} row{'s' * (count != 1)}"
                 self.ways.append(Reading(label, {"time_column": name, **way}))
             text = f"'{short(name)}' is not used as times: {why}"
             self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
@@ -455,12 +453,10 @@ def related_columns(view: TableView, used: set[str]) -> tuple[str, ...]:
         return ()
     # In benchmarks of language models, "subject" is a topic, not a person.
     topic = "subject" if view.table.questions is not None else None
-    return tuple(
-        c.name
-        for c in view.table.columns
-        if c.name not in used and c.width is None and c.type in _DISCRETE and plain(c.name) != topic
-        if column_names.may_be_cluster(c.name) and len(set(c.head.tolist())) < len(c.head)
-    )
+    free = [c for c in view.table.columns if c.name not in used and c.width is None]
+    free = [c for c in free if c.type in _DISCRETE and plain(c.name) != topic]
+    free = [c for c in free if column_names.may_be_cluster(c.name)]
+    return tuple(c.name for c in free if len({*c.head.tolist()}) < len(c.head))
 
 
 def may_be_weights(view: TableView, used: set[str]) -> list[str]:
@@ -491,16 +487,11 @@ def group_columns(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tup
         return (), ()
     ignored = {*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS}
     ignored |= {*column_names.PROBABILITIES, *column_names.LOGITS}
-    free = [
-        c
-        for c in view.table.columns
-        if c.name not in used
-        and c.width is None
-        and c.type != "other"
-        and column_names.by_prefix(c.name)[1] not in ("probabilities", "logits")
-        and not c.name.endswith(column_names.OUTCOME)
-        and plain(c.name) not in ignored
-    ]
+    free = [c for c in view.table.columns if c.width is None and c.type != "other"]
+    free = [c for c in free if c.name not in used and plain(c.name) not in ignored]
+    kinds = {c.name: column_names.by_prefix(c.name)[1] for c in free}
+    free = [c for c in free if kinds[c.name] not in ("probabilities", "logits")]
+    free = [c for c in free if not c.name.endswith(column_names.OUTCOME)]
     fractions = (c for c in free if c.type == "number")
     measured = dict.fromkeys(c.name for c in fractions if len({*c.head.tolist()}) > _MOST_FRACTIONS)
     return tuple(c.name for c in free if c.name not in measured), tuple(measured)

@@ -238,11 +238,9 @@ class TableView:
         named = self.named(column_names.PREDICTED, taken)
         if named is not None and self.table[named].is_label_like:
             return named
-        worded = [
-            c.name
-            for c in self.table.columns
-            if c.name not in taken and c.words & column_names.PREDICTED_WORDS and c.is_label_like
-        ]
+        free = (c for c in self.table.columns if c.name not in taken)
+        free = (c for c in free if c.words & column_names.PREDICTED_WORDS)
+        worded = [c.name for c in free if c.is_label_like]
         return worded[0] if len(worded) == 1 else None
 
     def columns(self, scores: ScoreColumns) -> list[Column]:
@@ -268,11 +266,8 @@ class TableView:
 
     def text_scores(self) -> list[str]:
         """Columns that are named like scores but hold text."""
-        return [
-            c.name
-            for c in self.table.columns
-            if c.type == "text" and column_names.by_prefix(c.name)[1] in ("probabilities", "logits")
-        ]
+        texts = [c.name for c in self.table.columns if c.type == "text"]
+        return [n for n in texts if column_names.by_prefix(n)[1] in ("probabilities", "logits")]
 
     def note(self, kind: Notice, severity: Severity, message: str) -> None:
         """Add a notice."""

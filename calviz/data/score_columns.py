@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.core.predictions import BEFORE
-from calviz.core.words import listed
 from calviz.data import column_names, roles
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
 from calviz.data.format import Column, Notice, known_columns, short, span
@@ -26,6 +24,8 @@ _SQL_CAST = re.compile(
 )
 #: Words for what is computed from the scores of a row.
 _OF_A_ROW = frozenset(("max", "min", "mean", "sum", "std", "top", "top1", "margin", "entropy", "pred", "predicted", "true", "target"))  # fmt: skip
+#: Names of arrays, and of single columns, of each kind.
+_USUAL: dict[ScoreKind, tuple[str, ...]] = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}  # fmt: skip
 #: Columns that may be the label of models, looked at at most.
 _MOST_CANDIDATES = 50
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
@@ -43,14 +43,9 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
     label : str or None
         The column that is taken as the label, if one is named like it.
     """
-    rules: tuple[Callable[[TableView, set[str], str | None], tuple[ScoreColumns, ...]], ...] = (
-        lambda view, taken, label: chosen(view),
-        _models_with_colons,
-        _named_arrays,
-        named_by_labels,
-        _with_known_words,
-    )
-    return next((scores for rule in rules if (scores := rule(view, taken, label))), ())
+    rules = (_models_with_colons, _named_arrays, named_by_labels, _with_known_words)
+    found = (rule(view, taken, label) for rule in rules)
+    return chosen(view) or next(filter(None, found), ())
 
 
 # ---- What the user chose
@@ -126,16 +121,10 @@ def _models_with_colons(
         if before == truth.classes or not (known or truth.numeric):
             return ()  # <class>:prob, or words that end with a colon
     names = _names_by_values(view, tuple(first), label)
-    return tuple(
-        _columns(
-            view,
-            tuple(classes[name] for name in first),
-            names,
-            "logits" if "logit" in model.lower() else "probabilities",
-            model,
-        )
-        for model, classes in models.items()
-    )
+    kinds: tuple[ScoreKind, ScoreKind] = ("probabilities", "logits")
+    columns = {model: tuple(classes[n] for n in first) for model, classes in models.items()}
+    of_kind = {model: kinds["logit" in model.lower()] for model in models}
+    return tuple(_columns(view, columns[m], names, kind, m) for m, kind in of_kind.items())
 
 
 def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
@@ -143,8 +132,7 @@ def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[
     if not view.table.named:
         return ()
     arrays = view.arrays(taken)
-    usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
-    found = {kind: [c for c in arrays if plain(c.name) in usual[kind]] for kind in _kinds(view)}
+    found = {kind: [c for c in arrays if plain(c.name) in _USUAL[kind]] for kind in _kinds(view)}
     used = next((columns[0] for columns in found.values() if columns), None)
     if used is None:
         for column in view.table.columns:
@@ -215,16 +203,10 @@ def named_by_labels(
         del view.notices[notices:]
         usual = () if called is None else called.columns
         preferred.sort(key=lambda b: (b.columns[0] not in usual, names.index(b.columns[0])))
-        order = [{c: j for j, c in enumerate(b.labels)} for b in preferred]
+        of_label = [dict(zip(b.labels, b.columns, strict=True)) for b in preferred]
         return tuple(
-            replace(
-                block,
-                columns=tuple(block.columns[place[c]] for c in used.labels),
-                class_names=used.class_names,
-                labels=used.labels,
-                model=model,
-            )
-            for block, place, model in zip(preferred, order, _models_of(preferred), strict=True)
+            replace(used, columns=tuple(columns[c] for c in used.labels), model=model)
+            for columns, model in zip(of_label, _models_of(preferred), strict=True)
         )
     if used.kind == "probabilities" and len(logits) == 1:
         place = dict(zip(logits[0].labels, logits[0].columns, strict=True))
@@ -295,7 +277,8 @@ def _usable(
     whole = not any(block.around) and by_known_words(block.columns)
     classes = class_names(block.columns) if whole else block.classes
     scores = _columns(view, block.columns, classes, kind or "probabilities")
-    return replace(scores, labels=block.labels, model=block.outside)
+    around = (text.strip("_.:- ()") for text in block.around)
+    return replace(scores, labels=block.labels, model="_".join(filter(None, around)))
 
 
 def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> ClassBlock | None:
@@ -471,14 +454,13 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
     if event != usual:
         spelled = {class_key(text): text for text in truth.levels}
         chosen["class_names"] = (*(spelled[key] for key in pair if key != event), spelled[event])
-    text = (
-        f"{listed([c.name for c in new])} may be of other models: the labels follow such scores too"
-    )
+    which = "another model" if len(new) == 1 else "other models"
+    text = f"'{span(tuple(c.name for c in new))}' may hold scores of {which}: the labels follow them too"
     view.note(Notice.SCORE_COLUMNS, "info", text)
-    view.ways.append(Reading(f"compare {listed(names)} as models", chosen))
+    view.ways.append(Reading(f"compare {span(names)} as models", chosen))
 
 
-def _clear(column: Column, hit: BoolArray) -> float:
+def _clear(column: Column, hit: Any) -> float:
     """How clearly hits, shape (n,), have larger scores, in standard errors; 0 if arrays differ in length."""
     score = column.head.astype(float)
     return follows(score, hit) if score.shape == hit.shape else 0.0
@@ -501,11 +483,7 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
     if not view.table.named:
         return None
     candidates = [c for c in view.numeric(taken) if c.name != label]
-    usual: tuple[tuple[tuple[str, ...], ScoreKind], ...] = (
-        (column_names.PROBABILITIES, "probabilities"),
-        (column_names.LOGITS, "logits"),
-    )
-    for names, declared in usual:
+    for declared, names in _USUAL.items():
         for column in candidates:
             key = plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
@@ -530,10 +508,8 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             match = pattern.fullmatch(column.name)
             if match is None or column.type != "number" or is_outcome(view, column):
                 continue
-            if (
-                column.in_unit and plain(match["name"]) in column_names.SCORE_WORDS
-            ):  # of a model, such as logit
-                continue
+            if column.in_unit and plain(match["name"]) in column_names.SCORE_WORDS:
+                continue  # of a model, such as logit
             if any(_are_two_classes(column, c) for c in candidates if c is not column):
                 return None
             if column.in_unit or (kind == "logits" and "logit" in column.name.lower()):
@@ -612,15 +588,9 @@ def _names_by_values(
 
 def only_with_words(numeric: Sequence[Column]) -> str | None:
     """The only column of fractions whose name has a word for scores, and that is not one minus another column."""
-    found = [
-        c
-        for c in numeric
-        if c.type == "number"
-        and c.in_unit
-        and c.words & column_names.SCORE_WORDS
-        and plain(c.name) not in column_names.CONFIDENCES
-        and not c.is_label_like
-    ]
+    known = [c for c in numeric if c.type == "number" and c.words & column_names.SCORE_WORDS]
+    known = [c for c in known if plain(c.name) not in column_names.CONFIDENCES]
+    found = [c for c in known if c.in_unit and not c.is_label_like]
     of_two = len(found) == 1 and any(sum_to_one([found[0], other]) for other in numeric)
     return found[0].name if len(found) == 1 and not of_two else None
 

@@ -867,15 +867,38 @@ def test_the_interval_of_selected_rows_is_called_exact_only_if_rows_are_alike():
     assert "95 % interval" in headings[1]
 
 
-def test_a_time_that_could_not_be_used_is_shown_without_a_role_and_can_be_chosen():
+def test_a_time_that_some_rows_lack_is_a_group_and_can_be_chosen():
     days = [f"{1 + j % 28:02d}.03.2025" for j in range(1_200)]
-    for blank, role in ((None, "time"), (1_100, "ignored")):
+    for blank, role in ((None, "time"), (1_100, "group")):
         rows = [f"{j % 2},0.{j % 9 + 1},{day if j != blank else ''}" for j, day in enumerate(days)]
         content = "\n".join(["y,p,received", *rows]).encode()
         roles = read(content, name="mine.csv").roles
         shown = first_rows(content, name="mine.csv", read=roles)
         assert shown.roles["received"] == role
     assert shown.with_role("received", "time").time_column == "received"
+
+
+def test_the_proposed_label_is_the_first_button_and_rows_without_labels_lack_nothing():
+    rows = "".join(f"0.{i % 9 + 1},{int(i % 9 > 3)},{'MF'[i % 2]}\n" for i in range(60))
+    app = upload(open_page(page="data"), "ward.csv", f"p_sepsis,sepsis,sex\n{rows}".encode())
+    (button,) = (b for b in app.button if b.proto.type == "primary")
+    assert plain(button.label) == "'sepsis' is the label"
+    none = next(b for b in app.button if plain(b.label) == "There are no labels yet")
+    app = none.click().run()
+    assert "Still to say" not in text_of(app)
+    assert "Read it like this" not in [b.label for b in app.button]
+
+
+def test_dates_with_gaps_and_a_second_model_are_a_click_away_each():
+    rows = "".join(
+        f"0.{i % 9 + 1},0.{i % 9}5,{int(i % 9 > 3)},{f'2025-03-{1 + i % 28:02d}' if i else ''}\n"
+        for i in range(60)
+    )
+    app = upload(open_page(page="data"), "two.csv", f"p_bad,new_prob,label,date\n{rows}".encode())
+    buttons = {plain(b.label): b for b in app.button}
+    assert "Compare p_bad and new_prob as models" in buttons
+    app = buttons["Use 'date' as the time, leaving out 1 row"].click().run()
+    assert "59 rows" in text_of(app)
 
 
 def test_empty_scores_are_a_question_with_one_button():

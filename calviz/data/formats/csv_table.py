@@ -19,11 +19,10 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, Finding, InputError
 from calviz.core.words import FORMULA, counted
 from calviz.data import csv_dialect
-from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
+from calviz.data.column_names import LABELS, MISSING_LABELS, MISSING_WORDS, count_scores, plain
 from calviz.data.format import (
     AS_ASKED,
     HEAD_BYTES,
-    MISSING_WORDS,
     NAMED,
     REPAIRS,
     Column,
