@@ -102,23 +102,26 @@ def say_not_followed(settings: Settings, subject: str) -> None:
 
 
 def say_changed(settings: Settings, *, primary: bool = False, when: str = "") -> str:
-    """Say, with a link to the tab Time, since when calibration has changed, as these rows do not tell what holds on new ones; "" if it has not."""
+    """Say, with a link to the tab Time, that calibration has changed, as these rows do not tell what holds on new ones; return since when if the headline says it or the day is well known, or ""."""
     state = settings.sample.once(watched)
     if state is not None and state.found is not None:
+        verdict = session.evaluation(settings).verdict
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             lead = f"{capitalised(when.strip())}: c" if when else "C"
             words = f"{lead}alibration has changed. What these rows show may not hold on new ones."
             help_text = md(state.sentence(), 1_000)
             st.markdown(f":material/warning: {md(words)}", help=help_text, width="content")
             navigation.draw_link("over_time", "Time", width="content")
-            day, where = state.found.since, state.found.where
-            st.button(
-                f"Only the rows since {state.shown(day)}{' where ' * bool(where)}{md(where_words(where))}",
-                type="primary" if primary else "secondary",
-                on_click=session.look_on_days,
-                args=(settings, (day, ""), where),
-            )
-        return f"{state.shown(day)}{' where ' * bool(where)}{where_words(where)}"
+            if state.is_dated or (verdict is not None and verdict.changed):
+                day, where = state.found.since, state.found.where
+                since = f"{state.shown(day)}{' where ' * bool(where)}{where_words(where)}"
+                st.button(
+                    f"Only the rows since {md(since)}",
+                    type="primary" if primary else "secondary",
+                    on_click=session.look_on_days,
+                    args=(settings, (day, ""), where),
+                )
+                return since
     return ""
 
 

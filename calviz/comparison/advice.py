@@ -151,7 +151,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     # What is as good by a proper score may still be miscalibrated, where that is a small part of the score.
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     state = Sample.of(data, reduction=comparison.reduction).once(watched)
-    change = state.found if state is not None else None
+    # Where the verdict names a slice, a change counts if its day is well known.
+    leads = not comparison.off_where or data.time_name in dict(comparison.off_where)
+    change = state.found if state is not None and (leads or state.is_dated) else None
     ended = change is not None and bool(change.days[1])
     not_new = words.ENDED if ended else words.NOT_SINCE
     caveat = (f"{state.headline}. {not_new}",) if state and change else ()
@@ -165,16 +167,12 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     taken = even if comparison.found or proven else ()
     chosen = min(taken, key=lambda key: _simplicity(comparison[key], rule), default=UNCALIBRATED)
     own = next((m.key for m in comparison if m.is_of_slice), SEGMENTS)
-    since = change is not None and bool(change.where) and not ended
+    since = change is not None and leads and bool(change.where) and not ended
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
     if off and not why_not and chosen != own:
         chosen, near = own, []
-        than = "better than" if comparison.is_better(chosen) else "not told apart from"
-        of_all = (
-            f"By {name} of all rows, {comparison[chosen].label} is {than} the uncalibrated model"
-        )
-        why = f"{_found(comparison)}. {comparison.alone} {of_all}"
+        why = f"{_found(comparison)}. {comparison.alone}"
     elif ended:
         return Advice(UNCALIBRATED, (*caveat, *rest))
     elif chosen == UNCALIBRATED:
@@ -197,7 +195,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         chosen,
         (
             *caveat,
-            f"{why}.",
+            words.full_sentence(why),
             _measured(comparison, name, chosen, near),
             *rest,
             *cautions,
@@ -331,10 +329,15 @@ def _measured(comparison: Comparison, name: str, chosen: str, near: list[str]) -
     criterion = str(comparison.criterion)
     before, after = (comparison[key].metrics[criterion].value for key in (UNCALIBRATED, chosen))
     decimals = words.decimals_for(before - after, figures=2, least=4, most=6)
-    text = (
-        f"It brings the {name} from {words.decimal(before, decimals)} to {words.decimal(after, decimals)} on "
-        f"{comparison.evaluation.rows:,} evaluation rows"
-    )
+    was, then = (words.decimal(value, decimals) for value in (before, after))
+    rows = f"{comparison.evaluation.rows:,} evaluation rows"
+    text = f"The map brings the {name} from {was} to {then} on {rows}"
+    if not comparison.is_better(chosen):
+        text = (
+            f"What the map brings on all {rows} is within noise ({name} {was} before, {then} after)"
+        )
+        of_slice = comparison[chosen].is_of_slice or (chosen == SEGMENTS and comparison.alone)
+        text += "; what it mends is the slice" * bool(of_slice)
     others = [comparison[key].label for key in near if key != chosen]
     # Semicolons, because labels contain commas.
     listed = "; ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
@@ -364,7 +367,7 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
     if not moved:
         return ""
     where = max(moved, key=lambda where: abs(moved[where]))
-    return f"It moves rows of slices that were not off, too, most where {where_words(where)}: by {words.signed_points(moved[where])} points on average."
+    return f"The map moves rows of slices that were not off, too, most where {where_words(where)}: by {words.signed_points(moved[where])} points on average."
 
 
 @claim(
@@ -440,7 +443,7 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
     if rule.method is None or (recommended is not None and recommended.ok):
         return ""
     if recommended is not None:
-        return f"It has no result here: {recommended.reason}"
+        return f"{_label(rule.method)} has no result here: {recommended.reason}"
     head = f"{_label(rule.method)} ('{rule.method}')"
     why = suggest(data, comparison.fit.rows).left_out.get(rule.method)
     if why is not None:
@@ -453,11 +456,11 @@ def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
     of = f"{changed:,} of {comparison.evaluation.rows:,} rows"
     columns = getattr(result.recalibrator, "needed_columns", ())
     sentences = (
-        f"It corrects by {listed(columns)}: new rows need that too." if columns else "",
-        f"It changes the predicted class of {of}." if changed else "",
+        _in_slice(result, before),
+        f"The map corrects by {listed(columns)}: new rows need that too." if columns else "",
+        f"The map changes the predicted class of {of}." if changed else "",
         "" if result.is_of_slice else still_off_words(before, result.calibrated),
         moved_words(result.key, before, result.calibrated),
-        _in_slice(result, before),
     )
     return tuple(filter(None, sentences))
 
@@ -485,7 +488,7 @@ def _in_slice(result: MethodResult, before: Dataset | None) -> str:
         return ""
     old, new = map(words.signed_points, of_slice[1:])
     judged = words.counted(of_slice[0], "judged row")
-    return f"On the {judged} of the slice, the mean score is off by {old} points before and {new} after."
+    return f"On the {judged} of the slice, the mean score is off by {old} points before the map and {new} after it."
 
 
 # ---- Evidence

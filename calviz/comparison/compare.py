@@ -411,13 +411,13 @@ class _Judging:
     def advice(
         self, comparison: Comparison, *, keep_classes: bool = False
     ) -> comparison_results.Advice:
-        """Return the advice, with what the verdict finds on the judged rows after the map of a slice, which may have repaired one of two faults."""
+        """Return the advice, with what the verdict finds on the judged rows after a map of slices, which may have repaired one of two faults."""
         # A change in time is looked for where the verdict is.
         of_split = self.rows.fit.split is not None
         about = self.before if of_split else self.data.take(self.rows.used)
         given = advice.advise(comparison, about, keep_classes=keep_classes)
         after = comparison[given.method].calibrated
-        if given.is_of_slice and after is not None:
+        if after is not None and (given.is_of_slice or given.method == advice.SEGMENTS):
             verdict = judged(self._judged_as(after))
             left = f"Verdict after the map: {verdict.sentence}"
             if verdict.direction not in ("calibrated", "undecided"):

@@ -82,6 +82,11 @@ class Slice:
         return len(self.where) > 1 and self.where[-1][0] == SCORE
 
     @property
+    def least_error(self) -> float:
+        """Sum of the errors of its rows, at least: their number times the end of the interval that is nearer to 0."""
+        return self.rows * min(map(abs, self.interval))
+
+    @property
     def name(self) -> str:
         """The condition in words: "league = Serie A, age in (23, 31]"."""
         return ", ".join(condition(column, value) for column, value in self.where)

@@ -21,7 +21,7 @@ from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence
 from calviz.verdicts.row_checks import hardly_telling, label_errors_found, rest_of_rows
-from calviz.verdicts.watching import watched
+from calviz.verdicts.watching import Change, SliceChange, watched
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
@@ -62,16 +62,16 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     told = describe(evidence, sample, rows or rows_words(sample))
     direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
-    found = None if state is None else state.found
+    found, one, elsewhere = None if state is None else state.found, "", ""
+    if not reverse and (_slice_leads(sample, found) if found else evidence.beyond_noise):
+        one, elsewhere = one_slice_off(sample)
+    found = None if one else found
     change = days = ""
     if state is not None and found is not None:
         change = state.headline
         first, last = map(state.shown, found.between)
         when = f"between {first} and {last}" if first != last else f"on {first}"
         days = f"With 95 % confidence it changed {when}."
-    one, elsewhere = "", ""
-    if evidence.beyond_noise and not (reverse or change):
-        one, elsewhere = one_slice_off(sample)
     if said := one or (change and f"{change}. {days}"):
         sentence = f"{said} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
@@ -101,6 +101,17 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         seen_by_other=seen_by_other(sample),
         **{f.name: getattr(evidence, f.name) for f in fields(JudgedNumbers)},
     )
+
+
+def _slice_leads(sample: Sample, found: Change | SliceChange) -> bool:
+    """Whether the slice that is most surely off leads the headline before a change."""
+    slices = usual_slices(sample)
+    if slices is None or not slices.off:
+        return False
+    # What surely holds more of the error leads: rows times the lower end of the gap, or of what changes, on the days that are surely after it.
+    worst, change = slices.off[0], found if isinstance(found, Change) else found.change
+    own = {*worst.where} & {*found.where}  # on its new rows, the change tells
+    return not own and worst.least_error > change.least_error(sample.data, found.where)
 
 
 @claim("classes")
@@ -167,10 +178,14 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     evidence, worst = rest.once(joint_tests.collect_evidence), slices.off[0]
     where, others = f"where {': '.join(slices.furthest)}.", f"the other {_all_rows(rest.data)}"
     if not evidence.beyond_noise and slices.apart:
-        verdict = judged(rest, others)
+        verdict, state = judged(rest, others), sample.once(watched)
+        if verdict.changed and state is not None and state.found is not None:
+            one = "one slice " * bool(verdict.changed_where)
+            changed = f"changed about {state.shown(max(verdict.changed_days))}"
+            told = f"{nothing_found(evidence, rest, others)}, but {one or 'they '}{changed}."
+            return f"Off most {where} {told}", one + changed
         return f"Off {where} {verdict.sentence}" * (verdict.direction == "calibrated"), ""
-    least = min(map(abs, worst.interval))
-    if len(slices.named) > 1 or worst.rows * least < evidence.rows * evidence.ece:
+    if len(slices.named) > 1 or worst.least_error < evidence.rows * evidence.ece:
         return "", ""
     way = {"over": "too high", "under": "too low"}.get(evidence.direction)
     size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
@@ -428,16 +443,17 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     reduction = Reduction.of(verdict.reduction)
     groups = usual_slices(sample) if verdict.slices_off else None
     off = groups.named if groups else ()
+    also = f"; also off: {groups.also}" if groups and groups.also and not groups.rest else ""
     if verdict.off_alone:
         verdict = replace(verdict, worst=None, beyond_noise=False, direction="off")
     if verdict.elsewhere:
-        verdict = replace(verdict, worst=None)
+        verdict, also = replace(verdict, worst=None), f"; other rows: {verdict.elsewhere}"
     s = _Sentences(
         verdict,
         reduction,
         _class_words(sample, reduction),
         off[0] if off else None,
-        groups.also if groups and not groups.rest else "",
+        also,
         verdict.beyond_noise and sample.once(label_errors_found) is not None,
         _expected(sample, verdict),
         classes_off(sample) if verdict.beyond_noise and sample.data.alike else (),
@@ -565,11 +581,12 @@ class _Sentences:
             return f"What it said and what happened differ by {gap}, and with so few rows that says little."
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
+            which = which.replace(" is > ", " is above ").replace(" is ≤ ", " is up to ")
             digits = words.share_decimals(group.score, group.hits)
             return (
                 f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
                 f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true"
-                f"{self.also and '; also off: ' + self.also}."
+                f"{self.also}."
             )
         return (
             f"What it said and what happened differ by {gap} on average, which chance can explain."
@@ -627,7 +644,8 @@ class _Sentences:
                 then = "then look at the labels that it finds least likely: some may be wrong, or it is too sure there"
             return f"Before anybody acts on these probabilities, correct them with rows {known}; {then}."
         if v.direction == "off":
-            return f"Look at these {'groups' if v.slices_off else 'classes'} before anybody acts on their probabilities; for the others nothing was found."
+            others = "" if v.elsewhere else "; for the others nothing was found"
+            return f"Look at these {'groups' if v.slices_off else 'classes'} before anybody acts on their probabilities{others}."
         if v.direction == "calibrated":
             return "They can be used as they are, for as long as new rows are like these."
         return "Collect more rows whose outcome is known, and look again."

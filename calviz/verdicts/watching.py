@@ -36,7 +36,7 @@ from calviz.core.words import (
 )
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
-from calviz.sample.sample import Sample, Where, rows_where, where_words
+from calviz.sample.sample import Sample, Where, on_days, rows_where, where_words
 from calviz.sample.slices import changed_slices, usual_slices
 from calviz.verdicts.betting import (
     BINS,
@@ -99,6 +99,15 @@ class Change(NamedTuple):
     def earlier(self) -> str:
         """The days that `before` is of."""
         return "between" if self.began else "before"
+
+    def least_error(self, data: Dataset, where: Where = ()) -> float:
+        """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""
+        (was, *before), (then, *after) = self.before, self.after
+        wide = math.hypot(before[1] - before[0], after[1] - after[0]) / 2
+        first, last = self.between
+        days = (self.began, first) if abs(was) > abs(then) else (last, "")
+        rows = np.count_nonzero(np.asarray(rows_where(data, on_days(data, days, where))))
+        return float(rows * max(abs(then - was) - wide, 0))
 
     def span(self, shown: Callable[[str], str]) -> str:
         """Say on which days rows are off, or were; `shown` names a day."""
@@ -221,6 +230,12 @@ class WatchState(Displayed):
         """The change to act on: that in a slice, if none is found on the other rows, or else that of all rows."""
         in_all = self.change is not None and (self.within is None or self.within.elsewhere)
         return self.change if in_all else self.within
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the confidence set of the day of a change holds a tenth of all looks at most."""
+        first, last = self.found.between if self.found is not None else ("", "~")
+        return 10 * sum(first <= look <= last for look, _ in self.path) <= len(self.path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz watch --json``."""

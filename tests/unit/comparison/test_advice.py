@@ -150,7 +150,7 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
         "The verdict finds miscalibration, and Temperature scaling is the simplest of 3 methods within one standard error of the best "
         f"Brier score ({RECALIBRATORS['isotonic'].label}, whose lead may be chance)."
     )
-    assert "from 0.5000 to 0.4200 on 5,000 evaluation rows" in advice.reasons[1]
+    assert "(Brier score 0.5000 before, 0.4200 after)" in advice.reasons[1]
     # Labels have commas of their own.
     assert (
         f"{RECALIBRATORS['isotonic'].label}; {RECALIBRATORS['vector'].label}." in advice.reasons[1]
@@ -258,7 +258,7 @@ def test_where_classes_must_stay_the_others_are_not_advised():
     advice = advise(result, data(10))
     assert advice.method == "isotonic"
     # What a method changes besides stands beside what it brings.
-    assert advice.cautions == ("It changes the predicted class of 7 of 5,000 rows.",)
+    assert advice.cautions == ("The map changes the predicted class of 7 of 5,000 rows.",)
     assert set(advice.cautions) < set(advice.reasons)
     assert advice_words(result, advice, "ece") == f"{advice.reasons[1]} {advice.cautions[0]}"
     assert advise(result, data(10), keep_classes=True).method == "temperature"
@@ -274,8 +274,8 @@ def test_the_columns_that_an_advised_map_needs_are_named():
     fitted = SimpleNamespace(is_its_base=False, needed_columns=("site", "age"))
     methods["isotonic"] = replace(methods["isotonic"], recalibrator=fitted)
     advice = advise(replace(result, methods=methods), data(10))
-    assert advice.cautions[0].endswith("It corrects by 'site', 'age': new rows need that too.")
-    assert "It corrects by" not in advise(result, data(10)).reasons[0]
+    assert advice.cautions[0].endswith("The map corrects by 'site', 'age': new rows need that too.")
+    assert "corrects by" not in advise(result, data(10)).reasons[0]
 
 
 def test_a_map_that_is_its_base_alone_is_not_a_method_of_its_own():
@@ -325,11 +325,12 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
     advice = advise(made, data(2))
     assert advice.method == "segments"
     assert advice.reasons[0] == (
-        "The verdict finds miscalibration in places. No map of all rows repairs site = A alone. By Brier score of all rows, Group-wise calibration is "
-        "not told apart from the uncalibrated model."
+        "The verdict finds miscalibration in places. No map of all rows repairs site = A alone."
     )
-    assert "It corrects by 'site': new rows need that too." in advice.cautions
-    assert advice_words(made, advice, "ece").startswith("It brings the Brier score from 0.5000 to")
+    assert "The map corrects by 'site': new rows need that too." in advice.cautions
+    assert advice_words(made, advice, "ece").startswith(
+        "What the map brings on all 5,000 evaluation rows is within noise (Brier score 0.5000 before, 0.4000 after); what it mends is the slice."
+    )
     # Where it names none, the model is left as before.
     none = replace(made, alone="", off_where=())
     assert advise(none, data(2)).headline == "Advice: leave the model as it is"
@@ -409,7 +410,7 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
         == "Advice: Map for site = 0, other rows as they are"
     )
     assert "finds miscalibration" in advice.reasons[0]
-    assert "It corrects by 'site': new rows need that too." in advice.cautions
+    assert "The map corrects by 'site': new rows need that too." in advice.cautions
     before, inside = (
         made["identity"].calibrated,
         made["identity"].calibrated.groups["site"].mask("0"),
@@ -420,7 +421,7 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
         signed_points(float((d.probs[inside, 1] - d.labels[inside]).mean()))
         for d in (before, own.calibrated)
     )
-    said = f"On the {inside.sum():,} judged rows of the slice, the mean score is off by {old} points before and {new} after."
+    said = f"On the {inside.sum():,} judged rows of the slice, the mean score is off by {old} points before the map and {new} after it."
     assert said in advice.cautions
     # What is kept on disk says the same.
     kept = KeptComparisons(tmp_path)
@@ -517,7 +518,9 @@ def test_without_a_basis_there_is_no_advice(made, words):
 
 def test_a_recommended_method_that_failed_or_was_not_tried_is_mentioned():
     failed = comparison({"identity": 0.5, "auto": 0.4, "temperature": 0.4}, failed=("auto",))
-    assert any("It has no result here: " in r for r in advise(failed, data(10)).reasons)
+    assert any(
+        "Automatic mixture has no result here: " in r for r in advise(failed, data(10)).reasons
+    )
     missing = comparison({"identity": 0.5, "temperature": 0.4})
     assert any(
         "('auto') was not compared: add it to the methods and compare again" in r

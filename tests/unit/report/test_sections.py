@@ -195,7 +195,7 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     assert f"Maps are {compared.rows_words()}." in text.replace("\\", "")
     # An ECE that is not better beyond noise is not what the correction brings.
     better = compared["temperature"].differences["ece"].verdict == "better"
-    brings = "Temperature scaling would take the ECE from", "It brings the Brier score from"
+    brings = "Temperature scaling would take the ECE from", "The map brings the Brier score from"
     assert [words in text for words in brings] == [better, not better]
     subject = Subject(Sample.of(divided(), split="test", resamples=20), whole=divided())
     rows = dict(report_of(subject, "worst-rows").tables())["worst-rows"].shown
@@ -210,7 +210,7 @@ def test_after_a_change_a_report_leads_with_the_warning_and_names_the_worst_grou
     n = 6_000
     z, at = rng.normal(-1, 1.2, n), rng.integers(5, size=n)
     late = np.arange(n) >= n // 2
-    hit = rng.random(n) < expit(z + 0.6 * late + 1.2 * (at == 2))
+    hit = rng.random(n) < expit(z + 0.6 * late + 0.8 * (at == 2))
     data = calviz.Predictions(
         probs=expit(z),
         labels=hit.astype(int),
