@@ -223,7 +223,8 @@ def apply(
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
     columns unchanged. A CSV file made from text is written as FILE is: separator, decimal sign, quotation marks, encoding and the
-    lines above the header; it begins with the columns and cells of FILE.
+    lines above the header; it begins with the columns and cells of FILE. Calibrated scores stand in the score columns of FILE if
+    these hold probabilities or confidences, otherwise in p_CLASS; the score before is in 'uncalibrated'.
 
     Parameters
     ----------
