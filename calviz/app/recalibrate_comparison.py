@@ -564,10 +564,8 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     where, changed = "", ""
     if isinstance(recalibrator, SliceMap):
         more = fitting.columns_to_apply(recalibrator, whole)
-        where, changed = (
-            recalibrator.words,
-            recalibrator.reading(recalibrator.counts(fitting.scores_of(whole)[0], **more)),
-        )
+        where = recalibrator.words
+        changed = recalibrator.reading(recalibrator.counts(fitting.scores_of(whole)[0], **more))
     record = recalibrator.to_apply(outcome.data, columns, where)
     named = settings.entry.loaded.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
@@ -586,17 +584,14 @@ def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
     return fitting.with_probabilities(whole, every)
 
 
-def written(
-    data: Dataset, before: Dataset, suffix: str, file: Loaded, *, labelled: bool = True
-) -> bytes:
+def written(data: Dataset, before: Dataset, suffix: str, file: Loaded) -> bytes:
     """Return the content of a calibrated file, as `write_predictions` writes it."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        named = file.named_as_labels(data)
-        write_predictions(named, path, before=before, labelled=labelled, file=file)
+        write_predictions(data, path, before=before, file=file)
         return path.read_bytes()
 
 

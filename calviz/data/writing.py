@@ -42,12 +42,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(
-    data: Dataset,
-    path: str | Path,
-    *,
-    before: Dataset | None = None,
-    labelled: bool = True,
-    file: Loaded | None = None,
+    data: Dataset, path: str | Path, *, before: Dataset | None = None, file: Loaded | None = None
 ) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
@@ -56,8 +51,8 @@ def write_predictions(
     their names; CSV text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. The column ``uncalibrated``
-    has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If not `labelled`, nothing
-    is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of the `file` that was read,
+    has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
+    nothing is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of the `file` that was read,
     where their values have these. CSV is written in its style and, if it was CSV with names above its columns, begins with these: each cell
     as it stands there, also of rows that were left out, whose scores are empty; only the columns that the file lacks are added, and scores
     replace those of the same name.
@@ -71,8 +66,9 @@ def write_predictions(
     if before is not None:
         name = _free(BEFORE, {*data.groups, *data.texts})
         data = replace(data, numbers={name: one_score(before), **data.numbers})
+    named = file.named_as_labels(data) if file else data
     with errors.replacing(target) as temporary_path:
-        _write(data, before or data, temporary_path, labelled, file)
+        _write(named, before or data, temporary_path, file)
 
 
 def one_score(data: Dataset) -> npt.NDArray[Any]:
@@ -82,9 +78,8 @@ def one_score(data: Dataset) -> npt.NDArray[Any]:
     return data.probs[:, 1] if data.n_classes == 2 else data.probs.max(axis=1)
 
 
-def _write(
-    data: Dataset, before: Dataset, target: Path, labelled: bool, file: Loaded | None
-) -> None:
+def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) -> None:
+    labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
         return
