@@ -30,10 +30,10 @@ from calviz.core.blocks import IntArray, Stopped, watching
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, Reading
 from calviz.core.events import Reduction, bins_used
-from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import capitalised, counted, file_size, shorten
+from calviz.core.predictions import BEFORE, Dataset, Predictions
+from calviz.core.words import capitalised, counted, file_size, listed, shorten
 from calviz.data import Loaded, ReadingOptions
-from calviz.data.writing import SUFFIXES, write_predictions
+from calviz.data.writing import SUFFIXES, score_names, write_predictions
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
@@ -406,8 +406,8 @@ def _kept_figure(
 MOST_TEXT = 20_000_000
 #: Rows times classes up to which the files are made without a click; these take half a second.
 FILES_AT_ONCE = 1_000_000
-#: What the file keeps.
-STAYS = "Labels, identifiers, splits, groups, clusters, weights, times, numbers and texts stay; other columns are left out."
+#: What a file keeps that is not made of the cells of another.
+STAYS = "Labels ('label'), splits ('split'), identifiers, groups, clusters, weights, times, numbers and texts stay; other columns are left out."
 
 _BUILT_FILES = "calviz.recalibrate.ready"
 
@@ -464,7 +464,7 @@ def draw_downloads(
         st.session_state[_BUILT_FILES] = (file_key, files)
         _keep_map(files.map, outcome.comparison[method].label, settings)
     elif not is_built:
-        st.caption(f"{_which_rows(outcome, settings)} calibrated. {STAYS}")
+        st.caption(f"{_which_rows(outcome, settings)} calibrated.")
         return method
     files, result = st.session_state[_BUILT_FILES][1], outcome.comparison[method]
     of = where_words((*settings.where, *outcome.comparison.off_where * result.is_of_slice))
@@ -484,7 +484,7 @@ def draw_downloads(
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     words += f" {capitalised(files.changed)}" * bool(files.changed)
     columns, *others = differences(suffix, settings.entry.loaded, whole)
-    st.caption(f"{words} {columns}", help=" ".join((*others, STAYS)))
+    st.caption(f"{words} {columns}", help=" ".join(others))
     return method
 
 
@@ -564,10 +564,8 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     where, changed = "", ""
     if isinstance(recalibrator, SliceMap):
         more = fitting.columns_to_apply(recalibrator, whole)
-        where, changed = (
-            recalibrator.words,
-            recalibrator.reading(recalibrator.counts(fitting.scores_of(whole)[0], **more)),
-        )
+        where = recalibrator.words
+        changed = recalibrator.reading(recalibrator.counts(fitting.scores_of(whole)[0], **more))
     record = recalibrator.to_apply(outcome.data, columns, where)
     named = settings.entry.loaded.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
@@ -586,35 +584,34 @@ def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
     return fitting.with_probabilities(whole, every)
 
 
-def written(
-    data: Dataset, before: Dataset, suffix: str, file: Loaded, *, labelled: bool = True
-) -> bytes:
+def written(data: Dataset, before: Dataset, suffix: str, file: Loaded) -> bytes:
     """Return the content of a calibrated file, as `write_predictions` writes it."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        named = file.named_as_labels(data)
-        write_predictions(named, path, before=before, labelled=labelled, file=file)
+        write_predictions(data, path, before=before, file=file)
         return path.read_bytes()
 
 
 def differences(suffix: str, loaded: Loaded, written: Dataset) -> Iterator[str]:
-    """Say where the scores before are, which columns have another name than in the file that was opened, and which rows are left out or not calibrated."""
-    many = written.kind != "confidence" and written.n_classes > 2
-    only = ", of each row the largest alone" if many else ""
-    into = "confidence" if written.kind == "confidence" else f"p_{written.class_names[-1]}"
-    yield f"**{md(into)}**{' and the like hold' if many else ' holds'} what is calibrated; the scores before are in **uncalibrated**{only}, and where the file has them."
+    """Say which columns are calibrated and where the scores before are, what stays, and which rows are left out or not calibrated."""
+    new = score_names(loaded.named_as_labels(written), loaded.own_scores.get(written.name, ()))
+    if suffix == ".npz":
+        new = ("confidence" if written.kind == "confidence" else "probs",)
+    many = "largest " * (written.kind != "confidence" and written.n_classes > 2)
+    before = f"the {many}score before is in '{BEFORE}'"
+    if BEFORE in written.numbers:  # from the first map
+        before = f"'{BEFORE}' is as it was"
+    yield f"{md(listed(new))} {'is' if len(new) == 1 else 'are'} calibrated; {before}."
     keeps = suffix == ".csv" and loaded.cells is not None  # the columns of the file
-    names = {} if suffix == ".npz" or keeps else loaded.names_when_written(written.name)
-    if renamed := [f"'{md(old)}' is **{md(new)}**" for old, new in names.items()]:
-        yield f"In the file, {', '.join(renamed)}."
+    yield "All else is as in your file." if keeps else STAYS
     for repair in loaded.repairs_made:
         key, _, what = repair.partition(": ")
         if key.startswith("drop-"):
             is_there = keeps and key in _OF_ROWS and written.n == loaded.first.n
-            yield f"{'In the file, but not calibrated' if is_there else 'Not in the file'}: {what}."
+            yield f"{'In the file, without a calibrated score' if is_there else 'Not in the file'}: {what}."
 
 
 #: Repairs that leave out rows; others leave out lines that are none.

@@ -542,10 +542,10 @@ def draw_unlabelled(file: UnreadableFile) -> None:
                 st.rerun()
         return
     _say_mapped(chosen.record, loaded, before, after)
-    suffix, labelled = usual_suffix(file.title), bool(loaded.recognition.label_form)
+    suffix = usual_suffix(file.title)
     offer_file(
         f"Calibrated file ({suffix[1:].upper()})",
-        lambda: written(after, before, suffix, loaded, labelled=labelled),
+        lambda: written(after, before, suffix, loaded),
         f"{file.title.split('.')[0]}-calibrated{suffix}",
         "text/csv" if suffix == ".csv" else "application/octet-stream",
         type="primary",

@@ -120,8 +120,7 @@ def recalibrate(
     about |= _raw_scores(fitted, raw_score, json_only)
     record = fitted and fitted.to_apply(data, loaded.score_columns(data.name))
     with _saving(record, fitted, save_map, save_snippet):
-        calibrated = loaded.named_as_labels(result.calibrated)
-        write_predictions(calibrated, out, before=data, file=loaded)
+        write_predictions(result.calibrated, out, before=data, file=loaded)
     _say_written(json_only, {counted(data.rows, "row"): out, **saved})
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
@@ -223,7 +222,8 @@ def apply(
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
     columns unchanged. A CSV file made from text is written as FILE is: separator, decimal sign, quotation marks, encoding and the
-    lines above the header; it begins with the columns and cells of FILE.
+    lines above the header; it begins with the columns and cells of FILE. Calibrated scores stand in the score columns of FILE if
+    these hold probabilities or confidences, otherwise in p_CLASS; the score before is in 'uncalibrated'.
 
     Parameters
     ----------
@@ -273,9 +273,7 @@ def apply(
         if other := loaded.other_scores(record, data.name):
             say(other)
             warnings.append(other)
-        labelled = bool(loaded.recognition.label_form)
-        named = loaded.named_as_labels(calibrated)
-        write_predictions(named, out, before=data, labelled=labelled, file=loaded)
+        write_predictions(calibrated, out, before=data, file=loaded)
         what, written = counted(data.rows, "row"), [out]
     _say_written(json_only, {what: out})
     if tally and not json_only.quiet:

@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_only, row_blocks
 from calviz.core.errors import Finding, InputError, Reading, Repair
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
+from calviz.core.predictions import BEFORE, ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
 from calviz.data import labels, roles
 from calviz.data.format import (
@@ -61,6 +61,8 @@ class _Builder:
         self.counts: FloatArray | None = None
         #: The rows of each model that a column names.
         self.parts: dict[str, IntArray | None] = {}
+        #: By model, the columns of a table that hold its probabilities, or its confidence, as they are.
+        self.own: dict[str, tuple[str, ...]] = {}
         #: The scores of all models, by their columns.
         self.arrays: dict[str, FloatArray] = {}
         #: Texts made of labels that are written back although some are missing.
@@ -186,6 +188,7 @@ class _Builder:
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
+        self.own[model] = self._as_they_are(scores)
         problem = roles.Problem(self.table, scores, array, rows, self.whole > 1, self.arrays)
         if scores.kind == "logits":
             problem.check_logits()
@@ -266,6 +269,14 @@ class _Builder:
                 f"(at most {off.max():.3g} away from 1){more}"
             )
         return array
+
+    def _as_they_are(self, scores: ScoreColumns) -> tuple[str, ...]:
+        """The columns of a table that hold these probabilities themselves, one per class or P(class 1); () if they hold logits, lists, percentages or only 0 and 1."""
+        columns = [self.table[name] for name in scores.columns]
+        odd = any(c.width is not None or c.note == IN_PERCENT for c in columns)
+        odd |= scores.kind == "logits" or "percent" in self.options.repair or not self.table.named
+        odd |= BEFORE in scores.columns or all(c.is_zero_one for c in columns)
+        return () if odd else scores.columns
 
     def _note_repair(self, what: str) -> None:
         if what not in self.repairs:
@@ -508,12 +519,13 @@ class _Builder:
             predicted = None if predicted is None else np.maximum(predicted[keep], 0)
             columns = rows_taken(columns, keep)
         scores = ScoreColumns((layout.score,), (), "probabilities", 1)
+        self.own[self.name] = self._as_they_are(scores)
         if layout.log:
-            score = np.exp(score)
+            score, self.own = np.exp(score), {}
             text = f"'{short(layout.score)}' holds logarithms: confidences are their exponentials"
             self.notices.append(Notice.CONVERTED.finding("info", text))
         elif "percent" not in self.options.repair and roles.are_percentages(score):
-            score = score / 100
+            score, self.own = score / 100, {}
             self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
         rows = None if keep is None else np.flatnonzero(keep)
@@ -609,6 +621,7 @@ class _Builder:
             types=types,
             cells=self.table.cells if self.counts is None else None,
             roles=replace(self.layout, notices=(), ways=()),
+            own_scores=self.own,
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import IntArray
 from calviz.core.errors import Finding, InputError, Reading, Repair
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import BEFORE, Dataset
 from calviz.core.row_columns import Kind
 from calviz.core.words import PLAIN_CSV, CsvStyle, listed
 from calviz.data.column_names import (
@@ -84,13 +84,13 @@ class ReadingForMap(ReadingOptions):
 
         Raises InputError if calibrated probabilities stand beside them: from the scores, the map before would be lost.
         """
-        names = self.map_scores.get("columns", ())
+        names = tuple(self.map_scores.get("columns", ()))
         there = [n for n in names if n in table and table[n].numeric and table[n].width is None]
         # Logarithms of confidences are known by their names, and what is headed in percent is asked of each file.
         if not names or len(there) < len(names) or plain(names[0]) in LOG_CONFIDENCES:
             return self
         after = tuple(f"p_{name}" for name in self.map_classes)
-        if all(n in table for n in (*after, "uncalibrated")) and not {*after} & {*names}:
+        if all(n in table for n in (*after, BEFORE)) and not {*after} & {*names}:
             ways = {"what that map made": after, "the scores before, without that map": names}
             raise InputError(
                 f"a map was applied before: '{short(after[0])}' stands beside '{short(names[0])}'; say what this map is applied to",
@@ -372,6 +372,9 @@ class Loaded:
         Reads the text of its cells again (`Table.cells`), so that a calibrated one can keep them.
     roles : ColumnRoles
         The role of every column, as it was read.
+    own_scores : mapping of str to tuple of str
+        By model, the columns whose values are its probabilities, one per class or P(class 1), or its confidence; a calibrated table
+        has the calibrated ones there. Without logits, percentages, logarithms and lists.
     ways : tuple of Reading
         Other ways to read the file, which answer another question.
     waiting : mapping of str to Predictions or ConfidencePredictions
@@ -390,6 +393,7 @@ class Loaded:
     style: CsvStyle = PLAIN_CSV
     cells: Callable[[], Any] | None = None
     roles: ColumnRoles = field(default_factory=ColumnRoles)
+    own_scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ways: tuple[Reading, ...] = ()
     waiting: Mapping[str, Dataset] = field(default_factory=dict)
 
@@ -411,22 +415,20 @@ class Loaded:
         return next((s.columns for s in self.roles.scores if s.model == model), ())
 
     def other_scores(self, record: Mapping[str, Any], model: str) -> str:
-        """Say that a saved map is for other score columns than those of a model; "" if it is not, or these are not known."""
+        """Say that a saved map is for other score columns than those of a model, or that a map was applied to the file before; "" if neither is known."""
         fitted = record.get("scores", {}).get("columns", ())
         taken = self.score_columns(model)
-        if not (fitted and taken) or {*fitted} == {*taken}:
-            return ""
-        return f"the map was fitted on {listed(fitted)}, and is applied to {listed(taken)}."
+        if fitted and taken and {*fitted} != {*taken}:
+            return f"the map was fitted on {listed(fitted)}, and is applied to {listed(taken)}."
+        is_second = BEFORE in self.models[model].numbers
+        return f"a map was applied to this file before: it has '{BEFORE}'." if is_second else ""
 
     def named_as_labels(self, data: Dataset) -> Dataset:
         """Rename classes that are only counted to the labels of the file: -1 and 1, or 1, 2, ..."""
-        names = self._as_labels(data.class_names)
-        return data if names == data.class_names else replace(data, class_names=names)
-
-    def _as_labels(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        counted = tuple(str(j) for j in range(len(names) + 1))
+        counted = tuple(str(j) for j in range(data.n_classes + 1))
         own = {"-1 and +1": ("-1", "1"), "class index, counted from 1": counted[1:]}
-        return own.get(self.recognition.label_form, names) if names == counted[:-1] else names
+        new = own.get(self.recognition.label_form)
+        return replace(data, class_names=new) if new and data.class_names == counted[:-1] else data
 
     def cells_of(self, data: Dataset) -> tuple[Any, IntArray | None] | None:
         """The text of the cells in which `data`, some rows of a model, are written, and the rows among them of `data`.
@@ -443,15 +445,6 @@ class Loaded:
         if data.n == self.first.n and self.recognition.model_column is None:
             return cells, rows
         return cells[rows], None
-
-    def names_when_written(self, model: str) -> dict[str, str]:
-        """The columns of label, split and scores that have another name in a calibrated table, with that name."""
-        found = self.recognition
-        names = {found.label or "": "label", found.split_column or "": "split"}
-        if model == found.models[0]:
-            scores = tuple(f"p_{name}" for name in self._as_labels(found.class_names))
-            names[span(found.scores)] = "confidence" if found.kind == "confidence" else span(scores)
-        return {old: new for old, new in names.items() if old not in ("", new)}
 
     @property
     def first(self) -> Dataset:

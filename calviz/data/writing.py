@@ -42,21 +42,17 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(
-    data: Dataset,
-    path: str | Path,
-    *,
-    before: Dataset | None = None,
-    labelled: bool = True,
-    file: Loaded | None = None,
+    data: Dataset, path: str | Path, *, before: Dataset | None = None, file: Loaded | None = None
 ) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
-    In tables, score columns are named ``p_<class>``, labels are class names, and all columns but splits keep their names; CSV text
-    that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
+    In tables, score columns keep the names that they have in `file`, if they held these probabilities or confidences themselves there
+    (`Loaded.own_scores`), and are named ``p_<class>`` or ``confidence`` otherwise; labels are class names, and all columns but splits keep
+    their names; CSV text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. The column ``uncalibrated``
-    has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If not `labelled`, nothing
-    is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of the `file` that was read,
+    has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
+    nothing is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of the `file` that was read,
     where their values have these. CSV is written in its style and, if it was CSV with names above its columns, begins with these: each cell
     as it stands there, also of rows that were left out, whose scores are empty; only the columns that the file lacks are added, and scores
     replace those of the same name.
@@ -70,8 +66,9 @@ def write_predictions(
     if before is not None:
         name = _free(BEFORE, {*data.groups, *data.texts})
         data = replace(data, numbers={name: one_score(before), **data.numbers})
+    named = file.named_as_labels(data) if file else data
     with errors.replacing(target) as temporary_path:
-        _write(data, before or data, temporary_path, labelled, file)
+        _write(named, before or data, temporary_path, file)
 
 
 def one_score(data: Dataset) -> npt.NDArray[Any]:
@@ -81,16 +78,18 @@ def one_score(data: Dataset) -> npt.NDArray[Any]:
     return data.probs[:, 1] if data.n_classes == 2 else data.probs.max(axis=1)
 
 
-def _write(
-    data: Dataset, before: Dataset, target: Path, labelled: bool, file: Loaded | None
-) -> None:
+def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) -> None:
+    labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
         return
     import pandas as pd
 
-    scores = _scores(data, labelled)
+    own = file.own_scores.get(before.name, ()) if file else ()
+    scores = _scores(data, labelled, own)
     columns = _columns(data, scores)
+    order = dict.fromkeys([*(file.recognition.columns if file else ()), *columns])
+    columns = {name: columns[name] for name in order if name in columns}
     if target.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
@@ -108,10 +107,10 @@ def _write(
         return
     cells, rows = found
     roles, confidence = file.roles, file.roles.confidence
-    own: dict[str, str | None] = {"label": roles.label}
+    there = {"label": roles.label or next(iter(roles.one_hot if own else ()), None)}
     if confidence is not None:
-        own |= {"predicted": confidence.predicted, "correct": confidence.correct}
-    scores = {k: v for k, v in scores.items() if own.get(k) not in cells.columns}
+        there |= {"predicted": confidence.predicted, "correct": confidence.correct}
+    scores = {k: v for k, v in scores.items() if there.get(k) not in cells.columns}
     frame = pd.DataFrame(_with_date_texts(_columns(_lacking(data, before, found, file), scores)))
     if rows is not None:
         # Whole numbers stay whole beside missing ones.
@@ -119,14 +118,13 @@ def _write(
         frame = frame.astype(whole).set_index(rows).reindex(range(cells.height))
     # Scores are written in the place of those of the same name; other columns give way to them.
     of_model = (each.columns for each in roles.scores if each.model in ("", before.name))
-    before_map = sum(of_model, ())
+    before_map = own or sum(of_model, ())
     if {*before_map} & {*scores}:  # else some of a row would be calibrated, and others not
         cells = cells.drop([name for name in before_map if name not in scores])
     replaced = {roles.split, confidence and confidence.score, *before_map}
     replaced |= {name for name in before.numbers if name not in scores}
     twice = {*cells.columns} & {*frame.columns} - replaced
-    names = {*cells.columns, *frame.columns}
-    cells = cells.rename({name: _free(name, names) for name in twice})
+    cells = cells.rename({name: _free(name, {*cells.columns, *frame.columns}) for name in twice})
     target.write_bytes(csv_bytes(frame, style, cells))
 
 
@@ -219,17 +217,23 @@ def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
-def _scores(data: Dataset, labelled: bool) -> dict[str, Any]:
-    """The columns of scores, of true and predicted classes, and of hits, as tables name them."""
-    names = np.asarray(data.class_names, dtype=object)
+def _scores(data: Dataset, labelled: bool, own: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The columns of scores (the file's `own` or new ones), of true and predicted classes, and of hits, as tables name them."""
+    names, written = np.asarray(data.class_names, dtype=object), score_names(data, own)
     predicted = None if isinstance(data, Predictions) else data.predicted
     classes = {"label": data.labels, "predicted": predicted}
     named = {key: v for key, v in classes.items() if labelled and names.size and v is not None}
     columns: dict[str, Any] = {key: names[codes] for key, codes in named.items()}
     if isinstance(data, Predictions):
-        return columns | {f"p_{name}": data.probs[:, k] for k, name in enumerate(names)}
-    columns["confidence"] = data.confidence
+        return columns | dict(zip(written, data.probs[:, -len(written) :].T, strict=True))
+    columns[written[0]] = data.confidence
     return columns | ({"correct": data.correct.astype(np.int8)} if labelled else {})
+
+
+def score_names(data: Dataset, own: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the columns of scores in a table: the file's `own`, if it has some that hold them."""
+    names = data.class_names if isinstance(data, Predictions) else ()
+    return own or tuple(f"p_{name}" for name in names) or ("confidence",)
 
 
 def _columns(data: Dataset, scores: Mapping[str, Any]) -> dict[str, Any]:

@@ -962,7 +962,7 @@ def test_a_file_without_labels_is_calibrated_by_a_saved_map_as_on_the_command_li
     text = text_of(app)
     assert "kept.csv is still loaded." in text
     assert "**59 rows calibrated, 59 changed.** The mean P(yes) goes from 33.8" in text
-    assert "In the file, but not calibrated: 1 of 60 rows" in text
+    assert "In the file, without a calibrated score: 1 of 60 rows" in text
     assert "measured. In a terminal, this estimates accuracy" in text
     assert not app.metric
     for name, content in {"map.json": saved_map(**scores), "q2.csv": without_labels()}.items():

@@ -163,7 +163,7 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     (command,) = [c.value for c in app.code if c.value.startswith("python -m calviz apply")]
-    left_out = "In the file, but not calibrated: 1 of 400 rows with missing values were left out: row 4 (line 5)."
+    left_out = "In the file, without a calibrated score: 1 of 400 rows with missing values were left out: row 4 (line 5)."
     assert left_out not in text_of(app)
     assert left_out in helps_of(app)
     monkeypatch.chdir(tmp_path)
@@ -249,12 +249,13 @@ def test_the_calibrated_file_keeps_the_labels_of_the_file(monkeypatch):
     app.selectbox(key="method").set_value("temperature").run()
     assert "All 240 rows are calibrated." in text_of(app)
     app.button(key="calviz.take-home").click().run()
-    # The file's own score stays as it was.
-    assert "what is calibrated; the scores before are in **uncalibrated**" in text_of(app)
-    assert "In the file, 'y'" not in helps_of(app)
+    assert "'p' is calibrated; the score before is in 'uncalibrated'." in text_of(app)
+    assert "All else is as in your file." in helps_of(app)
     lines = app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
-    assert lines[0] == "y,p,split,p_-1,p_1,uncalibrated"
-    assert [line.split(",")[:2] for line in lines[1:]] == [r.split(",") for r in rows.splitlines()]
+    assert lines[0] == "y,p,split,uncalibrated"
+    cells = [line.split(",") for line in lines[1:]]
+    assert [[row[0], row[3]] for row in cells] == [r.split(",") for r in rows.splitlines()]
+    assert [row[1] for row in cells] != [row[3] for row in cells]
 
 
 @pytest.mark.slow
@@ -275,7 +276,8 @@ def test_the_calibrated_file_keeps_cells_and_rows_as_they_stand():
     assert (title, first) == ("Stand;;;;", f"{head};split;p_nein;p_ja;uncalibrated")
     assert [line.split(";")[:5] for line in lines] == [row.split(";") for row in rows]
     assert [i for i, line in enumerate(lines) if line.endswith(";;;;")] == [3]
-    assert "In the file, but not calibrated: 1 of 400 rows" in helps_of(app)
+    assert "'p_nein', 'p_ja' are calibrated; the score before is" in text_of(app)
+    assert "In the file, without a calibrated score: 1 of 400 rows" in helps_of(app)
 
 
 @pytest.mark.slow

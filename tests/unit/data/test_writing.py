@@ -289,17 +289,15 @@ def test_labels_in_arrays_are_not_taken_for_other_classes(tmp_path: Path, names:
         assert again.labels.tolist() == labels
 
 
-def test_columns_that_have_another_name_when_written():
+def test_scores_are_written_in_their_columns_if_these_hold_just_them():
     rows = "".join(f"{y},{p}\n" for y, p in [("no", 0.1), ("yes", 0.8)] * 20)
-    content = f"Readmitted <30d?,Risk\n{rows}".encode()
-    loaded = read(content, name="ward.csv", options=options_of({"label": "Readmitted <30d?"}))
-    assert loaded.names_when_written("ward") == {
-        "Readmitted <30d?": "label",
-        "Risk": "p_no and p_yes",
-    }
-    rows = "".join(f"{y},{p},{1 - p}\n" for y, p in [(-1, 0.9), (1, 0.2)] * 20)
-    loaded = read(f"label,p_-1,p_1\n{rows}".encode(), name="same.csv")
-    assert loaded.names_when_written("same") == {}
+    content = f"label,Risk\n{rows}".encode()
+    assert read(content, name="ward.csv").own_scores == {"ward": ("Risk",)}
+    for told in ({"kind": "logits"}, {"scores": ["Risk"], "repair": ("percent",)}):
+        assert read(content, name="ward.csv", options=options_of(told)).own_scores == {"ward": ()}
+    content = "label,hit\n" + "no,0\nyes,1\nyes,0\n" * 20
+    told = options_of({"scores": ["hit"]})
+    assert read(content.encode(), name="ward.csv", options=told).own_scores == {"ward": ()}
 
 
 # ---- A file is closed as soon as it is read or refused, and not when its memory happens to be freed
@@ -468,7 +466,8 @@ def test_a_calibrated_file_can_go_back_where_the_file_came_from(
     columns = dict(zip(head, zip(*rows, strict=True), strict=True))
     assert columns["place"] == tuple("" if i == 7 else f"Köln {i}" for i in range(N))
     assert columns["dose"][:3] == tuple(v.replace(".", sign) for v in ("0.0", "0.5", "1.0"))
-    assert float(columns["p_yes"][1].replace(sign, ".")) == pytest.approx(1.5 / N, abs=1e-4)
+    assert head == ["p", "label", "dose", "place"]
+    assert float(columns["p"][1].replace(sign, ".")) == pytest.approx(1.5 / N, abs=1e-4)
     np.testing.assert_allclose(read(out).first.probs, loaded.first.probs)
 
 
@@ -563,17 +562,19 @@ def test_rows_that_were_chosen_are_written_alone_and_numbers_of_customers_once(t
     assert [n for n in pl.read_parquet(tmp_path / "out.parquet").columns if "Kunden" in n] == ["Kunden_Nr"]  # fmt: skip
 
 
-def test_scores_replace_those_of_the_same_name_and_other_columns_give_way(tmp_path: Path):
+def test_probabilities_replace_logits_of_the_same_name_and_other_columns_give_way(tmp_path: Path):
     rows = [[f"{i % 10 / 10 + 0.05:.2f}", str(i % 10 > 4 - i % 2), "x", "007"] for i in range(40)]
     text = "\n".join(map(",".join, [["p_True", "y", "p_False", "code"], *rows]))
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_text(text)
-    loaded = read(path, options=options_of({"label": "y", "scores": ["p_True"]}))
+    how = {"label": "y", "scores": ["p_True"], "kind": "logits"}
+    loaded = read(path, options=options_of(how))
     write_predictions(loaded.first, out, before=loaded.first, file=loaded)
     head, *written = csv.reader(out.read_text().splitlines())
     assert head == ["p_True", "y", "p_False_", "code", "p_False", "uncalibrated"]
     assert [row[1:4] for row in written] == [row[1:] for row in rows]
-    assert [float(row[0]) for row in written] == [float(row[0]) for row in rows]
+    expected = 1 / (1 + np.exp([-float(row[0]) for row in rows]))
+    np.testing.assert_allclose([float(row[0]) for row in written], expected)
 
 
 def test_a_file_that_has_changed_is_not_written(tmp_path: Path):
@@ -594,7 +595,7 @@ def test_numbers_stay_without_quotation_marks_where_only_texts_have_them(tmp_pat
     loaded = read(path)
     write_predictions(loaded.first, out, before=loaded.first, file=loaded)
     head, *written = out.read_text().splitlines()
-    assert head == '"p","label","key","note","p_0","p_1","uncalibrated"'
-    assert [line.startswith(f"{row},0.") for line, row in zip(written, rows, strict=True)] == [
-        True
-    ] * 40
+    assert head == '"p","label","key","note","uncalibrated"'
+    assert all(
+        f"{float(row[:5])}{row[5:]},0." in line for line, row in zip(written, rows, strict=True)
+    )
