@@ -22,8 +22,9 @@ from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
+from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, Where, rows_where
-from calviz.sample.slices import Slice, slices, usual_slices, wrong_where_kept
+from calviz.sample.slices import Slice, slices, usual_slices
 from calviz.verdicts.sentence import judged
 
 

@@ -34,8 +34,8 @@ from calviz.core.words import (
 )
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
+from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, event_rate_if_rare, is_predicted, with_predicted
-from calviz.sample.slices import wrong_where_kept
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}

@@ -183,7 +183,7 @@ def _share_decimals(shares: pd.Series[float]) -> int:
 def draw_first_rows(data: Dataset) -> None:
     """Draw the first rows as they were understood."""
     frame = tables_and_cards.preview(data)
-    numbers = [name for name in frame.select_dtypes("floating") if (frame[name] % 1).any()]
+    numbers = [name for name in frame.select_dtypes("number") if (frame[name] % 1).any()]
     screen.table(
         frame,
         most=280,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from functools import partial
 from typing import Literal, get_args
@@ -14,11 +14,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betaincinv
 
-from calviz.core import errors, p_values
+from calviz.core import errors, p_values, predictions
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.errors import PREDICTED, SCORE, claim
 from calviz.core.events import BinaryEvents, CellEvents
-from calviz.core.words import percent
-from calviz.sample import error_bars, step_views
+from calviz.core.words import condition, counted, percent, shorten
+from calviz.sample import error_bars, slice_tests, step_views
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps
 
@@ -378,3 +379,60 @@ def lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
     step = np.searchsorted(view.score, events.score - 1e-12)
     np.minimum.at(lowest, np.minimum(step, view.size - 1), events.low)
     return lowest
+
+
+# ---- Rows that are kept
+
+#: Slices with fewer kept rows are not looked at.
+LEAST_KEPT = 50
+
+
+@claim(
+    "wrong-where-kept",
+    says="Where region = West, 11.2 % of 412 kept are wrong; of all kept, at most 5.0 %",
+    chosen="the slice whose kept rows are most surely wrong too often, of all with 50 kept rows or more, of numbers too",
+    adjusted="exact 95 % intervals of all these slices together (Bonferroni), of the effective number of rows",
+)
+def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str) -> str:
+    """Say in which slice more than `most` of the kept rows are wrong beyond chance; "" if in none.
+
+    Parameters
+    ----------
+    sample : Sample
+    kept : ndarray of bool, shape (n,)
+        The rows whose predictions are kept.
+    most : float
+        The share that was allowed or, if none was, the upper end of the interval of all kept rows.
+    overall : str
+        How many of all kept rows are wrong, for the sentence.
+    """
+    data, events = sample.data, sample.top_scored
+    events = replace(events, score=np.full(events.n, most), hit=~events.hit)
+    terms = slice_tests.row_terms(events, sample.weights)
+    columns = () if data.cells is not None else predictions.usual_columns(data)
+    if predictions.has_score(data):
+        # Of two classes, what is kept is one end of the score or the other.
+        columns = (*(name for name in columns if name != SCORE), PREDICTED)
+    found: list[tuple[str, float, float, float]] = []
+    for name, factor in predictions.sliced_columns(data, columns, LEAST_KEPT)[0].items():
+        size = len(factor.levels)
+        codes = np.where(kept, factor.codes, size)
+        sums = slice_tests.sums_of_terms(terms, codes, size + 1, sample.row_draws.cluster)
+        alike = slice_tests.counts_as(sums)
+        measured = (sums.rows >= LEAST_KEPT) & (alike > 0)
+        for i in np.flatnonzero(measured[:size]).tolist():
+            where = shorten(condition(name, factor.levels[i], 40), 60)
+            found.append((where, sums.rows[i], sums.hits[i] / sums.mass[i], alike[i]))
+    if not found:
+        return ""
+    wheres, rows, shares, worth = zip(*found, strict=True)
+    level = 1 - (1 - error_bars.LEVEL) / len(found)
+    low, high = p_values.clopper_pearson(np.multiply(shares, worth), worth, level=level)
+    worst = int(low.argmax())
+    if low[worst] <= most:
+        return ""
+    together = f"95 % CI of all {counted(len(found), 'slice')} together"
+    return (
+        f"Where {wheres[worst]}, {percent(shares[worst])} of {rows[worst]:,.0f} kept are wrong "
+        f"({together} {percent(low[worst])} to {percent(high[worst])}); of all kept, {overall}."
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.core import errors, predictions
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import PREDICTED, SCORE, claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
@@ -22,7 +22,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
 from calviz.sample import slice_tests
-from calviz.sample.error_bars import CHANGES, LEVEL, SEGMENTS, SLICES
+from calviz.sample.error_bars import CHANGES, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.multicalibration import Segment, as_all_rows, multicalibration
 from calviz.sample.sample import Sample, Where, rows_where, where_words
@@ -47,7 +47,8 @@ class Slice:
     gap : float
         Score minus hits: above 0 overconfident, below 0 underconfident.
     interval : Interval
-        Interval of the gap by the normal approximation, not adjusted for the number of slices.
+        Interval of the gap, not adjusted for the number of slices: by the normal approximation or, of fewer than 10 hits or misses, the
+        mean score minus the exact one of the share of hits.
     p_value : float
         Two-sided p-value of the gap (see `Slices.against`), of a range of hours times the number of ranges.
     adjusted : float
@@ -58,8 +59,8 @@ class Slice:
         What the p-value is of: the gap, or how much larger it is than that of the rows that it is compared with.
     expected : float
     expected_interval : Interval
-        The gap to expect on new rows, with a 95 % interval: of a slice that is off, which is stated for its gap, less what that
-        selection makes of noise (`calviz.core.p_values.selected`).
+        The gap to expect on new rows: of a slice that is off, which is stated for its gap, less what that selection makes of noise, with a
+        95 % interval (`calviz.core.p_values.selected`); else the gap and its interval.
     """
 
     where: Where
@@ -293,6 +294,8 @@ _PARTS = 20
 _TINY = np.finfo(np.float64).tiny
 #: Rows of a slice at least; and probabilities nearer to 0 or 1 count as this.
 _LEAST_ROWS, _LEAST = 50, 1e-6
+#: Hits, or misses, below which the interval of a gap is that of their share (Clopper & Pearson 1934).
+_FEW = 10
 #: Slices whose rows are left out, one after the other, to see which others are off without them.
 _MOST_NAMED = 3
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
@@ -461,12 +464,13 @@ def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices
     least, wide = -ndtri(rate * share / 2), -ndtri((1 - level) / 2)
 
     def of(one: Slice) -> Slice:
-        error, above, among = (one.interval.high - one.gap) / wide, math.inf, 1.0
-        if one.adjusted <= rate and error > 0:
-            # The normal quantile of the p-value, which may be of a sum that is not normal, is in errors as the test has them.
-            z = -ndtri(max(one.p_value, 1e-300) / 2)
-            above, among = (z - least) * abs(one.difference) / z / error, share
-        (less, low), away = selected(above, among), math.copysign(error, one.gap)
+        error = (one.interval.high - one.interval.low) / 2 / wide
+        if one.adjusted > rate or error <= 0:
+            return replace(one, expected=one.gap, expected_interval=one.interval)
+        # The normal quantile of the p-value, which may be of a sum that is not normal, is in errors as the test has them.
+        z = -ndtri(max(one.p_value, 1e-300) / 2)
+        above = (z - least) * abs(one.difference) / z / error
+        (less, low), away = selected(above, share), math.copysign(error, one.gap)
         ends = Interval(*sorted((one.gap + away * low, one.gap + away * float(ndtri(0.975)))))
         # Of very few hits, errors are nearly as large as the gap.
         expected = one.gap - math.copysign(min(less * error, abs(one.gap) / 2), one.gap)
@@ -514,7 +518,7 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
     q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
     _, day = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
     factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), _LEAST_ROWS)
-    tested = [
+    tested: list[tuple[float, Where]] = [
         (float(p), ((name, factor.levels[i]),))
         for name, factor in factors.items()
         for i, p in enumerate(
@@ -730,9 +734,15 @@ def _measured(
                 )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
         among = math.prod(len(data.cuts[name].sides) for name in names if name in cycles)
-        gaps, half_widths = sums.gap, z * sums.spread
+        gaps, half_widths, worth = sums.gap, z * sums.spread, slice_tests.counts_as(sums)
+        share = quotient(sums.hits, sums.mass, otherwise=0.0)
+        low, high = gaps - half_widths, gaps + half_widths
+        # So few hits, or misses, do not show how much they vary.
+        few = np.minimum(share, 1 - share) * worth < _FEW
+        ends = clopper_pearson(share[few] * worth[few], worth[few], level=level)
+        high[few], low[few] = ((gaps + share)[few] - end for end in ends)
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
-            gap, half_width = float(gaps[i]), float(half_widths[i])
+            gap = float(gaps[i])
             measured.append(
                 Slice(
                     where=slice_tests.where_of(names, of, i),
@@ -740,7 +750,7 @@ def _measured(
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
                     gap=gap,
-                    interval=Interval(gap - half_width, gap + half_width),
+                    interval=Interval(float(low[i]), float(high[i])),
                     p_value=min(among * float(p_values[i]), 1.0),
                     adjusted=1.0,
                     ece=float(eces[i]),
@@ -822,60 +832,3 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
 
     ordered = groupby(sorted(with_adjusted, key=first), key=first)
     return tuple(s for _, equal in ordered for s in sorted(equal, key=lambda s: s.name))
-
-
-# ---- Rows that are kept
-
-#: Slices with fewer kept rows are not looked at.
-LEAST_KEPT = 50
-
-
-@claim(
-    "wrong-where-kept",
-    says="Where region = West, 11.2 % of 412 kept are wrong; of all kept, at most 5.0 %",
-    chosen="the slice whose kept rows are most surely wrong too often, of all with 50 kept rows or more, of numbers too",
-    adjusted="exact 95 % intervals of all these slices together (Bonferroni), of the effective number of rows",
-)
-def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str) -> str:
-    """Say in which slice more than `most` of the kept rows are wrong beyond chance; "" if in none.
-
-    Parameters
-    ----------
-    sample : Sample
-    kept : ndarray of bool, shape (n,)
-        The rows whose predictions are kept.
-    most : float
-        The share that was allowed or, if none was, the upper end of the interval of all kept rows.
-    overall : str
-        How many of all kept rows are wrong, for the sentence.
-    """
-    data, events = sample.data, sample.top_scored
-    events = replace(events, score=np.full(events.n, most), hit=~events.hit)
-    terms = slice_tests.row_terms(events, sample.weights)
-    columns = () if data.cells is not None else predictions.usual_columns(data)
-    if predictions.has_score(data):
-        # Of two classes, what is kept is one end of the score or the other.
-        columns = (*(name for name in columns if name != SCORE), PREDICTED)
-    found: list[tuple[str, float, float, float]] = []
-    for name, factor in predictions.sliced_columns(data, columns, LEAST_KEPT)[0].items():
-        size = len(factor.levels)
-        codes = np.where(kept, factor.codes, size)
-        sums = slice_tests.sums_of_terms(terms, codes, size + 1, sample.row_draws.cluster)
-        alike = slice_tests.counts_as(sums)
-        measured = (sums.rows >= LEAST_KEPT) & (alike > 0)
-        for i in np.flatnonzero(measured[:size]).tolist():
-            where = shorten(condition(name, factor.levels[i], 40), 60)
-            found.append((where, sums.rows[i], sums.hits[i] / sums.mass[i], alike[i]))
-    if not found:
-        return ""
-    wheres, rows, shares, worth = zip(*found, strict=True)
-    level = 1 - (1 - LEVEL) / len(found)
-    low, high = clopper_pearson(np.multiply(shares, worth), worth, level=level)
-    worst = int(low.argmax())
-    if low[worst] <= most:
-        return ""
-    together = f"95 % CI of all {counted(len(found), 'slice')} together"
-    return (
-        f"Where {wheres[worst]}, {percent(shares[worst])} of {rows[worst]:,.0f} kept are wrong "
-        f"({together} {percent(low[worst])} to {percent(high[worst])}); of all kept, {overall}."
-    )

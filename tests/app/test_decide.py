@@ -13,8 +13,8 @@ from calviz.comparison.fitting import before_and_after
 from calviz.core.words import from_on
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
+from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, with_predicted
-from calviz.sample.slices import wrong_where_kept
 from calviz.verdicts.analysis import evaluate
 from tests.app.pages import (
     GOOD,

@@ -54,9 +54,9 @@ from calviz.data.format import Notice
 #:                models 25; bins of clusters without events, labels still to come, days shaded 45; the rest is paid for where it stands
 LIMITS = {
     "files": 213,
-    "code lines": 67_345,
+    "code lines": 67_418,
     "code lines per file, most": 587,
-    "imports between files": 1_868,
+    "imports between files": 1_870,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,

@@ -414,12 +414,22 @@ def test_columns_without_values_or_of_one_or_of_many_are_said_and_the_rest_goes_
     rng = np.random.default_rng(17)
     n = 600
     score = rng.uniform(0.2, 0.8, n)
-    numbers = {"one": np.ones(n), "none": np.full(n, np.nan), "each": np.arange(n) * 0.5, "id": np.arange(n) * 7.0}
+    numbers = {
+        "one": np.ones(n),
+        "none": np.full(n, np.nan),
+        "each": np.arange(n) * 0.5,
+        "id": np.arange(n) * 7.0,
+    }
     groups = {"empty": [""] * n, "site": np.arange(n) % 2, "fold": np.minimum(np.arange(n) // 3, 1)}
     data = data_of(score, rng.random(n) < score, groups=groups, numbers=numbers)
     tested = slices(data, pairs=False)
     different = "id has a different value in each row"
-    assert tested.skipped == ("empty has no values", "one has one value", "none has no values", different)
+    assert tested.skipped == (
+        "empty has no values",
+        "one has one value",
+        "none has no values",
+        different,
+    )
     assert {s.where[0][0] for s in tested.slices} == {"site", "fold", "each"}
     assert calviz.multicalibration(data).skipped == tested.skipped
     assert calviz.folds(data).left_out == ("0 (3 rows)",)

@@ -28,9 +28,10 @@ from calviz.figures.slice_gaps import SliceGaps
 from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
+from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.sample.slice_tests import LEVEL, p_against_calibrated, p_of_means, slice_sums
-from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices, wrong_where_kept
+from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices
 from calviz.verdicts.sentence import judged
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
@@ -60,9 +61,9 @@ def test_the_numbers_of_a_slice_are_those_of_its_rows():
     assert x.score == pytest.approx(0.85)
     assert x.hits == pytest.approx(0.5)
     assert x.gap == pytest.approx(0.35)
-    # Gaps of the rows are -0.1 and 0.8: their standard deviation over sqrt(2) is 0.45 / sqrt(2).
-    half = 1.959964 * 0.45 / np.sqrt(2)
-    assert x.interval == pytest.approx((0.35 - half, 0.35 + half))
+    # Of one hit among two rows, the exact interval is from 1 - sqrt(0.975) to sqrt(0.975).
+    high = np.sqrt(0.975)
+    assert x.interval == pytest.approx((0.85 - high, 0.85 - (1 - high)))
     # Announced with 0.9 and 0.8, at most one hit has the chance 1 - 0.72; the tail is doubled.
     assert x.p_value == pytest.approx(2 * 0.28, abs=0.02)
     # 0.9 is in (0.8, 1], 0.8 in (0.6, 0.8].
