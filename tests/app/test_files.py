@@ -735,7 +735,7 @@ def test_every_page_opens_on_a_profile(tmp_path):
         seen[page.key] = text_of(app) + "\n".join(e.value for e in app.info)
     for key in ("overview", "metrics", "reliability", "cumulative", "over_time"):
         assert "4,000 rows" in seen[key].replace("&#44;", ","), key
-    assert "2 of 2 predicted classes" in seen["classwise"]
+    assert "Forecasts " in seen["classwise"]
     assert (
         "2 slices are off, not found to differ from other rows with such scores." in seen["slices"]
     )
@@ -1028,6 +1028,8 @@ def test_labels_in_other_words_than_the_scores_are_matched_in_lists():
 def test_labels_that_nothing_matches_with_the_scores_are_matched_by_hand():
     app = upload(open_page(page="data"), "own.csv", CLAIMS.replace(b"Final decision", b"label"))
     assert plain(app.title[0].value) == "One question about own.csv"
+    # The title has named the file.
+    assert not any("own.csv" in plain(box.value) for box in app.warning)
     greek = CLAIMS.replace(b"Final decision", b"label")
     for name, other in ((b"pay", b"alpha"), (b"review", b"beta"), (b"reject", b"gamma")):
         greek = greek.replace(b"Prob " + name, b"Prob " + other)
