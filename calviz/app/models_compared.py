@@ -417,6 +417,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     # Two or three models share a wide page.
     wide = screen.width_class() == "wide"
     width = max(SMALL, screen.WIDE // len(names) - 12) if wide else screen.page_width() or SMALL
+    st.caption("Points: observed, with 95\u00a0% interval. Gaps: solid too high, dotted too low.")
     shared: dict[str, Any] = {"width": width, "end": end, "floor": floor, "legend": False}
     with st.container(horizontal=True, gap="small"):
         for at, (name, figure) in enumerate(zip(told_apart(names, 34), figures, strict=True)):
@@ -425,7 +426,6 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
                 file = f"reliability-{at + 1}"
                 name = f"models.reliability.{at}"
                 screen.chart(figure, key=name, filename=file, **shared)
-    st.caption("Points: observed, with 95\u00a0% interval. Gaps: solid too high, dotted too low.")
 
 
 @st.cache_resource(scope="session", max_entries=48, show_spinner=False)
