@@ -304,7 +304,7 @@ class Diagram:
         """Draw further points as outlines joined by a thin line, so that they also differ without colour."""
         symbol, dash, colour = marks.outline(other.role, self.sheet.palette)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
-        name = plotly_text(other.name, 28)
+        name = plotly_text(other.name, 20 if self.sheet.narrow else 28)
         texts = [
             f"<b>{name}</b><br>{counted(int(n), 'row')}<br>mean score {decimal(float(x))}<br>{hit} {decimal(float(y))}"
             for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
