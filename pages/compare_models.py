@@ -26,9 +26,12 @@ def compare(chosen: Settings) -> None:
             metric = models_compared.choose_metric(comparison)
             if metric is not None:
                 answer, beside = answers(comparison, metric)
-                say(answer.rstrip("."))
-                if beside:
-                    st.markdown(md(beside, 1_000))
+                # Where a title names many models, what holds after a map for each stands below it.
+                cut = "; after " if len(answer) > 100 else "\n"
+                answer, _, after = answer.rstrip(".").partition(cut)
+                say(answer)
+                if below := " ".join(filter(None, (after and f"After {after}.", beside))):
+                    st.markdown(md(below, 1_000))
             _say_where(comparison, chosen)
             models_compared.draw_notes(comparison)
             usual = comparison.usual(*filter(None, [metric]))

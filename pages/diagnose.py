@@ -24,7 +24,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import CHECKS
+from calviz.core.entry_specs import CHECKS, shown_first
 from calviz.core.predictions import columns_with_slices
 from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
@@ -32,6 +32,7 @@ from calviz.figures.class_bars import TITLES, headline
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
 from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.verdicts.evaluation import alone
+from calviz.verdicts.miscalibration_checks import where_to_look
 
 #: Sections below the reliability diagram, which older links open by a setting.
 BEFORE_AND_AFTER, A_CURVE = "Before and after recalibration", "A curve instead of bins"
@@ -263,7 +264,7 @@ def classwise(chosen: Settings) -> None:
             st.stop()
         rare = class_errors.rare
         shown = list(class_errors.views.values())[: 1 if rare else None]
-        is_off = False
+        is_off, beside = False, st.empty()
         if chosen.sample.data.rows == 1:
             st.markdown(md(session.verdict(chosen), 1_000))
         else:
@@ -271,7 +272,7 @@ def classwise(chosen: Settings) -> None:
             title, _, rest = words.partition("; ")
             if not is_off:
                 say(title.rstrip("."))
-                st.markdown(md(capitalised(rest), 1_000))
+                beside.markdown(md(capitalised(rest), 1_000))
         ranged = any(figure.band is not None for figure in shown)
         # On a phone, the choices break into lines.
         with st.container(horizontal=screen.page_width() is None, gap="medium"):
@@ -293,9 +294,13 @@ def classwise(chosen: Settings) -> None:
         if chosen.sample.data.rows == 1:
             say(session.evaluation(chosen).verdict.headline)
         elif is_off:
-            # The title is about the chosen view, or about one that shows a class outside.
-            each = (headline([one]) for one in (figure, *shown) if one is not None)
-            say(next(words for words, off in each if off).rstrip("."))
+            # The title is about the chosen view, or about one that shows a class outside; what Overview says is said in its words.
+            found = shown_first(where_to_look(session.evaluation(chosen)))
+            told = {CHECKS[f.code].about: f.short or f.message for f in found}
+            view = next(one for one in (figure, *shown) if one and headline([one])[1])
+            say((told.pop(view.mode, "") or headline([view])[0]).rstrip("."))
+            if others := [full_sentence(told[key]) for key in BY if key in told]:
+                beside.markdown(md(" ".join(others), 1_000))
         pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
         st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
         if figure is None:

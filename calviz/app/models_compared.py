@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import get_args
+from typing import Any, get_args
 
 import pandas as pd
 import streamlit as st
@@ -415,16 +415,18 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     figures = [_reliability((*key, *settings.key), n, comparison, settings) for n in names]
     end = max((figure.end() for figure in figures), default=1.0)
     floor = min((figure.floor() for figure in figures), default=0.0)
-    shown = _short(names)
     # Two or three models share a wide page.
-    width = max(SMALL, screen.WIDE // len(names) - 12) if screen.width_class() == "wide" else SMALL
+    wide = screen.width_class() == "wide"
+    width = max(SMALL, screen.WIDE // len(names) - 12) if wide else screen.page_width() or SMALL
+    st.caption("Points: observed, with 95\u00a0% interval. Gaps: solid too high, dotted too low.")
+    shared: dict[str, Any] = {"width": width, "end": end, "floor": floor, "legend": False}
     with st.container(horizontal=True, gap="small"):
-        for at, (name, figure) in enumerate(zip(names, figures, strict=True)):
+        for at, (name, figure) in enumerate(zip(told_apart(names, 34), figures, strict=True)):
             with st.container(width=width):
-                st.markdown(f"**{md(shown[name])}**")
+                st.markdown(f"**{md(name)}**")
                 file = f"reliability-{at + 1}"
                 name = f"models.reliability.{at}"
-                screen.chart(figure, key=name, filename=file, width=width, end=end, floor=floor)
+                screen.chart(figure, key=name, filename=file, **shared)
 
 
 @st.cache_resource(scope="session", max_entries=48, show_spinner=False)
@@ -490,11 +492,11 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
     )
     columns = {name: c.column(shown) for name, c in comparisons.models.items()}
     frame = table(comparisons, columns)
-    labels = [
-        [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
-    ]
     second = [
-        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
+        (row, list(frame.columns).index(m.label))
+        for row, (name, comparison) in enumerate(comparisons.models.items())
+        for m in comparison
+        if m.key in columns[name].second
     ]
     st.table(marked_table(frame, second=second), border="horizontal")
     unit = Written(MetricResult(shown, 1.0)).unit_words

@@ -133,8 +133,14 @@ ROOMS = (
 PANELS = (PageSpec("data", "Data", "d"), PageSpec("learn", "Learn", "l"))
 PAGES = (*(tab for room in ROOMS for tab in room.tabs), *PANELS)
 PAGES_BY_KEY = {page.key: page for page in PAGES}
-#: Pages of earlier versions, with the page and the settings that show the same.
-MOVED = {"explain": ("overview", {"plain": "true"})}
+#: Pages of earlier versions and names of rooms, which people type, with the page and the settings that show the same.
+MOVED: dict[str, tuple[str, dict[str, str]]] = {
+    "explain": ("overview", {"plain": "true"}),
+    "overview": ("overview", {}),  # the first page is at "/"
+    "diagnose": ("reliability", {}),
+    "decide": ("risk_coverage", {}),
+    "compare": ("compare_models", {}),
+}
 #: The icon in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
@@ -158,11 +164,8 @@ def draw_navigation(panels: Mapping[str, Callable[[], None]]) -> Page:
     opened: dict[str, str] = st.session_state.setdefault(_OPENED, {})
     page = _navigation(opened, panels)
     key = page.url_path or PAGES[0].key
-    if page.url_path == PAGES[0].key:
-        # The first page is at "/", but people also type its name.
-        st.switch_page(link(PAGES[0].key), query_params=st.query_params.to_dict())
-    if key in MOVED:
-        moved, settings = MOVED[key]
+    if page.url_path in MOVED:
+        moved, settings = MOVED[page.url_path]
         st.switch_page(link(moved), query_params=st.query_params.to_dict() | settings)
     room = room_of(key)
     if room is not None and opened.get(room.key, _first_tab(room)) != key:
@@ -214,7 +217,7 @@ def _navigation(opened: Mapping[str, str], panels: Mapping[str, Callable[[], Non
         links[panel.key] = st.Page(draw, title=panel.title, url_path=panel.key, visibility="hidden")
     others = [
         st.Page(ROOMS[0].file, title=ROOMS[0].title, url_path=path, visibility="hidden")
-        for path in (PAGES[0].key, *MOVED)
+        for path in MOVED
     ]
     st.session_state[_LINKS] = links
     return st.navigation([*links.values(), *others], position="top")

@@ -67,11 +67,11 @@ def draw_page() -> None:
             them = "Leave them out" if answer.label.startswith("leave out the rows") else title[:-1]
             title = md(f"{capitalised(question.what)}. {them}?", 200)
     st.title(title, anchor=False)
-    draw_failure()
+    draw_failure(titled=True)
 
 
-def draw_failure() -> None:
-    """Draw what is wrong with the file that could not be read, the ways to read it, its first rows, and the way back."""
+def draw_failure(*, titled: bool = False) -> None:
+    """Draw what is wrong with the file that could not be read, which may stand in the title, the ways to read it, its first rows, and the way back."""
     failure = open_files.unreadable_file()
     if failure is None:
         return
@@ -83,7 +83,8 @@ def draw_failure() -> None:
         where = questions[0].where or questions[0].what
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
     elif not together and failure.message:
-        box(md(on_screen(failure.message), 2_000), icon=f":material/{icon}:")
+        text = on_screen(failure.message).removeprefix(f"{failure.title}: " * titled)
+        box(md(capitalised(text) if titled else text, 2_000), icon=f":material/{icon}:")
     else:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
     with st.container(horizontal=True, vertical_alignment="center"):

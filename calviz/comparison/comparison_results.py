@@ -23,6 +23,7 @@ from calviz.core.words import (
     within_sentence,
 )
 from calviz.sample.metric_results import Displayed, Summary
+from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.verdicts.evaluation import Written, name_of, value_text
 
 
@@ -667,10 +668,11 @@ class ModelComparison(Compared[ModelResult]):
         return self.alignment.rows
 
     def usual(self, *more: str) -> tuple[str, ...]:
-        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, and how well scores rank the rows."""
-        ranking = self.alignment.more_metrics(self.reduction)[:1]
-        few = {*more, *ranked_by(self)[:1], *METRICS.in_table("drawn"), *ranking}
-        return tuple(key for key in self.directions if key in few)
+        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, and how well scores rank the rows; of a rare event, that instead of accuracy, and first."""
+        first, every = self.alignment.more_metrics(self.reduction)[:1], self.alignment.models
+        rare = first if event_rate_if_rare(Sample(every[min(every)]), 0.2) else ()
+        few = {*ranked_by(self)[:1], *METRICS.in_table("drawn"), *first} - {"accuracy" * len(rare)}
+        return (*rare, *(k for k in self.directions if k in {*more, *few} - {*rare}))
 
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
@@ -786,9 +788,8 @@ def headline(comparison: ModelComparison, metric: str) -> str:
         verb = "is" if len(tied) == 1 else "are"
         text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
     if others:
-        text += (
-            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
-        )
+        them = "the other is" if others == 1 else f"the other {others:,} are"
+        text += f"; {them} worse beyond noise"
     return f"{text}."
 
 
@@ -869,9 +870,8 @@ def caution(comparison: ModelComparison, metric: str) -> str:
     if difference is None or difference.tied:
         return ""
     short = comparison.short_names()
-    of_best, of_first = (
-        value_text(other, comparison[k].metrics[other].value) for k in (best, first)
-    )
+    values = (comparison[k].metrics[other].value for k in (best, first))
+    of_best, of_first = (value_text(other, value) for value in values)
     if of_calibration:
         return f"Calibrated is not accurate: '{short[best]}' is right in {of_best} of the rows, '{short[first]}' in {of_first}."
     return f"'{short[first]}' is better calibrated (ECE {of_first}) than '{short[best]}' ({of_best}), which is best by {METRICS[metric].label}."

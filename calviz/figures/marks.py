@@ -431,16 +431,20 @@ def name_room(names: Iterable[str], beside: int) -> int:
     return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
 
 
-def _legend_room(traces: Iterable[Any], width: float) -> int:
-    """Estimate the height of a legend in pixels; plotly puts entries in one row, or in columns of equal width."""
-    names = [
+def entries(traces: Iterable[Any]) -> list[str]:
+    """Return the names in the legend."""
+    return [
         str(t["name"])
         for t in traces
         if _entry(t, "name")
         and _entry(t, "showlegend") is not False
         and _entry(t, "visible") is not False
     ]
-    if not names:
+
+
+def _legend_room(traces: Iterable[Any], width: float) -> int:
+    """Estimate the height of a legend in pixels; plotly puts entries in one row, or in columns of equal width."""
+    if not (names := entries(traces)):
         return 0
     widths = [_ENTRY + _LETTER * len(re.sub("<[^>]*>", "", name)) for name in names]
     lines = 1 if sum(widths) <= width else -(-len(names) // max(1, int(width / max(widths))))

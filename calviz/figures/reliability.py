@@ -342,6 +342,7 @@ class Reliability(ScoreFigure):
         whole: bool = False,
         end: float = 0.0,
         floor: float | None = None,
+        legend: bool = True,
         **page: Unpack[Page],
     ) -> Drawing:
         """Draw the figure.
@@ -367,6 +368,8 @@ class Reliability(ScoreFigure):
             Where the axes end at least: the largest `end` of diagrams that are shown beside each other.
         floor : float, optional
             Where logarithmic axes start, 0 for linear ones: the smallest `floor` of such diagrams; if left out, its own.
+        legend : bool
+            Whether what is drawn is named below.
         **page
             See `Figure.plot`.
 
@@ -382,7 +385,7 @@ class Reliability(ScoreFigure):
         """
         check_choice("marks", marks, get_args(Marks))
         least, floor = (1.0, 0.0) if whole else (end, floor)
-        diagram = Diagram(self, self.sheet(**page), marks, beside, least, floor)
+        diagram = Diagram(self, self.sheet(**page), marks, beside, least, floor, legend)
         return drawn(diagram.picture(selected))
 
     def plot_small(

@@ -41,8 +41,8 @@ _HISTOGRAM, _STRIP = 0.18, 0.065
 _LABEL = 5.8, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
-#: Side of the square in pixels from which each power of ten is named on logarithmic axes.
-_MANY_POWERS = 300
+#: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin.
+_MANY_POWERS, _LABELLED = 300, 250
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
 
@@ -56,6 +56,7 @@ class Diagram:
     beside: Sequence[ReliabilityOverlay] = ()
     least_end: float = 0.0
     floor: float | None = None
+    legend: bool = True
 
     @cached_property
     def axes(self) -> ScoreAxes:
@@ -81,7 +82,8 @@ class Diagram:
                 margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + room, "b": _BOTTOM},
                 barmode="overlay",
                 bargap=0,
-                legend=marks.legend(p, y=-self._legend_distance),
+                legend=marks.legend(p, **self._legend),
+                showlegend=self.legend,
                 shapes=[self._frame(), *self._mean_lines(), *self._highlight(selected)],
                 annotations=[*above, self._mean_labels(), self._tallest(), *self._worst()],
                 **self._axes(),
@@ -250,6 +252,7 @@ class Diagram:
             "y": self._at([0, 1]),
             "line": {"color": self.sheet.palette.ink, "width": 1.5, "dash": "dash"},
             "name": "Perfect calibration",
+            "showlegend": not self.sheet.narrow,
             "hoverinfo": "skip",
             "legendrank": 6,
         }
@@ -292,6 +295,8 @@ class Diagram:
                 **UNFADED,
                 cliponaxis=False,
                 name=named,
+                # On a phone, two lines of a legend have no room for what the diagram shows by itself.
+                showlegend=solid or edge or bool(few.all()) or not self.sheet.narrow,
                 hover=[text for text, w in zip(self._hover, which, strict=True) if w],
                 legendrank=2 if bars else 1,
             )
@@ -300,7 +305,7 @@ class Diagram:
         """Draw further points as outlines joined by a thin line, so that they also differ without colour."""
         symbol, dash, colour = marks.outline(other.role, self.sheet.palette)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
-        name = plotly_text(other.name, 28)
+        name = plotly_text(other.name, 20 if self.sheet.narrow else 28)
         texts = [
             f"<b>{name}</b><br>{counted(int(n), 'row')}<br>mean score {decimal(float(x))}<br>{hit} {decimal(float(y))}"
             for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
@@ -338,7 +343,8 @@ class Diagram:
     @property
     def _histogram_top(self) -> float:
         """Upper end of the histogram in percent, with room for a label above the tallest bar."""
-        return 132 * float(self.figure.share.max())
+        room = 1 - 16 / (_HISTOGRAM * self._plotting)
+        return max(132, 100 / room) * float(self.figure.share.max())
 
     def _curves(self) -> Iterator[Trace]:
         """Yield the bin-free curves, which differ in dash and name as well as in colour."""
@@ -413,22 +419,18 @@ class Diagram:
         """Height without the caption: if the width is known, that at which the square fills it, up to its maximum side."""
         if self.sheet.width is None:
             return HEIGHT + LINE * len(self.beside)
-        entries = sum(
-            t.get("name") is not None
-            and t.get("visible", True)
-            and t.get("showlegend") is not False
-            for t in self._traces()
-        )
-        lines = math.ceil(entries / max(1, (self.sheet.width - 2 * _RIGHT) // _ENTRY))
+        entries = self.legend * marks.entries(self._traces())
+        lines = math.ceil(len(entries) / max(1, self.sheet.width // _ENTRY))
         below = _BOTTOM + max(0.0, _TITLED - _LEGEND * self._plotting)
         return round(_TOP + self._plotting + below + LINE * lines) + 14
 
     @property
-    def _legend_distance(self) -> float:
-        """Distance of the legend from the histogram, as a share of the plotting height."""
-        if self.sheet.width is None:
-            return _LEGEND
-        return max(_LEGEND, _TITLED / self._plotting)
+    def _legend(self) -> Trace:
+        """Where the legend is, in shares of the panels; on a narrow page it begins left of them, as only then plotly lets it be wider than they are."""
+        width, y = self.sheet.width, -max(_LEGEND, _TITLED / self._plotting)
+        if width is None or not self.sheet.narrow:
+            return {"y": y}
+        return {"y": y, "x": (_RIGHT - _LEFT) / (width - _LEFT - _RIGHT), "xanchor": "left"}
 
     def _means(self) -> list[tuple[float, str, str, str]]:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
@@ -494,10 +496,11 @@ class Diagram:
         )
 
     def _worst(self) -> Iterator[dict[str, Any]]:
-        """Label the bin that is furthest off beyond noise, in the corner that the points leave free; not beside the slice that is named instead."""
+        """Label the bin that is furthest off beyond noise, in the corner that the points leave free; not beside the slice that is named instead, nor where it would hide the points."""
         f, p = self.figure, self.sheet.palette
         at = f.worst
-        if at is None or self.marks == "bars" or "named" in {o.role for o in self.beside}:
+        named = "named" in {o.role for o in self.beside}
+        if at is None or self.marks == "bars" or named or self._side < _LABELLED:
             return
         gap, score = float(f.gap[at]), float(f.mean_score[at])
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))

@@ -261,8 +261,9 @@ class Verdict(JudgedNumbers):
 
     @property
     def beyond_headline(self) -> str:
-        """What `sentence` says that the headline does not, such as the slice; all else if they begin with different facts."""
-        head, sentence = self.headline, self.sentence
+        """What `sentence` says that the headline does not, such as the slice, without the test that shows it; all else if they begin with different facts."""
+        head, test = self.headline, r": [^:]* a calibrated model would show .*? \(.*?\)"
+        sentence = words.capitalised(re.sub(f"^Forecasts |{test}", "", self.sentence))
         if self.named_where:
             sentence = sentence.replace(f", most surely {': '.join(self.off_in or ())}", "")
         for said in (head, head.split(";")[0], head.split(": ")[0]):

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.claims.slices import one_region
 from benchmarks.claims.watching import moderation
-from calviz.app.navigation import PAGES, ROOMS
+from calviz.app.navigation import PAGES, ROOMS, room_of
 from calviz.data.reading import SAMPLES
 from tests.app.pages import ROOT, open_page, plain, press, quiet, text_of, unfold_all, upload
 from tests.inputs.borderline import FILES
@@ -281,6 +281,12 @@ def test_another_entry_can_be_chosen():
 
 
 SAID = "not only the selected ones"
+
+
+@pytest.mark.parametrize("room", [room.key for room in ROOMS] + ["compare"])
+def test_the_name_of_a_room_is_an_address(room):
+    key = open_page("data=breast_cancer", room).session_state["calviz.here"]
+    assert room_of(key).key.startswith(room)
 
 
 @pytest.mark.parametrize("page", ["explain", "learning_curve", "arena"])

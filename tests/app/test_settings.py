@@ -523,7 +523,7 @@ def test_two_classes_are_seen_at_a_prevalence():
     assert "285 rows at a prevalence of 10 %" in text
     test = load_sample("breast_cancer").first.split("test")
     there = calviz.evaluate(calviz.at_prevalence(test, 0.1), bins=10)
-    assert there.verdict.sentence.replace("\xa0", " ") in text
+    assert there.verdict.beyond_headline.replace("\xa0", " ") in text
     app.button(key="calviz.pin").click().run()
     assert "p0.1" in app.query_params["pinned"]
     app.number_input(key="prevalence").set_value(None).run()

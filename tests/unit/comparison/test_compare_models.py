@@ -429,6 +429,13 @@ def test_two_classes_have_discrimination_and_the_levels_of_calibration():
         assert keys.isdisjoint(measured.directions) is not there
         assert ("auroc" in measured.pairs) is there
         assert [key for key in measured.usual() if key in keys] == ["auroc"] * there
+    # Of a rare event, accuracy tells little.
+    rare = {
+        name: replace(m, labels=m.labels * (np.arange(m.n) % 4 == 0)) for name, m in models.items()
+    }
+    measured = compare_models(rare, ["accuracy", "nll", "ece", "auroc"], resamples=200)
+    assert measured.usual() == ("auroc", "nll", "ece")
+    assert measured.usual("accuracy") == ("auroc", "accuracy", "nll", "ece")
 
 
 def test_names_must_tell_the_models_apart(models):
