@@ -218,11 +218,8 @@ def named_by_labels(
 
 def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
     """Whether the label follows the scores of at least one class."""
-    keys, columns = view.table[label].keys, view.columns(scores)
-    return any(
-        follows(column.head.astype(float), np.array(keys == key, dtype=bool)) > CLEAR
-        for column, key in zip(columns, scores.keys, strict=True)
-    )
+    keys, pairs = view.table[label].keys, zip(view.columns(scores), scores.keys, strict=True)
+    return any(_clear(column, keys == key) > CLEAR for column, key in pairs)
 
 
 #: Words for scores at the ends of what stands around the classes.
