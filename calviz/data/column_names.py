@@ -314,9 +314,7 @@ EVENT_WORDS = frozenset((
 #: A share of the rows that may be taken for mistakes.
 FEW = 0.1
 #: Cells that mean a missing number; a label that is "-" or "." may be a class.
-MISSING_WORDS = (
-    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?", ".", "#N/A",
-)  # fmt: skip
+MISSING_WORDS = ("", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?", ".", "#N/A")  # fmt: skip
 #: Words for a missing label, in lower case, unless a class has that name.
 MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
 

@@ -163,11 +163,14 @@ def named_by_labels(
         called = replace(called, labels=called.class_names)
         free = [c.name for c in view.numeric({*taken, *called.columns, *called.logits, label})]
         mention_unused(view, called, [name for name in free if name.endswith(called.columns)])
-        alone = max(len(free), called.width // 2) < len(levels) or BEFORE in view.table
-        if alone or called.kind == "logits":
+        surely = called.width <= len(levels) or called.kind == "logits"
+        if not surely and not sum_to_one(view.columns(called)):
+            called = None  # of several models, or with scores of something else
+        elif len(free) < len(levels) or BEFORE in view.table or called.kind == "logits":
             return (called,)  # the names say it all: no value is read
     else:
         called = None
+    if called is None:
         del view.notices[notices:]
     numeric = view.numeric({*taken, label})
     names = [c.name for c in numeric]
@@ -218,11 +221,8 @@ def named_by_labels(
 
 def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
     """Whether the label follows the scores of at least one class."""
-    keys, columns = view.table[label].keys, view.columns(scores)
-    return any(
-        follows(column.head.astype(float), np.array(keys == key, dtype=bool)) > CLEAR
-        for column, key in zip(columns, scores.keys, strict=True)
-    )
+    keys, pairs = view.table[label].keys, zip(view.columns(scores), scores.keys, strict=True)
+    return any(_clear(column, keys == key) > CLEAR for column, key in pairs)
 
 
 #: Words for scores at the ends of what stands around the classes.
@@ -237,8 +237,7 @@ def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
     named = named if len({*named}) == len(named) else around
     models = [text.strip("_.:- ") for text in without_common_words(named, of_models=True)]
     nameless = "model" if models.count("") == 1 and "model" not in models else ""
-    pairs = zip(models, blocks, strict=True)
-    return [model or nameless or span(block.columns) for model, block in pairs]
+    return [m or nameless or span(b.columns) for m, b in zip(models, blocks, strict=True)]
 
 
 def by_known_words(columns: Sequence[str]) -> bool:
@@ -447,15 +446,15 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
     new = [c for c in new if not any(np.allclose(c.head, u.head, equal_nan=True) for u in used)]
     if not new or min(clear[: len(used)]) <= 0:
         return
-    names = tuple(c.name for c in view.table.columns if c in used or c in new)
+    names = tuple(c.name for c in view.table.columns if c in (*used, *new))
     chosen: dict[str, Any] = {"models": names}
     if not (options.label or plain(truth.name) in column_names.LABELS):
         chosen["label"] = truth.name
     if event != usual:
         spelled = {class_key(text): text for text in truth.levels}
         chosen["class_names"] = (*(spelled[key] for key in pair if key != event), spelled[event])
-    which = "another model" if len(new) == 1 else "other models"
-    text = f"'{span(tuple(c.name for c in new))}' may hold scores of {which}: the labels follow them too"
+    whose = f"scores of {'another model' if len(new) == 1 else 'other models'}"
+    text = f"'{span(tuple(c.name for c in new))}' may hold {whose}: the labels follow them too"
     view.note(Notice.SCORE_COLUMNS, "info", text)
     view.ways.append(Reading(f"compare {span(names)} as models", chosen))
 

@@ -632,6 +632,12 @@ def test_columns_named_after_all_classes_that_sum_to_1_are_a_model_each(first, s
         np.testing.assert_array_equal(np.array(data.class_names)[data.labels], labels)
 
 
+def test_the_score_before_is_no_class_of_a_file_that_calviz_calibrated() -> None:
+    columns = {"p_sepsis": P**2, "sepsis": Y, "p_0": 1 - P, "p_1": P, "uncalibrated": P**2}
+    (data,) = loaded(columns, label="sepsis").models.values()
+    np.testing.assert_allclose(data.probs[:, 1], P)
+
+
 def test_shares_of_the_classes_that_the_labels_do_not_follow_are_no_model() -> None:
     share = np.random.default_rng(1).random(len(P)).round(3)
     columns = {"p_0": 1 - P, "p_1": P, "prior_0": 1 - share, "prior_1": share, "label": Y}
