@@ -117,11 +117,11 @@ def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) ->
         whole = {name: object for name, kind in frame.dtypes.items() if kind.kind in "iu"}
         frame = frame.astype(whole).set_index(rows).reindex(range(cells.height))
         if own and BEFORE in frame:  # else the scores of rows that were left out would be lost
-            scored = cells[list(own[-1:] if data.n_classes == 2 else own)].cast(float, strict=False)
-            frame[BEFORE] = frame[BEFORE].fillna(pd.Series(scored.to_numpy().max(axis=1)))
+            names = own[-1:] if data.n_classes == 2 else own
+            scored = [cells[name].str.replace(",", ".").cast(float, strict=False) for name in names]
+            frame[BEFORE] = frame[BEFORE].fillna(pd.Series(np.max(scored, axis=0)))
     # Scores are written in the place of those of the same name; other columns give way to them.
-    of_model = (each.columns for each in roles.scores if each.model in ("", before.name))
-    before_map = own or sum(of_model, ())
+    before_map = own or sum((s.columns for s in roles.scores if s.model in ("", before.name)), ())
     if {*before_map} & {*scores}:  # else some of a row would be calibrated, and others not
         cells = cells.drop([name for name in before_map if name not in scores])
     replaced = {roles.split, confidence and confidence.score, *before_map}

@@ -587,11 +587,12 @@ def test_rows_that_are_left_out_have_no_calibrated_score_and_keep_the_one_before
     frame = pl.DataFrame(dict(zip(names, probs.T[-len(names) :], strict=True)))
     labels = ["" if i == 7 else str(i % k) for i in range(60)]
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
-    frame.with_columns(y=pl.Series(labels)).write_csv(path)
+    how = {"separator": ";", "decimal_comma": True} if k == 2 else {}
+    frame.with_columns(y=pl.Series(labels)).write_csv(path, **how)
     loaded = read(path, options=options_of({"label": "y", "repair": ("drop-missing",)}))
     calibrated = recalibrate(loaded.first, "temperature", fit_fraction=0.5)
     write_predictions(calibrated, out, before=loaded.first, file=loaded)
-    written = pl.read_csv(out)
+    written = pl.read_csv(out, separator=";", decimal_comma=True) if how else pl.read_csv(out)
     assert written.columns == [*names, "y", "split", "uncalibrated"]
     before = probs[:, 1] if k == 2 else probs.max(axis=1)
     np.testing.assert_allclose(written["uncalibrated"], before)
