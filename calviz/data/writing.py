@@ -54,7 +54,7 @@ def write_predictions(
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
     nothing is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of the `file` that was read,
     where their values have these. CSV is written in its style and, if it was CSV with names above its columns, begins with these: each cell
-    as it stands there, also of rows that were left out, whose scores are empty; only the columns that the file lacks are added, and scores
+    as it stands there, also of rows that were left out, whose calibrated scores are empty; only the columns that the file lacks are added, and scores
     replace those of the same name.
     """
     target = check_target(path)
@@ -116,9 +116,12 @@ def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) ->
         # Whole numbers stay whole beside missing ones.
         whole = {name: object for name, kind in frame.dtypes.items() if kind.kind in "iu"}
         frame = frame.astype(whole).set_index(rows).reindex(range(cells.height))
+        if own and BEFORE in frame:  # else the scores of rows that were left out would be lost
+            names = own[-1:] if data.n_classes == 2 else own
+            scored = [cells[name].str.replace(",", ".").cast(float, strict=False) for name in names]
+            frame[BEFORE] = frame[BEFORE].fillna(pd.Series(np.max(scored, axis=0)))
     # Scores are written in the place of those of the same name; other columns give way to them.
-    of_model = (each.columns for each in roles.scores if each.model in ("", before.name))
-    before_map = own or sum(of_model, ())
+    before_map = own or sum((s.columns for s in roles.scores if s.model in ("", before.name)), ())
     if {*before_map} & {*scores}:  # else some of a row would be calibrated, and others not
         cells = cells.drop([name for name in before_map if name not in scores])
     replaced = {roles.split, confidence and confidence.score, *before_map}

@@ -577,6 +577,28 @@ def test_probabilities_replace_logits_of_the_same_name_and_other_columns_give_wa
     np.testing.assert_allclose([float(row[0]) for row in written], expected)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_rows_that_are_left_out_have_no_calibrated_score_and_keep_the_one_before(
+    tmp_path: Path, k: int
+):
+    probs = np.random.default_rng(0).dirichlet(np.ones(k), 60).round(3)
+    probs[:, 0] = 1 - probs[:, 1:].sum(axis=1)
+    names = [f"p_{j}" for j in range(k)][-k if k > 2 else -1 :]
+    frame = pl.DataFrame(dict(zip(names, probs.T[-len(names) :], strict=True)))
+    labels = ["" if i == 7 else str(i % k) for i in range(60)]
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    how = {"separator": ";", "decimal_comma": True} if k == 2 else {}
+    frame.with_columns(y=pl.Series(labels)).write_csv(path, **how)
+    loaded = read(path, options=options_of({"label": "y", "repair": ("drop-missing",)}))
+    calibrated = recalibrate(loaded.first, "temperature", fit_fraction=0.5)
+    write_predictions(calibrated, out, before=loaded.first, file=loaded)
+    written = pl.read_csv(out, separator=";", decimal_comma=True) if how else pl.read_csv(out)
+    assert written.columns == [*names, "y", "split", "uncalibrated"]
+    before = probs[:, 1] if k == 2 else probs.max(axis=1)
+    np.testing.assert_allclose(written["uncalibrated"], before)
+    assert [i for i, score in enumerate(written[names[-1]]) if score is None] == [7]
+
+
 def test_a_file_that_has_changed_is_not_written(tmp_path: Path):
     path, _ = portfolio(tmp_path)
     loaded = read(
