@@ -459,7 +459,7 @@ def test_what_the_map_of_a_slice_leaves_off_is_said(above):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wave", [0.0, 0.8])
-def test_what_the_segments_leave_off_is_said(wave):
+def test_what_the_segments_leave_off_is_said(wave, usual_resamples):
     rng = np.random.default_rng(0)
     site, z = rng.integers(0, 5, 20_000), rng.normal(0, 1.5, 20_000)
     labels = rng.random(z.size) < expit(z - 0.5 - (site == 0) + wave * np.sin(3 * z))
