@@ -114,14 +114,14 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
             navigation.draw_link("over_time", "Time", width="content")
             if state.is_dated or (verdict is not None and verdict.changed):
                 day, where = state.found.since, state.found.where
-                since = f"{state.shown(day)}{' where ' * bool(where)}{where_words(where)}"
+                since = f"{state.shown(day)}{' where ' * bool(where)}"
                 st.button(
-                    f"Only the rows since {md(since)}",
+                    f"Only the rows since {since}{md(where_words(where))}",
                     type="primary" if primary else "secondary",
                     on_click=session.look_on_days,
                     args=(settings, (day, ""), where),
                 )
-                return since
+                return f"{since}{where_words(where)}"
     return ""
 
 

@@ -333,11 +333,9 @@ def _measured(comparison: Comparison, name: str, chosen: str, near: list[str]) -
     rows = f"{comparison.evaluation.rows:,} evaluation rows"
     text = f"The map brings the {name} from {was} to {then} on {rows}"
     if not comparison.is_better(chosen):
-        text = (
-            f"What the map brings on all {rows} is within noise ({name} {was} before, {then} after)"
-        )
-        of_slice = comparison[chosen].is_of_slice or (chosen == SEGMENTS and comparison.alone)
-        text += "; what it mends is the slice" * bool(of_slice)
+        text = f"The gain on all {rows} is within noise ({name} {was} before, {then} after)"
+        of_slice = bool(comparison.alone) and chosen.startswith(("slice+", SEGMENTS))
+        text += "; what the map mends is the slice" * of_slice
     others = [comparison[key].label for key in near if key != chosen]
     # Semicolons, because labels contain commas.
     listed = "; ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")

@@ -230,18 +230,16 @@ class Slices(Displayed):
     def headline(self) -> str:
         """How many are off, and which one most surely; in which way, if tested against a calibrated model. Where the rest is off too, which differ from it."""
         if self.rest:
-            if not self.named:
-                if not self.differ:
-                    where = f"largest error beyond noise where {self.largest}"
-                    where = where if self.largest else "no slice is found off beyond that"
-                    return f"All rows: {self.rest}; {self.change or where}"
-                others = len(self.differ) - 1
-                more = f" and {others:,} more" * (others > 0)
-                return f"All rows but {where_words(self.differ[0])}{more}: {self.rest}"
-            others = len(self.named) - 1
+            others = len(self.named or self.differ) - 1
             more = f" and {others:,} more" * (others > 0)
-            where, gap = self.furthest
-            return f"Unlike the rest: {where} ({gap}){more}; other rows: {self.rest}"
+            if self.named:
+                place = " (".join(self.furthest)
+                return f"Unlike the rest: {place}){more}; other rows: {self.rest}"
+            if self.differ:
+                return f"All rows but {where_words(self.differ[0])}{more}: {self.rest}"
+            where = f"largest error beyond noise where {self.largest}"
+            where = where if self.largest else "no slice is found off beyond that"
+            return f"All rows: {self.rest}; {self.change or where}"
         if self.also and self.changed == where_words(self.off[0].where):
             return f"Changed over time: {self.changed}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")

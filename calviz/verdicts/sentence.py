@@ -63,7 +63,8 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
     found, one, elsewhere = None if state is None else state.found, "", ""
-    if not reverse and (_slice_leads(sample, found) if found else evidence.beyond_noise):
+    worst = by_group.off[0] if by_group and by_group.off else None
+    if worst and not reverse and (_leads(worst, found, sample) if found else evidence.beyond_noise):
         one, elsewhere = one_slice_off(sample)
     found = None if one else found
     change = days = ""
@@ -76,7 +77,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         sentence = f"{said} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
         sentence = f"{reverse} {sentence}"
-    off_where = by_group.off[0].where if by_group and by_group.off else ()
+    off_where = worst.where if worst else ()
     if reverse or change:
         direction = "off" if direction in ("calibrated", "undecided") else direction
     return Verdict(
@@ -103,13 +104,10 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     )
 
 
-def _slice_leads(sample: Sample, found: Change | SliceChange) -> bool:
+def _leads(worst: Slice, found: Change | SliceChange, sample: Sample) -> bool:
     """Whether the slice that is most surely off leads the headline before a change."""
-    slices = usual_slices(sample)
-    if slices is None or not slices.off:
-        return False
     # What surely holds more of the error leads: rows times the lower end of the gap, or of what changes, on the days that are surely after it.
-    worst, change = slices.off[0], found if isinstance(found, Change) else found.change
+    change = found if isinstance(found, Change) else found.change
     own = {*worst.where} & {*found.where}  # on its new rows, the change tells
     return not own and worst.least_error > change.least_error(sample.data, found.where)
 
@@ -180,10 +178,9 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     if not evidence.beyond_noise and slices.apart:
         verdict, state = judged(rest, others), sample.once(watched)
         if verdict.changed and state is not None and state.found is not None:
-            one = "one slice " * bool(verdict.changed_where)
-            changed = f"changed about {state.shown(max(verdict.changed_days))}"
-            told = f"{nothing_found(evidence, rest, others)}, but {one or 'they '}{changed}."
-            return f"Off most {where} {told}", one + changed
+            change = f"a change about {state.shown(max(verdict.changed_days))}"
+            told = nothing_found(evidence, rest, others)
+            return f"Off most {where} {told}, but {change}.", change
         return f"Off {where} {verdict.sentence}" * (verdict.direction == "calibrated"), ""
     if len(slices.named) > 1 or worst.least_error < evidence.rows * evidence.ece:
         return "", ""
@@ -581,7 +578,6 @@ class _Sentences:
             return f"What it said and what happened differ by {gap}, and with so few rows that says little."
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
-            which = which.replace(" is > ", " is above ").replace(" is ≤ ", " is up to ")
             digits = words.share_decimals(group.score, group.hits)
             return (
                 f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
@@ -644,7 +640,7 @@ class _Sentences:
                 then = "then look at the labels that it finds least likely: some may be wrong, or it is too sure there"
             return f"Before anybody acts on these probabilities, correct them with rows {known}; {then}."
         if v.direction == "off":
-            others = "" if v.elsewhere else "; for the others nothing was found"
+            others = "; for the others nothing was found" * (not v.elsewhere)
             return f"Look at these {'groups' if v.slices_off else 'classes'} before anybody acts on their probabilities{others}."
         if v.direction == "calibrated":
             return "They can be used as they are, for as long as new rows are like these."

@@ -104,10 +104,9 @@ class Change(NamedTuple):
         """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""
         (was, *before), (then, *after) = self.before, self.after
         wide = math.hypot(before[1] - before[0], after[1] - after[0]) / 2
-        first, last = self.between
-        days = (self.began, first) if abs(was) > abs(then) else (last, "")
-        rows = np.count_nonzero(np.asarray(rows_where(data, on_days(data, days, where))))
-        return float(rows * max(abs(then - was) - wide, 0))
+        days = (self.began, self.between[0]) if abs(was) > abs(then) else (self.between[1], "")
+        rows = np.asarray(rows_where(data, on_days(data, days, where)))
+        return float(rows.sum() * max(abs(then - was) - wide, 0))
 
     def span(self, shown: Callable[[str], str]) -> str:
         """Say on which days rows are off, or were; `shown` names a day."""

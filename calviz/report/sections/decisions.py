@@ -267,8 +267,7 @@ def make_threshold(subject: Subject) -> Iterator[Block]:
     top, whole = subject.sample.top_label, subject.whole
     rate = event_rate_if_rare(subject.sample)
     rare = rate is not None and min(rate, 1 - rate) <= RISK
-    changed = any(finding.code == "CAL028" for finding in subject.headline.findings)
-    if rare or top.data.rows < MIN_ROWS or changed:
+    if rare or top.data.rows < MIN_ROWS or subject.verdict.changed:
         return
     judged = subject.sample.split
     split = fit_split_for(whole, judged) if whole is not None and judged else None

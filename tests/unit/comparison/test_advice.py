@@ -329,7 +329,7 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
     )
     assert "The map corrects by 'site': new rows need that too." in advice.cautions
     assert advice_words(made, advice, "ece").startswith(
-        "What the map brings on all 5,000 evaluation rows is within noise (Brier score 0.5000 before, 0.4000 after); what it mends is the slice."
+        "The gain on all 5,000 evaluation rows is within noise (Brier score 0.5000 before, 0.4000 after); what the map mends is the slice."
     )
     # Where it names none, the model is left as before.
     none = replace(made, alone="", off_where=())
@@ -455,6 +455,19 @@ def test_what_the_map_of_a_slice_leaves_off_is_said(above):
     left = [reason for reason in advice.reasons if reason.startswith(said)]
     assert left == [reason for reason in advice.cautions if "after the map" in reason]
     assert bool(left) == bool(above)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wave", [0.0, 0.8])
+def test_what_the_segments_leave_off_is_said(wave, usual_resamples):
+    rng = np.random.default_rng(0)
+    site, z = rng.integers(0, 5, 20_000), rng.normal(0, 1.5, 20_000)
+    labels = rng.random(z.size) < expit(z - 0.5 - (site == 0) + wave * np.sin(3 * z))
+    rows = Predictions(probs=expit(z), labels=labels.astype(int), groups={"site": site})
+    made = compare(rows, ["platt", "segments"], metrics=["nll", "ece"], resamples=100, jobs=1)
+    assert made.advice.method == "segments"
+    left = [c for c in made.advice.cautions if c.startswith("Verdict after the map: ")]
+    assert bool(left) == bool(wave)
 
 
 def test_where_the_verdict_names_no_slice_or_finds_the_other_rows_off_no_map_of_a_slice_is_compared():

@@ -935,6 +935,33 @@ def test_what_is_off_on_some_days_only_is_said_with_both_ends():
     )
 
 
+@pytest.mark.parametrize(
+    ("late", "always", "leads"), [(0.3, 0.8, "slice"), (0.15, 0.8, "slice"), (0.8, 0.4, "change")]
+)
+@pytest.mark.slow
+def test_what_surely_holds_more_of_the_error_leads_a_slice_or_a_change(late, always, leads):
+    sample = of_sites(
+        np.random.default_rng(4),
+        n=15_000,
+        all_rows={"shifts": (0.0, late)},
+        one={"shifts": (always, always + late)},
+    )
+    state, verdict = watching.watched(sample), judged(sample)
+    assert state.found is not None
+    assert state.found.where == ()
+    assert bool(verdict.changed) == (leads == "change")
+    looked = {f.short for f in where_to_look(calviz.evaluate(sample, findings=True))}
+    if leads == "slice":
+        assert verdict.headline.startswith("Off most where site 0 = 3: about ")
+        assert verdict.changed_days == ("", "")
+        assert state.headline in looked
+        plain = explained(sample, verdict)[2]
+        assert "site 0 is 3" in plain
+        assert f"other rows: {verdict.elsewhere}." in plain
+    else:
+        assert verdict.headline == state.headline
+
+
 def test_groups_do_not_deny_a_change_in_one_slice():
     one = {"shifts": (-0.4, 0.4)}  # which cancel over the year
     sample = of_sites(np.random.default_rng(0), n=15_000, one=one, columns=2)
