@@ -77,16 +77,16 @@ def draw_failure(*, titled: bool = False) -> None:
         return
     asks = failure.asks or failure.lacks_labels or failure.may_be_for_map
     box, icon = (st.warning, "help") if asks else (st.error, "error")
-    questions, obvious = failure.questions, failure.obvious
+    questions, obvious, name = failure.questions, failure.obvious, f"{failure.title}: " * titled
     together = len(questions) > 1 or any(question.unmatched[0] for question in questions)
     if obvious is not None:
         where = questions[0].where or questions[0].what
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
     elif not together and failure.message:
-        text = on_screen(failure.message).removeprefix(f"{failure.title}: " * titled)
+        text = on_screen(failure.message).removeprefix(name)
         box(md(capitalised(text) if titled else text, 2_000), icon=f":material/{icon}:")
     else:
-        _draw_questions(failure, partial(box, icon=f":material/{icon}:"))
+        _draw_questions(failure, partial(box, icon=f":material/{icon}:"), name)
     with st.container(horizontal=True, vertical_alignment="center"):
         for j, answer in enumerate(questions[0].answers if questions and not together else ()):
             usual = obvious or (j == 0 and _asks_for_label(questions[0]))
@@ -125,11 +125,11 @@ def _draw_calibration(failure: UnreadableFile) -> None:
     draw_unlabelled(failure)
 
 
-def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any]) -> None:
-    """Draw all that a file asks, each with its answers, and one button that reads it with those that were chosen."""
+def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any], name: str) -> None:
+    """Draw all that a file asks, each with its answers, and one button that reads it with those that were chosen; `name` is left out."""
     chosen: list[Reading | None] = []
     for j, question in enumerate(failure.questions):
-        box(md(on_screen(str(question)), 2_000))
+        box(md(on_screen(str(question)).removeprefix(name), 2_000))
         key = f"calviz.answer.{j}.{abs(hash(failure.options))}"
         answers = question.answers
         words = [md(capitalised(answer.label), 200) for answer in answers]

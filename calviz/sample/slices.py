@@ -480,7 +480,8 @@ def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices
 def _worst(sample: Sample, columns: Sequence[str]) -> tuple[Segment | None, int]:
     """The segment of one or two columns with the largest error, None if that is within noise, or only that of all rows; and the number of segments."""
     try:
-        found = multicalibration(sample, [n for n in columns if n not in (PREDICTED, SCORE)])
+        own = (PREDICTED, SCORE, *predictions.cycles(sample.data))
+        found = multicalibration(sample, [name for name in columns if name not in own])
     except errors.NotAvailable:
         return None, 0
     worst = found.segments[0] if found.segments[0].where else found.beyond
