@@ -304,7 +304,8 @@ columns = {
     "cal_p1": 1 - np.clip(p[:, 0] ** 1.3, 0, 1),
     "IsDepDelayed": y,
 }
-case("h2o_cal", rows_csv(columns), ("0", "1"), p, y, event=1)
+both = {"model": columns["p1"], "cal": columns["cal_p1"]}
+case("h2o_cal", rows_csv(columns), ("0", "1"), p, y, models=both)
 # --- DataRobot
 block(
     "datarobot",
