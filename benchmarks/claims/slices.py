@@ -165,6 +165,80 @@ for case, (setting, off) in {
         return bool(found) and found[0].of_score
 
 
+# ---- Two values are off only together
+
+#: Columns of five values each, or of ten; the rows with the first value of two of them are off.
+TOGETHER: dict[str, tuple[Any, ...]] = {
+    "one in 25 of 15,000 rows, 1 logit": (15_000, 3, 0.2, 1.0),
+    "one in 25 of 40,000 rows, 0.6 logits": (40_000, 3, 0.2, 0.6),
+    "one in 25 of 40,000 rows with 6 % events, 0.9 logits": (40_000, 5, 0.06, 0.9),
+    "one in 100 of 50,000 rows, 1 logit": (50_000, 3, 0.2, 1.0, 10),
+}
+CORNER: Where = (("column 0", "0"), ("column 1", "0"))
+
+
+def of_pair(
+    rng: np.random.Generator,
+    n: int,
+    columns: int,
+    rate: float,
+    off: float = 0.0,
+    levels: int = 5,
+    since: int | None = None,
+) -> Sample:
+    """Draw rows of one year with columns of so many values; the logits of the events of `CORNER` are `off`, from a day on or all the time; no days without it."""
+    score = expit(logit(rate) + 1.2 * rng.normal(size=n))
+    groups = {f"column {i}": rng.integers(0, levels, n) for i in range(columns)}
+    day = np.sort(rng.integers(0, 365, n))
+    inside = (groups["column 0"] == 0) & (groups["column 1"] == 0) & (day >= (since or 0))
+    hit = rng.random(n) < expit(logit(score) + off * inside)
+    times = None if since is None else np.datetime64("2025-01-01") + day
+    data = Predictions(probs=score, labels=hit.astype(int), groups=groups, times=times)
+    return Sample(data, "positive")
+
+
+for case, how in TOGETHER.items():
+
+    @simulation("slices", "two values that are off only together named first", case, at_least=0.8)
+    def _(rng: np.random.Generator, how: tuple[Any, ...] = how) -> bool:
+        found = usual_slices(of_pair(rng, *how)).off
+        return bool(found) and {*found[0].where} == {*CORNER}
+
+    @simulation("slices", "other rows named than the two values that are off", case, at_most=0.2)
+    def _(rng: np.random.Generator, how: tuple[Any, ...] = how) -> bool:
+        return any({*s.where} != {*CORNER} for s in usual_slices(of_pair(rng, *how)).named)
+
+    @simulation(
+        "slices",
+        "the interval of two values that are off only together holds their gap",
+        case,
+        at_least=0.95,
+    )
+    def _(rng: np.random.Generator, how: tuple[Any, ...] = how) -> bool | None:
+        sample = of_pair(rng, *how)
+        named = [s for s in usual_slices(sample).off if {*s.where} == {*CORNER}]
+        score = sample.scored.score[np.asarray(rows_where(sample.data, CORNER))]
+        gap = float(np.mean(score - expit(logit(score) + how[3])))
+        return (
+            named[0].expected_interval.low <= gap <= named[0].expected_interval.high
+            if named
+            else None
+        )
+
+
+for n, columns, rate in ((15_000, 3, 0.2), (40_000, 5, 0.06), (10_000, 8, 0.2)):
+
+    @simulation(
+        "slices",
+        "any false slice",
+        f"{columns} columns of five values and their pairs, {n:,} rows",
+        at_most=0.01,
+        files=400,
+    )
+    def _(rng: np.random.Generator, how: tuple[int, int, float] = (n, columns, rate)) -> bool:
+        return bool(usual_slices(of_pair(rng, *how)).off)
+
+
 # ---- Slices alone are off: the title, and the advice
 
 

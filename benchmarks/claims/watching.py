@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri, softmax
 
 from benchmarks.claims import simulation
+from benchmarks.claims.slices import CORNER, of_pair
 from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
 from calviz.sample.sample import Sample
@@ -642,3 +643,11 @@ simulation(
     "change-in-a-slice", "its size said too large, of the true one", "posts: one language of six x 2.2 since the fourth month",
     at_most=0.1, files=200,
 )(size_of_change)  # fmt: skip
+
+for since, measures, required in (
+    (183, "two values named that change only together", {"at_least": 0.8}),
+    (0, "a change said of two values that are off alike all the time", {"at_most": 0.01}),
+):
+    simulation(
+        "change-in-a-slice", measures, "one in 25 of 40,000 rows, 1 logit up", files=200, **required
+    )(lambda rng, since=since: CORNER in [where for *_, where in changed_slices(of_pair(rng, 40_000, 3, 0.2, 1.0, since=since))])  # fmt: skip

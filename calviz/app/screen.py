@@ -10,7 +10,6 @@ from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from calviz.app import open_files, session
@@ -153,7 +152,7 @@ def as_wide_as_the_page(drawing: Any) -> Any:
 
 def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
     """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`."""
-    rows = len(pd.DataFrame(getattr(shown, "data", shown)))  # of a styled table, the frame
+    rows = len(getattr(shown, "data", shown))  # of a styled table, the frame
     of_row: int = options.get("row_height", 35)
     height = "content" if most is None else min(most, 38 + of_row * max(rows, 1))
     return st.dataframe(shown, **{"hide_index": True, "height": height} | options)

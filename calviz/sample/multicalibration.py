@@ -125,6 +125,11 @@ class Multicalibration(metric_results.Displayed):
         """Segments that are off beyond noise, all segments taken together, at 0.25 %."""
         return tuple(s for s in self.segments if s.adjusted <= SEGMENTS)
 
+    @property
+    def worst_where(self) -> Where:
+        """The condition of the segment with the largest error, beyond that of all rows where these have it; () if none is."""
+        return self.segments[0].where or (self.beyond.where if self.beyond else ())
+
     @claim(
         "multicalibration",
         says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",

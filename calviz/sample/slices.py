@@ -24,7 +24,7 @@ from calviz.core.words import condition, counted, expected_gap, percent, points,
 from calviz.sample import slice_tests
 from calviz.sample.error_bars import CHANGES, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.multicalibration import Segment, as_all_rows, multicalibration
+from calviz.sample.multicalibration import Multicalibration, as_all_rows, multicalibration
 from calviz.sample.sample import Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
@@ -423,8 +423,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         found = replace(found, slices=tuple(named))
     first, largest = found.off[0], rate * len(found.off) / len(found.slices)
     if found.rest and not found.differ:
-        worst, _ = _worst(sample, how["columns"])
-        return replace(found, largest=where_words(worst.where) if worst else "")
+        over_all = _beyond_noise(sample, how["columns"])
+        return replace(found, largest=where_words(over_all.worst_where) if over_all else "")
     if first.where not in found.differ:
         return found
     both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
@@ -477,27 +477,32 @@ def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices
     return replace(found, rate=rate, slices=tuple(map(of, found.slices)))
 
 
-def _worst(sample: Sample, columns: Sequence[str]) -> tuple[Segment | None, int]:
-    """The segment of one or two columns with the largest error, None if that is within noise, or only that of all rows; and the number of segments."""
+def _beyond_noise(
+    sample: Sample, columns: Sequence[str], min_rows: int = _LEAST_ROWS
+) -> Multicalibration | None:
+    """The error over all segments of one or two columns; None if it is within noise."""
+    own = (PREDICTED, SCORE, *predictions.cycles(sample.data))
     try:
-        own = (PREDICTED, SCORE, *predictions.cycles(sample.data))
-        found = multicalibration(sample, [name for name in columns if name not in own])
+        found = multicalibration(sample, [n for n in columns if n not in own], min_rows=min_rows)
     except errors.NotAvailable:
-        return None, 0
-    worst = found.segments[0] if found.segments[0].where else found.beyond
-    return (worst if found.noise_floor.p_value <= SEGMENTS else None), found.measured
+        return None
+    return found if found.noise_floor.p_value <= SEGMENTS else None
 
 
 def _with_pair(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     """Where no slice of one column is off: with the segment of the largest error, if its gap is beyond noise, too."""
-    worst, tests = _worst(sample, how["columns"])
-    if worst is None or worst.interval.low <= 0 <= worst.interval.high:
+    over_all = _beyond_noise(sample, how["columns"], how["min_rows"])
+    if over_all is None or not (worst := over_all.segments[0]).where:
+        return found
+    if worst.interval.low <= 0 <= worst.interval.high:
         return found
     names = tuple(name for name, _ in worst.where)
     crossed = sample.view(_measured, **how | {"columns": names, "pairs": True}).slices
     one = next(s for s in crossed if s.where == worst.where)
     one = replace(one, p_value=worst.p_value, adjusted=worst.adjusted)
-    (one,) = _at_rate(replace(found, slices=(one,)), SEGMENTS, how["level"], tests).slices
+    (one,) = _at_rate(
+        replace(found, slices=(one,)), SEGMENTS, how["level"], over_all.measured
+    ).slices
     return replace(found, slices=(one, *(s for s in found.slices if s.where != one.where)))
 
 
@@ -526,12 +531,12 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
         if p == p
     ]
     # Rows that no column names alone are looked at, too.
-    pair, _ = _worst(sample, default_columns(sample))
-    if pair is not None and len(pair.where) > 1:
-        inside = np.asarray(rows_where(data, pair.where))
-        part = Factor(inside.astype(np.intp), ("", pair.name))
+    over_all = _beyond_noise(sample, default_columns(sample))
+    if over_all is not None and len(pair := over_all.worst_where) > 1:
+        inside = np.asarray(rows_where(data, pair))
+        part = Factor(inside.astype(np.intp), ("", "inside"))
         p = slice_tests.p_of_changes(sample.scored.hit - q, q, day, part, weights, cluster)[1]
-        tested.append((float(np.nan_to_num(p, nan=1.0)), pair.where))
+        tested.append((float(np.nan_to_num(p, nan=1.0)), pair))
     level = CHANGES / max(len(tested), 1)
     return sorted((p, level, where) for p, where in tested if p <= level)
 

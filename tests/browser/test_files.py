@@ -126,6 +126,7 @@ def test_a_file_that_asks_is_answered_by_keys_and_enter_leads_to_its_verdict(vie
     for _ in range(2):
         page.keyboard.press("Tab")
     page.wait_for_function("document.activeElement.innerText.includes('Read it with these')")
+    tab.settle()  # as above
     page.keyboard.press("Enter")
     page.wait_for_function("document.activeElement.innerText.includes('See the verdict')")
 
