@@ -130,8 +130,8 @@ export default function ({ parentElement, data }) {
     let looks = 600;
     const enter = () => {
       const at = document.activeElement;
-      // Where the button is gone, the title may have the focus by now.
-      if (at && at !== document.body && !at.closest("[data-testid=stFileUploader], h1")) return;
+      // The button that was pressed may still have the focus or, where it is gone, the title.
+      if (at && at !== document.body && !at.closest("[data-testid=stFileUploader], [class*=st-key-calviz-way], h1")) return;
       const link = next()?.querySelector("[data-testid=stPageLink] a");
       if (link && next().textContent !== before) link.focus(); else if (looks--) setTimeout(enter, 200);
     };
