@@ -31,7 +31,7 @@ from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grad
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.sample.slice_tests import LEVEL, p_against_calibrated, p_of_means, slice_sums
-from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices
+from calviz.sample.slices import USUAL_RATE, Slices, changed_slices, slices, usual_slices
 from calviz.verdicts.sentence import judged
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
@@ -1066,3 +1066,44 @@ def test_rare_values_in_a_large_file_do_not_hide_the_other_slices(monkeypatch):
     rare[rng.choice(rare.size, 1_000, replace=False)] = np.repeat(np.arange(1, 11), 100)
     values = rng.normal(size=rare.size) + np.where(region == 3, 0.3, -0.1)
     assert p_of_codes(values, region, rare)[3] <= LEVEL
+
+
+def of_two_values(off, n=40_000, since=None):
+    """Columns of eight values; of rows with the first of both, one in 64, events are `off` (logits) too frequent, from a share of the year on."""
+    rng = np.random.default_rng(4)
+    score = rng.beta(2, 6, n)
+    region, product = rng.choice(list("abcdefgh"), (2, n))
+    day = np.sort(rng.integers(0, 365, n))
+    inside = (region == "a") & (product == "a") & (day >= 365 * (since or 0))
+    hit = rng.random(n) < expit(logit(score) + off * inside)
+    data = predictions(score, hit, region=region, product=product)
+    times = None if since is None else np.datetime64("2025-01-01") + day
+    return replace(data, times=times), (region == "a") & (product == "a")
+
+
+def test_two_values_that_are_off_only_together_are_named_and_their_numbers_are_those_of_their_rows():
+    data, inside = of_two_values(0.7)
+    found = usual_slices(Sample.of(data))
+    (one,) = found.off
+    assert {*one.where} == {("region", "a"), ("product", "a")}
+    assert one.rows == inside.sum()
+    score, hit = data.probs[inside, 1], data.labels[inside]
+    assert one.gap == pytest.approx(np.mean(score) - np.mean(hit))
+    true = np.mean(score - expit(logit(score) + 0.7))
+    assert one.expected_interval.low < true < one.expected_interval.high
+    assert abs(one.expected) <= abs(one.gap)
+    assert found.headline.startswith("1 of ")
+    # More rows than the two values have are asked for: neither is named, nor an error raised.
+    assert not slices(data, pairs=False, min_rows=2_000, rate=0.005).off
+    calibrated, _ = of_two_values(0.0)
+    assert not usual_slices(Sample.of(calibrated)).off
+
+
+def test_a_change_of_two_values_together_is_found_and_being_off_alike_all_the_time_is_none():
+    data, _ = of_two_values(1.3, since=0.5)
+    ((p, largest, where), *_) = changed_slices(Sample.of(data))
+    assert {*where} == {("region", "a"), ("product", "a")}
+    assert p <= largest
+    data, _ = of_two_values(1.3, since=0.0)
+    assert usual_slices(Sample.of(data)).off
+    assert changed_slices(Sample.of(data)) == []
