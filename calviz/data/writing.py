@@ -43,8 +43,8 @@ def check_target(path: str | Path) -> Path:
 
 def write_predictions(
     data: Dataset, path: str | Path, *, before: Dataset | None = None, file: Loaded | None = None
-) -> None:
-    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
+) -> int:
+    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has.
 
     In tables, score columns keep the names that they have in `file`, if they held these probabilities or confidences themselves there
     (`Loaded.own_scores`), and are named ``p_<class>`` or ``confidence`` otherwise; labels are class names, and all columns but splits keep
@@ -68,7 +68,7 @@ def write_predictions(
         data = replace(data, numbers={name: one_score(before), **data.numbers})
     named = file.named_as_labels(data) if file else data
     with errors.replacing(target) as temporary_path:
-        _write(named, before or data, temporary_path, file)
+        return _write(named, before or data, temporary_path, file)
 
 
 def one_score(data: Dataset) -> npt.NDArray[Any]:
@@ -78,11 +78,11 @@ def one_score(data: Dataset) -> npt.NDArray[Any]:
     return data.probs[:, 1] if data.n_classes == 2 else data.probs.max(axis=1)
 
 
-def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) -> None:
+def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) -> int:
     labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
-        return
+        return data.n
     import pandas as pd
 
     own = file.own_scores.get(before.name, ()) if file else ()
@@ -99,12 +99,12 @@ def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) ->
         texts = {**data.texts, **data.groups}.items()
         with_missing = {name for name, factor in texts if factor.missing is not None}
         pq.write_table(_typed(pd.DataFrame(columns), kept, with_missing), target)
-        return
+        return data.n
     style = file.style if file else PLAIN_CSV
     found = file.cells_of(before) if file else None
     if file is None or found is None:
         target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
-        return
+        return data.n
     cells, rows = found
     roles, confidence = file.roles, file.roles.confidence
     there = {"label": roles.label or next(iter(roles.one_hot if own else ()), None)}
@@ -129,6 +129,7 @@ def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) ->
     twice = {*cells.columns} & {*frame.columns} - replaced
     cells = cells.rename({name: _free(name, {*cells.columns, *frame.columns}) for name in twice})
     target.write_bytes(csv_bytes(frame, style, cells))
+    return int(cells.height)
 
 
 def _lacking(

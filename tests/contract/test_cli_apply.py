@@ -330,10 +330,11 @@ def test_rows_that_are_left_out_keep_the_others_as_they_are(tmp_path: Path):
     site = pl.Series("site", (["", "", None, None, "a", "a"] * N)[:N])
     path, out = tmp_path / "rows.parquet", tmp_path / "out.parquet"
     pl.DataFrame({"label": np.arange(N) % 3, "site": site, **scores}).write_parquet(path)
-    code, _, wrong = run(
+    code, said, wrong = run(
         *("recalibrate", path, "--method", "platt", "--repair", "drop-missing", "--out", out)
     )
     assert (code, wrong) == (0, "")
+    assert said.endswith(f"\nwrote {N // 2:,} rows to {out}\n")
     assert pl.read_parquet(out)["site"].equals(site.gather_every(2, 1))
 
 
