@@ -33,7 +33,7 @@ SECTIONS = "verdict,findings,fix,prediction-sets,risk-coverage,decisions,metrics
 
 #: What a recalibrator with few parameters would bring.
 FIX = re.compile(
-    r"Recalibrating can take the ECE from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points or lower "
+    r"A simple map would take the ECE from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points "
     r"on the (?P<rows>[\d,]+) rows judged \(noise there: [\d.]+\)\."
 )
 
@@ -100,7 +100,7 @@ def test_verdict_findings_and_fix(answers):
     assert fix["rows"] == f"{compared['eval']['rows']:,}"
     # The verdict before it is that of the same rows, to the last digit.
     assert record["verdict"] in " ".join(compared["advice"]["reasons"])
-    assert "a comparison of all, by a proper score of all rows, may advise another." in full
+    assert "A comparison of all methods, by a proper score of all rows, may advise another." in app
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_what_a_fix_brings_in_a_slice():
             page.number_input(key="bins").set_value(11).run()
         words = shown(page).replace("\u2060", "")
         assert ((f"{advice}." in words) and (brought in words)) is (how != "other bins")
-        assert ("Recalibrating can take" in words) is (how == "other bins")
+        assert ("A simple map would take" in words) is (how == "other bins")
 
 
 @pytest.mark.slow
