@@ -179,7 +179,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         left = _left(comparison, name, first, keep_classes)
         why = " ".join(filter(None, (left, comparison.alone, why_not)))
         # To leave the model would deny the verdict.
-        return Advice(UNCALIBRATED, (*caveat, why, *rest), given=not off)
+        told = () if since and why_not and own != SEGMENTS else caveat
+        return Advice(UNCALIBRATED, (*told, why, *rest), given=not off)
     else:
         why = _found(comparison)
         if not comparison.found:
