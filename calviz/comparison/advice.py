@@ -170,6 +170,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     since = change is not None and leads and bool(change.where) and not ended
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
+    if since and off and own != SEGMENTS and (chosen in (own, UNCALIBRATED) or not why_not):
+        caveat = ()
     if off and not why_not and chosen != own:
         chosen, near = own, []
         why = f"{_found(comparison)}. {comparison.alone}"
@@ -179,16 +181,13 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         left = _left(comparison, name, first, keep_classes)
         why = " ".join(filter(None, (left, comparison.alone, why_not)))
         # To leave the model would deny the verdict.
-        told = () if since and why_not and own != SEGMENTS else caveat
-        return Advice(UNCALIBRATED, (*told, why, *rest), given=not off)
+        return Advice(UNCALIBRATED, (*caveat, why, *rest), given=not off)
     else:
         why = _found(comparison)
         if not comparison.found:
             why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
         among = _among(comparison, chosen, candidates, near, even)
         why = f"{why}, and {comparison[chosen].label} {among}"
-    if since and chosen == own != SEGMENTS:
-        caveat = ()
     cautions = _cautions(comparison, comparison[chosen])
     if why_not and chosen != own:
         cautions = (*cautions, f"{comparison.alone} {why_not}")
@@ -486,8 +485,7 @@ def _in_slice(result: MethodResult, before: Dataset | None) -> str:
     if of_slice is None:
         return ""
     old, new = map(words.signed_points, of_slice[1:])
-    judged = words.counted(of_slice[0], "judged row")
-    return f"On the {judged} of the slice, the mean score is off by {old} points before the map and {new} after it."
+    return f"On the {words.counted(of_slice[0], 'judged row')} of the slice, the mean score is off by {old} points before the map and {new} after it."
 
 
 # ---- Evidence

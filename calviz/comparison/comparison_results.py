@@ -268,10 +268,8 @@ class Compared(Displayed, Generic[R]):
         ranked = list(self)[:1] if self.KIND == "method" else self
         of = [r.metrics[RANKED_BY].details for r in ranked if RANKED_BY in r.metrics]
         rows = int(max((details.get("clipped_rows", 0) for details in of), default=0))
-        says = "with probability 0 for what happened: the NLL counts each as a loss of 36, not as infinite"
-        return (
-            f"{counted(rows, 'row')} {says}; the Brier score decides if measured." if rows else ""
-        )
+        says = f"with probability 0 for what happened: the NLL counts each as a loss of 36, not as infinite{'; the Brier score decides' * ('brier' in self.directions)}"
+        return f"{counted(rows, 'row')} {says}." if rows else ""
 
     def _of(self, metric: str) -> dict[str, MetricResult]:
         return {k: r.metrics[metric] for k, r in self.results.items() if metric in r.metrics}

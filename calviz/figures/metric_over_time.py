@@ -337,7 +337,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
     look: Trace = {"width": 1.5, "hoverinfo": None}
     each = "Each period"
     if figure.where:
-        each = f"Each period where {plotly_text(figure.where, 60)}"
+        each = f"Where {plotly_text(figure.where, 60)}"
         values = scale * np.array([p.result.value for p in every])
         yield line(
             np.arange(len(every), dtype=float), values, palette.neutral, width=1.5, name="All rows"

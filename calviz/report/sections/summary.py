@@ -117,16 +117,14 @@ def fix_words(before: MetricResult, after: MetricResult, rows: int, name: str = 
     """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before; without its name, a simple one."""
     written = Written(before)
     label, then = name or "A simple map", written.of(after.value)
-    floor = before.noise_floor
-    now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
+    was, floor = before.noise_floor, after.noise_floor
+    now = written.value + (" (within noise)" if was and before.value <= was.q95 else "")
     on = f"on the {counted(rows, 'row')} judged"
     if then != written.value and after.value > before.value:
         return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
-    floor = after.noise_floor
     noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
-    if then == written.value:
-        return f"{label} would leave the ECE at {then} points {on}{noise}."
-    return f"{label} would take the ECE from {now} to {then} points {on}{noise}."
+    way = f"take the ECE from {now} to" if then != written.value else "leave the ECE at"
+    return f"{label} would {way} {then} points {on}{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
