@@ -15,7 +15,7 @@ import streamlit as st
 
 from calviz.app import bar, navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import LongWork
-from calviz.app.open_files import join_parts, queue_note, request_settings, split_parts
+from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
@@ -29,7 +29,7 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.sample import Sample, where_words
+from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, default_columns, slices
 from calviz.verdicts.watching import WatchState, watched
 
@@ -359,9 +359,6 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
     ):
         # The rows of the slice are then all rows, and no selection among them.
         selection.choose(None, answers_first=True)
-        if (before := session.current().where) not in ((), one.where):
-            replaced = f"{where_words(one.where)} takes the place of {where_words(before)}."
-            queue_note(capitalised(replaced))
         look_at_slice(settings.whole, one.where)
         st.switch_page(navigation.link("overview"))
 
