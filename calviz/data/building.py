@@ -358,6 +358,7 @@ class _Builder:
         values = one_dimensional(values)
         names = self.options.class_names or self.table.class_names
         base = self.options.label_base
+        given = bool(names)
         if not names:
             names = first.class_names
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
@@ -377,6 +378,7 @@ class _Builder:
             only=named or "drop-labels" in self.options.repair,
             asks=first.width > 2 or len(first.columns) == first.width,
             models=len(layout.scores),
+            given=given,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
