@@ -18,6 +18,7 @@ from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
 from calviz.sample.slices import usual_slices
+from calviz.verdicts.evaluation import name_of
 from calviz.verdicts.watching import watched
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
@@ -271,7 +272,7 @@ def _among(
     even: list[str],
 ) -> str:
     """Say how the chosen method stands among the candidates, those near the best, and those of them with an even ECE."""
-    name = METRICS[str(comparison.criterion)].label
+    name = name_of(comparison[UNCALIBRATED].metrics[str(comparison.criterion)])
     leads = comparison.ranking(str(comparison.criterion))[0] == candidates[0]
     of = "" if leads else " of the methods that are no other one alone"
     noise = " beyond noise" * comparison.in_places

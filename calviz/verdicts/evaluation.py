@@ -446,8 +446,10 @@ def numbers_of(result: MetricResult) -> tuple[float, ...]:
 def name_of(result: MetricResult) -> str:
     """Return the label of a metric, with the coverage or risk of its point, its bins if they are not the default, or what it sums."""
     metric = METRICS[result.key]
-    if "one_column" in result.details:  # the Brier score of two classes: twice that of scikit-learn
+    if "one_column" in result.details:
         return f"{metric.label} (class sum)"
+    if "class_sum" in result.details:
+        return METRICS["brier"].label
     label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
     scheme = result.params.get("scheme", usual)
     if usual == "equal-width" and scheme != usual:
@@ -651,7 +653,7 @@ def _each_once(
 ) -> tuple[tuple[str, str], ...]:
     names: dict[str, list[str]] = {}
     for result, text in remarks_by_result:
-        names.setdefault(text, []).append(METRICS[result.key].label)
+        names.setdefault(text, []).append(name_of(result))
     return tuple(
         ("; ".join(of) if len(of) <= MOST_NAMED else f"{len(of)} of {total} metrics", text)
         for text, of in names.items()
