@@ -512,13 +512,13 @@ def diagonal(p: Palette) -> Trace:
     return line(ends, ends, p.ink, width=1, dash="4px,3px")
 
 
-def end_of(*values: FloatArray) -> float:
-    """Where the axes of score and frequency end: at 1, or beyond all values, shape (n,) each, if that is at most 0.4."""
-    most = float(np.nanmax(np.concatenate(values)))
-    if not 0 < most <= _ZOOMED:
+def end_of(*values: FloatArray, most: float = _ZOOMED) -> float:
+    """Where the axes of score and frequency end: at 1, or beyond all values, shape (n,) each, if they are at most `most`."""
+    largest = float(np.nanmax(np.concatenate(values)))
+    if not 0 < largest <= most:
         return 1.0
-    size = 10.0 ** math.floor(math.log10(most))
-    return next(size * end for end in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if most <= size * end)
+    size = 10.0 ** math.floor(math.log10(largest))
+    return next(size * end for end in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if largest <= size * end)
 
 
 def number_of(tick: float) -> str:

@@ -40,6 +40,8 @@ from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import collect_evidence
 
+#: Largest share of the rows whose points may lie beyond the axes.
+_BEYOND = 0.025
 #: Powers of ten on logarithmic axes, at most.
 _DECADES = 6
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
@@ -243,9 +245,18 @@ class Reliability(ScoreFigure):
         )
 
     def end(self, *beside: FloatArray) -> float:
-        """Where the axes end: beyond all points, those beside them too, and beyond the intervals of all bins but those of few rows."""
-        sure = self.interval[1][self.count >= FEW_ROWS]
-        return end_of(self.mean_score, self.observed, sure, *beside)
+        """Where the axes end: beyond the points, those beside them too, and beyond the intervals of all bins but those of few rows.
+
+        The outermost bins of few rows, not off beyond noise, may lie beyond the end if they hold at most 2.5 % of all rows.
+        """
+        few, out = self.count < FEW_ROWS, -np.maximum(self.mean_score, self.observed)
+        order = np.argsort(out, kind="stable")
+        outermost = np.zeros_like(few)
+        outermost[order] = np.cumsum(self.share[order]) <= _BEYOND
+        at = ~(few & outermost & np.isnan(self.expected_gap))
+        points = self.mean_score[at], self.observed[at], *beside
+        end = end_of(*points)
+        return end if end == 1 else end_of(*points, self.interval[1][~few], most=1.0)
 
     def floor(self, *beside: FloatArray) -> float:
         """Where logarithmic axes start: the power of ten below all points, at most six below the end; 0 for linear axes.
