@@ -78,7 +78,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     reading_panel.draw_offers(entry, of="models")
     _offer_signals(entry)
     shown = _short(offered)
-    likely = list(usual_models(entry).models)
+    likely = [m.name for m in _of_same_rows(entry)]
     renewed = _choose_new(list(offered), likely)
     choice, more = st.columns([6, 1], vertical_alignment="bottom")
     chosen = choice.multiselect(
@@ -132,13 +132,20 @@ def _offer_signals(entry: OpenFile) -> None:
 
 def usual_models(entry: OpenFile) -> ChosenModels:
     """Return the models that are compared by default: those with nearly the same rows as the first."""
+    return _chosen_models(_of_same_rows(entry))
+
+
+def _of_same_rows(entry: OpenFile) -> list[OpenModel]:
     first, *others = all_models(entry)
     same = [m for m in others if _nearly_same_rows((first.key, m.key), first.data, m.data)]
-    return _chosen_models([first, *same][:MOST])
+    return [first, *same][:MOST]
 
 
 def _chosen_models(models: Iterable[OpenModel]) -> ChosenModels:
     listed = list(models)
+    if len({m.file for m in listed}) == 1:
+        # The name of a file tells its models from those of others.
+        listed = [replace(m, name=m.own, data=m.data.renamed(m.own)) for m in listed]
     return ChosenModels(
         {m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed)
     )

@@ -681,8 +681,8 @@ class ModelComparison(Compared[ModelResult]):
         return replace(shared, title=f"{shared.title}: {of}")
 
     def short_names(self) -> dict[str, str]:
-        """Return the names of the models as they are shown, at most 30 characters each."""
-        return dict(zip(self.models, told_apart(self.models, 30), strict=True))
+        """Return the names of the models as sentences show them."""
+        return dict(zip(self.models, told_apart(self.models, 80), strict=True))
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """Return the metric of `one` minus that of `other`; None without paired resamples."""
