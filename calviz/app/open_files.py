@@ -471,26 +471,20 @@ class OpenModel:
         Unique among all open models.
     data : Predictions or ConfidencePredictions
         All rows.
-    file, own : str
-        Its file, and its name there.
     """
 
     key: str
     name: str
     data: Dataset
-    file: str
-    own: str
 
 
 def all_models(entry: OpenFile) -> tuple[OpenModel, ...]:
     """Return the models of the current file, then those of the other files of the session."""
     entries = [entry, *(each for key, each in files().items() if key != entry.key)]
     models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
-    places = [(each, model) for each in entries for model in each.loaded.models]
-    return tuple(
-        OpenModel(model_key(each, own), name, data, each.key, own)
-        for (each, own), (name, data) in zip(places, models_by_name.items(), strict=True)
-    )
+    keys = [model_key(each, model) for each in entries for model in each.loaded.models]
+    models = zip(keys, models_by_name.items(), strict=True)
+    return tuple(OpenModel(key, *model) for key, model in models)
 
 
 def model_key(entry: OpenFile, model: str) -> str:

@@ -897,17 +897,7 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
 
 # ---- Checks
 
-About = Literal[
-    "scores",
-    "values",
-    "certainty",
-    "bins",
-    "predicted-class",
-    "true-class",
-    "one-vs-rest",
-    "slices",
-    "times",
-]
+About = Literal["scores", "values", "certainty", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"]  # fmt: skip
 #: What a check finds: severity, message and short form, which with its key make a `Finding`.
 Told = tuple[Severity, str] | tuple[Severity, str, str] | tuple[Severity, str, str, str]
 
@@ -967,7 +957,7 @@ def check(key: str, title: str, **facts: Any) -> Callable[[F], F]:
 
 
 #: What findings that stand behind others are about.
-OF_VALUES = ("values", "certainty")
+BEHIND = ("values", "certainty")
 #: Number of findings that are shown at once.
 AT_ONCE = 3
 
@@ -976,7 +966,7 @@ def shown_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the first few findings of checks, worst first, without what needs no action, beside others; about values of the file, only what asks for action, if nothing else does."""
     asking = [f for f in worst_first(findings) if f.severity != "info"]
     others = [f for f in asking if CHECKS[f.code].about != "values"]
-    calm = [f for f in worst_first(findings) if CHECKS[f.code].about not in OF_VALUES]
+    calm = [f for f in worst_first(findings) if CHECKS[f.code].about not in BEHIND]
     return tuple((others or asking)[:AT_ONCE] or calm[:1])
 
 

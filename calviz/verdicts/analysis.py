@@ -39,14 +39,8 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
 #: Decisions and in that section of a report.
 VALIDATION_METRICS = (
-    "auroc",
-    "somers_d",
-    "auprc",
-    "oe_ratio",
-    "calibration_in_the_large",
-    "calibration_slope",
-    "ici",
-    "hosmer_lemeshow",
+    *("auroc", "somers_d", "auprc", "oe_ratio", "calibration_in_the_large"),
+    *("calibration_slope", "ici", "hosmer_lemeshow"),
 )
 
 

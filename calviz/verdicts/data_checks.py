@@ -14,16 +14,7 @@ from calviz.core.entry_specs import Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    decimals_for,
-    full_sentence,
-    listed,
-    percent,
-    points,
-)
+from calviz.core.words import counted, decimal, decimals_for, full_sentence, listed, percent, points
 from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
 from calviz.sample import class_gaps
 from calviz.sample.binning import FEW_ROWS
@@ -165,24 +156,20 @@ def saturated(sample: Sample) -> Iterator[Told]:
     """Count scores of exactly 0 and 1, and how many of them are contradicted by their label."""
     score, hit = sample.events.score, sample.events.hit
     n, top = sample.events.n, sample.reduction.kind == "top-label"
-    certain: list[str] = []
-    wrong: list[str] = []
-    short: list[str] = []
+    wrong: dict[str, str] = {}
     for value, refutes, event in ((0, hit, "happened"), (1, ~hit, "did not happen")):
         at = score == value
         rows, refuted = int(np.count_nonzero(at)), int(np.count_nonzero(at & refutes))
         what = f"{counted(rows, 'score is', 'scores are')} exactly {value} ({percent(rows / n)} of the rows)"
+        said = f"{'is' if refuted == 1 else 'are'} wrong" if top else f"the event {event}"
+        of = f"{'in ' * (not top)}{refuted:,} of"
         if refuted:
-            of = f"{'is' if refuted == 1 else 'are'} wrong" if top else f"the event {event}"
-            wrong.append(f"{what}, and {'in ' * (not top)}{refuted:,} of them {of}")
-            of_rows = f"{refuted:,} of {counted(rows, 'row')} scored exactly {value} {of}"
-            short.append(f"{'in ' * (not top)}{of_rows}")
+            short = f"{of} {counted(rows, 'row')} scored exactly {value} {said}"
+            wrong[short] = f"{what}, and {of} them {said}"
         elif rows >= SHARE * n:
-            certain.append(what)
+            yield "info", f"{what}."
     if wrong:
-        yield "warning", f"{'; '.join(wrong)}.", capitalised(", ".join(short))
-    if certain:
-        yield "info", f"{'; '.join(certain)}."
+        yield "warning", f"{'; '.join(wrong.values())}.", words.capitalised(", ".join(wrong))
 
 
 @check("CAL008", "Probability zero on the true class", clusters=True, weights=True, about="values")
