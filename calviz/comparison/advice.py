@@ -18,7 +18,6 @@ from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.evaluation import name_of
 from calviz.verdicts.watching import watched
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
@@ -145,7 +144,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
     if why := _why_none(comparison):
         return Advice(UNCALIBRATED, (why, rule.reason), given=False)
-    name = METRICS[str(comparison.criterion)].label
+    name = comparison.column(str(comparison.criterion)).heading.removesuffix(" (points)")
     first = _named_beforehand(comparison, rule, keep_classes)
     candidates = comparison.candidates(keep_classes=keep_classes)
     near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]
@@ -272,7 +271,7 @@ def _among(
     even: list[str],
 ) -> str:
     """Say how the chosen method stands among the candidates, those near the best, and those of them with an even ECE."""
-    name = name_of(comparison[UNCALIBRATED].metrics[str(comparison.criterion)])
+    name = METRICS[str(comparison.criterion)].label
     leads = comparison.ranking(str(comparison.criterion))[0] == candidates[0]
     of = "" if leads else " of the methods that are no other one alone"
     noise = " beyond noise" * comparison.in_places
