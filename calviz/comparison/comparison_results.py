@@ -668,11 +668,11 @@ class ModelComparison(Compared[ModelResult]):
         return self.alignment.rows
 
     def usual(self, *more: str) -> tuple[str, ...]:
-        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, and how well scores rank the rows; of a rare event, that instead of accuracy, and first."""
+        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, MCS, and how well scores rank the rows; of a rare event, that instead of accuracy, and first."""
         first, every = self.alignment.more_metrics(self.reduction)[:1], self.alignment.models
         rare = first if event_rate_if_rare(Sample(every[min(every)]), 0.2) else ()
         few = {*ranked_by(self)[:1], *METRICS.in_table("drawn"), *first} - {"accuracy" * len(rare)}
-        return (*rare, *(k for k in self.directions if k in {*more, *few} - {*rare}))
+        return (*rare, *(k for k in self.directions if k in {*more, *few, "mcs"} - {*rare}))
 
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
@@ -681,8 +681,8 @@ class ModelComparison(Compared[ModelResult]):
         return replace(shared, title=f"{shared.title}: {of}")
 
     def short_names(self) -> dict[str, str]:
-        """Return the names of the models as they are shown, at most 30 characters each."""
-        return dict(zip(self.models, told_apart(self.models, 30), strict=True))
+        """Return the names of the models as sentences show them."""
+        return dict(zip(self.models, told_apart(self.models, 80), strict=True))
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """Return the metric of `one` minus that of `other`; None without paired resamples."""

@@ -484,7 +484,7 @@ def with_legend_for(drawn: Drawing, width: int) -> Drawing:
 #: Room on each side of a score's axis, so that no point on an edge is cut.
 EDGE = 0.015
 #: The axes end where the scores do if that is at most here.
-_ZOOMED = 0.4
+ZOOMED = 0.4
 #: Margins of the square (above, for the button that saves it), and diameter of a circle for all rows, in pixels.
 _MARGINS, _CIRCLE = (54, 8, 28, 46), 26
 
@@ -515,7 +515,7 @@ def diagonal(p: Palette) -> Trace:
 def end_of(*values: FloatArray) -> float:
     """Where the axes of score and frequency end: at 1, or beyond all values, shape (n,) each, if that is at most 0.4."""
     most = float(np.nanmax(np.concatenate(values)))
-    if not 0 < most <= _ZOOMED:
+    if not 0 < most <= ZOOMED:
         return 1.0
     size = 10.0 ** math.floor(math.log10(most))
     return next(size * end for end in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if most <= size * end)

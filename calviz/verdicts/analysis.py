@@ -28,22 +28,19 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
     """Keys of the main metrics: those of the Overview and of a report, by default.
 
     Where a class has under 20 % of the rows, or over 80 %, accuracy tells little, and the AUROC is in its place; of a class under
-    10 % a ratio, O/E, says more than points.
+    10 % a ratio, O/E, says more than points. The Brier score of two classes is the one-column form, as others report it.
     """
     rate = rate_if_rare(sample, 0.2)
     first = ("accuracy",) if rate is None else ("auroc", "oe_ratio") if rate < 0.1 else ("auroc",)
-    return *first, sample.ece_key, "mcs", "nll", "brier"
+    several = sample.data.kind != "confidence" and sample.data.n_classes > 2
+    return *first, sample.ece_key, "mcs", "nll", "brier" if several else "brier_binary"
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
 #: Decisions and in that section of a report.
 VALIDATION_METRICS = (
-    "auroc",
-    "auprc",
-    "oe_ratio",
-    "calibration_in_the_large",
-    "calibration_slope",
-    "ici",
+    *("auroc", "somers_d", "auprc", "oe_ratio", "calibration_in_the_large"),
+    *("calibration_slope", "ici", "hosmer_lemeshow"),
 )
 
 
@@ -405,8 +402,8 @@ def audit(
         data = Predictions.from_arrays(y_true, y_prob, kind=kind, name=name, **for_arrays)
     of_sample, others = _divided(options)
     sample = _sample(data, of_sample)
-    # Callers look up the accuracy and the ECE by their keys, whatever is quoted.
-    usual = (*first_metrics(sample), "accuracy", "ece")
+    # Callers look up these by their keys, whatever is quoted.
+    usual = (*first_metrics(sample), "accuracy", "ece", "brier")
     keys = usual if metrics is None else None if metrics == "all" else metrics
     return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | others)), sample=sample)
 
