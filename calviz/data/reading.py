@@ -19,13 +19,14 @@ import numpy.typing as npt
 from calviz.core import errors, profile
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
-from calviz.core.predictions import ConfidencePredictions, Dataset
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
 from calviz.core.words import PLAIN_CSV, decimals_for, percent
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import (
     FORMATS,
+    REPAIRS,
     SAMPLE_ROWS,
     Column,
     Format,
@@ -364,25 +365,27 @@ def read(
                 asks = labels is None and opened.size <= MOST_READ_ON
                 if not asks or not isinstance(source, str | os.PathLike | bytes):
                     raise
-                further = _asked_next(error, partial(Source, source, name), options, ())
-                raise (error.but(further=further) if further else error) from error.__cause__
+                error, *further = _asked(error, partial(Source, source, name), options, ())
+                raise error.but(further=further) from error.__cause__
 
 
 #: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
 MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
+#: The answer to a question about missing values.
+_LEAVE_OUT = errors.Reading(REPAIRS["drop-missing"].label, {"repair": ("drop-missing",)})
 
 
-def _asked_next(
+def _asked(
     error: InputError,
     source: Callable[[ReadingOptions], Source],
     options: ReadingOptions,
     before: tuple[str, ...],
 ) -> list[InputError]:
-    """Return what a file asks after a question, as far as it is the same whichever answer this gets."""
+    """Return a question, and what a file asks after it, as far as that is the same whichever answer this gets; rows with missing values of one answer are part of that."""
     answers = [answer for answer in error.answers if not answer.no_labels]
     before = (*before, error.what)
     if len(answers) > _MOST_ANSWERS or len(before) > _MOST_FURTHER:
-        return []
+        return [error]
     each: list[list[InputError]] = []
     for answered in map(options.answered, answers):
         each.append([])
@@ -391,11 +394,16 @@ def _asked_next(
                 _read(opened, answered, None)
         except InputError as further:
             if further.answers and further.what not in before:
-                each[-1] = [further, *_asked_next(further, source, answered, before)]
+                each[-1] = _asked(further, source, answered, before)
         except errors.CalvizError:
-            return []
+            return [error]
     of_all = [[(q.what, q.answers) for q in one] for one in each]
-    return [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
+    same = [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
+    shared = {q.what for q in same}
+    own = ([q.answers for q in one if q.what not in shared] for one in each)
+    blank = ([_LEAVE_OUT] * ((_LEAVE_OUT,) in asked) for asked in own)
+    ways = [w if w.no_labels else errors.Reading.joined([w, *next(blank)]) for w in error.readings]
+    return [error.but(readings=ways), *same]
 
 
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
@@ -459,11 +467,11 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         used = with_array_names(rows, used)
         layout = _recognised(rows, used)
         made = {"": build(rows, layout, used, name)}
-    except InputError:
+    except InputError as error:
         # Verdicts are no probabilities, and most of their rows have no label.
         judged = None if options.for_map else judged_rows(table, options)
         if judged is None:
-            raise
+            raise _by_fit(error, rows, used, name) from error.__cause__
         rows = judged.table
         read = build(rows, recognise(rows, judged.options), judged.options, name)
         found = replace(read.recognition, columns=table.names)
@@ -482,6 +490,28 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         what = f"does {' or '.join(map(repr, map(short, weighed)))} say how much each row counts?"
         raise InputError(what, readings=ways)
     return made[""]
+
+
+def _by_fit(error: InputError, table: Table, options: ReadingOptions, name: str) -> InputError:
+    """Return the question which of two classes a score is of with what each answer means; the one that fits the rows better comes first."""
+    names = [way.options.get("class_names", ()) for way in error.readings]
+    told = any("scores" in way.options for way in error.readings)  # by words
+    if told or len(names) != 2 or not names[0] or names[0] != names[1][::-1]:
+        return error
+    means: list[tuple[float, errors.Reading]] = []
+    for way in error.readings:
+        answered = options.answered(way)
+        repair = (*answered.repair, "drop-missing", "drop-outside")
+        answered = replace(answered, repair=repair)
+        try:
+            loaded = build(table, _recognised(table, answered), answered, name)
+        except InputError:
+            return error
+        data = loaded.first
+        assert isinstance(data, Predictions)
+        loss = float(np.mean((data.probs[:, 1] - data.labels) ** 2))
+        means.append((loss, replace(way, label=f"{way.label} ({_means(loaded)})")))
+    return error.but(readings=[way for _, way in sorted(means, key=lambda each: each[0])])
 
 
 def _means(loaded: Loaded) -> str:
