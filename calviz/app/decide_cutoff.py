@@ -335,10 +335,8 @@ _IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80", "none
 def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     """Draw a table of the grades in a group column; `say` replaces the title."""
     if not cutoff_and_grades.possible_grade_columns(sample.data):
-        say("No column of this file could hold grades")
-        st.caption(
-            f"Such a column has {cutoff_and_grades.LEAST_GRADES} to {cutoff_and_grades.MOST_GRADES} values, such as A, B, C."
-        )
+        few, many = cutoff_and_grades.LEAST_GRADES, cutoff_and_grades.MOST_GRADES
+        say(f"No column of this file could hold grades: {few} to {many} values, such as A, B, C")
         return
     column = choose_grades(sample.data)
     if column is None:

@@ -176,10 +176,17 @@ def _latest(place: str, settings: Settings) -> Any:
 def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
     """Return the sections that have content."""
     about = inputs.subject
-    applicable = _applicable(settings, about.grades)
     folds = diagnose_groups.has_folds(settings.whole)
     times, sites = settings.whole.times is not None, about.sites is not None
-    applicable |= {OVER_TIME: times, SITES: sites, FOLDS: folds}
+    applicable = {OVER_TIME: times, SITES: sites, FOLDS: folds}
+    # Groups that do not look like grades can be declared as such: by the preset "credit", or in the room Decide.
+    declared = about.grades is not None or st.session_state.get("preset") == "credit"
+    declared = declared and bool(possible_grade_columns(settings.whole))
+    applicable[GRADES] = declared or has_grades(settings.whole)
+    try:
+        decidable(settings.sample)
+    except NotAvailable:
+        applicable |= {DECISIONS: False, GRADES: False}
     # The report measures slices itself if none were asked for on their page.
     sliceable = bool(sliceable_columns(settings.whole))
     return {
@@ -266,20 +273,6 @@ def _sections(
     if missing:
         st.caption(f"For more sections: {'; '.join(missing)}.")
     return tuple(key for key in offered if key in (chosen or ()))
-
-
-def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
-    """Return whether the sections on decisions and grades apply to these data, by section."""
-    try:
-        decidable(settings.sample)
-    except NotAvailable:
-        return {DECISIONS: False, GRADES: False}
-    # Groups that do not look like grades can be declared as such: by the preset "credit", or in the room Decide.
-    is_declared = column is not None or st.session_state.get("preset") == "credit"
-    return {
-        GRADES: has_grades(settings.whole)
-        or (is_declared and bool(possible_grade_columns(settings.whole)))
-    }
 
 
 #: What to do so that more sections are offered, by the work that they need.

@@ -119,12 +119,9 @@ class Logs:
             if several:
                 answers = [_of_model(a, self._folders[index]) for a in answers]
             # Logs are sorted by date: if a task was run twice, the last run counts.
-            model_and_task = (
-                tuple(answers[0].columns.get(key, "") for key in ("model", "task"))
-                if answers
-                else ()
-            )
-            key = model_and_task if any(model_and_task) else (source.name,)
+            named = answers[0].columns if answers else {}
+            run = tuple(named.get(key, "") for key in ("model", "task"))
+            key = run if any(run) else (source.name,)
             repeated += key in runs
             runs[key] = answers, findings
         notices = [finding for _, findings in runs.values() for finding in findings]
@@ -147,10 +144,8 @@ class Logs:
         digests = [source.hasher() for source, _ in self._logs]
 
         def digest() -> str:
-            digester = hashlib.blake2b(digest_size=32)
-            for log_digest in digests:
-                digester.update(log_digest().encode())
-            return digester.hexdigest()
+            of_logs = "".join(log_digest() for log_digest in digests)
+            return hashlib.blake2b(of_logs.encode(), digest_size=32).hexdigest()
 
         return digest
 
@@ -230,11 +225,9 @@ def _texts(column: Any) -> Any:
 
 def _numbers(column: Any, name: str) -> Any:
     if name == "hit":
-        return (
-            np.asarray([v in ("True", "true", "1") for v in _texts(column)])
-            if isinstance(column, Factor)
-            else np.asarray(column).astype(bool)
-        )
+        if isinstance(column, Factor):
+            column = [text in ("True", "true", "1") for text in _texts(column)]
+        return np.asarray(column).astype(bool)
     if isinstance(column, Factor):
         raise InputError("the profile is damaged: a column of numbers holds text", column=name)
     values = np.asarray(column, dtype=np.float64)
@@ -399,10 +392,13 @@ def _asked(
             return [error]
     of_all = [[(q.what, q.answers) for q in one] for one in each]
     same = [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
-    shared = {q.what for q in same}
-    own = ([q.answers for q in one if q.what not in shared] for one in each)
-    blank = ([_LEAVE_OUT] * ((_LEAVE_OUT,) in asked) for asked in own)
-    ways = [w if w.no_labels else errors.Reading.joined([w, *next(blank)]) for w in error.readings]
+    own, ways = iter(each), []
+    for way in error.readings:
+        asked = () if way.no_labels else next(own)
+        blank = {q.what for q in asked if q.answers == (_LEAVE_OUT,)} - {q.what for q in same}
+        words = [f"{_LEAVE_OUT.label} ({what.partition(' rows')[0]})" for what in blank]
+        left_out = [replace(_LEAVE_OUT, label=said) for said in words]
+        ways.append(errors.Reading.joined([way, *left_out]))
     return [error.but(readings=ways), *same]
 
 
@@ -500,9 +496,7 @@ def _by_fit(error: InputError, table: Table, options: ReadingOptions, name: str)
         return error
     means: list[tuple[float, errors.Reading]] = []
     for way in error.readings:
-        answered = options.answered(way)
-        repair = (*answered.repair, "drop-missing", "drop-outside")
-        answered = replace(answered, repair=repair)
+        answered = options.answered(way).answered(_LEAVE_OUT)
         try:
             loaded = build(table, _recognised(table, answered), answered, name)
         except InputError:

@@ -294,11 +294,7 @@ COUNTS_AS = "How many independent rows of equal weight the rows of the grade are
 MOST_GRADES = 50
 #: Fewer levels than this are too often in the order of their scores by chance.
 LEAST_GRADES = 3
-_NAMES = re.compile(
-    r"(^|[^a-z])(grade|rating|bucket|band|notch|(risk|rating)[ _-]?(class|grade))s?([^a-z]|$)"
-    r"|bonit[aä]|(rating|risi[kc]o|score)[ _-]?(klasse|stufe|note)|class?e d[ei] (rating|ri)",
-    re.I,
-)
+_NAMES = re.compile(r"(^|[^a-z])(grade|rating|bucket|band|notch|(risk|rating)[ _-]?class)s?([^a-z]|$)|bonit[aä]|(rating|risi[kc]o|score)[ _-]?(klasse|stufe|note)|class?e d[ei] (rating|ri)", re.I)  # fmt: skip
 _AGENCY = re.compile(r"([A-C])\1{0,2}[0-9]?[+-]?|Aaa|Aa[1-3]?|Baa[1-3]?|Ba[1-3]?|Caa[1-3]?|Ca|D")
 
 
@@ -543,7 +539,7 @@ def grade_columns(data: Dataset) -> tuple[str, ...]:
     positive class rises or falls without exception over three grades or more, and if the column explains at least half of
     the variance of the scores, as grades do that were made from them.
     """
-    few = _with_few_values(data)
+    few = possible_grade_columns(data)
     named = tuple(
         name
         for name, f in few.items()
@@ -552,18 +548,14 @@ def grade_columns(data: Dataset) -> tuple[str, ...]:
     return named or tuple(name for name, f in few.items() if _follows_scores(data, f))
 
 
-def possible_grade_columns(data: Dataset) -> tuple[str, ...]:
+def possible_grade_columns(data: Dataset) -> dict[str, Factor]:
     """The group columns that a user may choose as grades."""
-    return tuple(_with_few_values(data))
+    return {name: f for name, f in data.groups.items() if len(f.levels) <= MOST_GRADES}
 
 
 def has_grades(data: Dataset) -> bool:
     """Whether a column holds grades according to its name."""
     return any(_NAMES.search(name) for name in data.groups)
-
-
-def _with_few_values(data: Dataset) -> dict[str, Factor]:
-    return {name: f for name, f in data.groups.items() if len(f.levels) <= MOST_GRADES}
 
 
 def _follows_scores(data: Dataset, factor: Factor) -> bool:

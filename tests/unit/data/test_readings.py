@@ -1188,7 +1188,12 @@ def test_a_group_by_hand_leaves_what_else_is_sliced_by():
     shown = first_rows(content)
     one = shown.with_role("region", "ignored")
     assert sliced(one) == (texts - {"region"}, {"age", "bmi"})
-    assert sliced(shown.with_role("age", "group")) == (texts | {"age"}, {"bmi"})
+    assert shown.roles["age"] == "group"
+    less = shown.with_role("age", "ignored")
+    assert sliced(less) == (texts, {"bmi"})
+    less = first_rows(content, options=less)
+    assert less.roles["age"] == "ignored"
+    assert less.with_role("age", "group").groups is None
     # Roles that follow each other, and the way back.
     shown = first_rows(content, options=one)
     assert shown.roles["region"] == "ignored"
@@ -1343,7 +1348,7 @@ def test_the_roles_that_are_shown_are_those_that_were_read(name: str) -> None:
     single = {"id": read_as.id_column, "time": read_as.time_column, "split": read_as.split_column}
     single |= {"cluster": read_as.cluster_column, "named model": read_as.model_column}
     assert {role: columns[role] for role in single} == {r: [n] * bool(n) for r, n in single.items()}
-    assert {*columns["group"]} == {*read_as.groups}
+    assert {*columns["group"]} == {*read_as.groups, *read_as.numbers}
     for column, role in shown.roles.items():
         again, _ = _read_with_roles(name, shown.with_role(column, role))
         assert again.roles == found.roles

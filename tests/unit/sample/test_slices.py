@@ -458,7 +458,7 @@ def test_a_column_that_follows_the_scores_is_one_of_grades(before):
     groups["word"] = np.array(["low", "mid", "up", "top"])[bucketed.astype(int)]
     data = calviz.Predictions(probs=score, labels=labels, groups=groups)
     assert grade_columns(data) == ("r",)
-    assert possible_grade_columns(data) == ("season", "r", "word")
+    assert tuple(possible_grade_columns(data)) == ("season", "r", "word")
 
 
 def test_the_order_of_the_observed_shares_is_said():
