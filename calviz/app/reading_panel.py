@@ -40,7 +40,7 @@ _ROLES: Mapping[ColumnRole, tuple[str, str, str]] = {
     "cluster": ("Cluster", "gray", "rows that belong together"),
     "id": ("Identifier", "gray", "of each row"),
     "named model": ("Model of the row", "gray", "its name"),
-    "ignored": ("Not used", "gray", "in no result"),
+    "ignored": ("Not used", "gray", "in any result"),
 }
 
 
