@@ -697,13 +697,8 @@ def decode_options(text: str) -> ReadingOptions:
     for option in fields(options) if isinstance(values, dict) else ():
         if option.name in ("confidence_pattern", "answer_pattern"):
             continue  # a regular expression from a link could run without end
-        kind = (
-            list
-            if "tuple" in str(option.type)
-            else int
-            if "int" in str(option.type) or option.name == "label_base"
-            else str
-        )
+        is_int = "int" in str(option.type) or option.name == "label_base"
+        kind = list if "tuple" in str(option.type) else int if is_int else str
         value: Any = values.get(option.name)
         parts = value if kind is list else ()
         # By type, as True is an int.
