@@ -608,9 +608,6 @@ class _Builder:
         made = (Notice.REPAIRED.finding("warning", f"{AS_ASKED}{what}") for what in self.repairs)
         notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
         asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
-        types = dict(self.table.types)
-        if self.layout.split in types:
-            types["split"] = types[self.layout.split]
         return Loaded(
             file=self.name,
             models=models,
@@ -620,7 +617,6 @@ class _Builder:
             ways=(*self.layout.ways, *self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
-            types=types,
             cells=self.table.cells if self.counts is None else None,
             roles=replace(self.layout, notices=(), ways=()),
             own_scores=self.own,

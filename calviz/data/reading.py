@@ -21,7 +21,7 @@ from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
-from calviz.core.words import PLAIN_CSV, decimals_for, percent
+from calviz.core.words import decimals_for, percent
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import (
@@ -438,9 +438,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
         raise error.in_file(opened.name) from None
     except MemoryError:
         raise InputError("there is not enough memory to read it", file=opened.name) from None
-    # The text of a table inside of an archive is in another style.
-    cells = loaded.cells if opened.style != PLAIN_CSV else None
-    named = replace(loaded, file=opened.name, size=opened.size, hash=digest, cells=cells)
+    named = replace(loaded, file=opened.name, size=opened.size, hash=digest)
     return replace(named, style=opened.style)
 
 
