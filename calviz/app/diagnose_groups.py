@@ -23,7 +23,7 @@ from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_col
 from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import CHECKS, METRICS
 from calviz.core.predictions import Dataset, columns_with_slices, cycles, edges_of, has_score
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
@@ -68,7 +68,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
 
         def changed() -> None:
             chosen = st.session_state[widget]
-            request_settings({key: "" if chosen == default else text(chosen)})
+            request_settings({key: "" if chosen == default else text(chosen) or _NONE})
 
         return {"key": widget, "on_change": changed}
 
@@ -78,9 +78,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         format_func=lambda name: _label(settings.whole, name),
         help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
         "and all others one; of hours and weekdays, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
-        **kept(
-            "slice-columns", asked.columns, usual.columns, lambda some: join_parts(some) or _NONE
-        ),
+        **kept("slice-columns", [*asked.columns], [*usual.columns], join_parts),
     )
     with screen.rare_choices("How slices are tested"):
         st.selectbox(
@@ -252,16 +250,8 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
             st.session_state[field] = ", ".join(chosen.get(column, ()))
 
         def changed() -> None:
-            given = st.session_state[field].strip()
-            edges = chosen | {column: given.split(",")}
-            edges = {
-                name: list(map(str.strip, e))
-                for name, e in edges.items()
-                if given or name != column
-            }
-            request_settings(
-                {bar.CUTS: join_parts([f"{n}={','.join(e)}" for n, e in edges.items()])}
-            )
+            edges = ",".join(map(str.strip, st.session_state[field].split(",")))
+            request_settings({bar.CUTS: session.with_edges(settings, column, edges)})
 
         st.text_input(
             "Edges",
@@ -518,7 +508,11 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     # A lasting change shows in the watch long before one period differs from the others.
     lasting = state if state is not None and (state.changed or state.found) else None
     if lasting is not None:
-        say(lasting.headline)
+        # In the words of Overview, where another headline leads.
+        changes = (
+            f for f in session.evaluation(settings).findings if CHECKS[f.code].about == "times"
+        )
+        say(next((f.short for f in changes), lasting.headline))
         if lasting.found is not None:
             said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
             # What follows the title is no remark in brackets; all rows are below, where the days are watched.

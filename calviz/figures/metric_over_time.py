@@ -358,7 +358,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         yield line(x, scale * floor, palette.muted, **look)
     expected = np.array([p.expected for p in r.periods])
     if np.isfinite(expected).any():
-        look |= {"dash": "dash", "name": "Usual, if nothing changes"}
+        look |= {"dash": "dash", "name": "If nothing changes"}
         yield line(x, scale * expected, palette.ink, **look)
     if any(p.recalibrated for p in r.periods):
         after = np.array([p.recalibrated.value if p.recalibrated else np.nan for p in r.periods])
@@ -380,7 +380,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
             [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
             palette.vermillion if changed else palette.blue,
             symbol="diamond" if changed else "circle",
-            name="Differs from the others beyond chance" if changed else f"{each}, with 95 % CI",
+            name="Differs beyond chance" if changed else f"{each}, 95 % CI",
             customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )

@@ -263,7 +263,7 @@ def test_a_slice_that_is_off_though_its_interval_contains_0_is_explained():
     # Three misses of 500 where half a miss is expected: p = 0.014 for a Poisson number, while the interval reaches 0.
     app = upload(open_page(page="data"), "mine.csv", "\n".join(lines(500)).encode())
     app = quiet(app.open("slices"))
-    app.number_input(key="fdr").set_value(20).run()
+    app.number_input(key="calviz.groups.fdr").set_value(20).run()
     assert "Near 0 or 1 a few surprises rule that out" in helps_of(quiet(app))
     table = next(t.value for t in app.dataframe if "adjusted" in t.value.columns)
     north = table[table["slice"] == "site = north"].iloc[0]
@@ -308,7 +308,10 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
 @pytest.mark.slow
 def test_the_columns_of_one_file_do_not_leave_another_without_columns():
     app = quiet(open_page(page="slices"))
-    assert app.multiselect(key="calviz.groups.slice-columns").value == ["condition", "predicted class"]
+    assert app.multiselect(key="calviz.groups.slice-columns").value == [
+        "condition",
+        "predicted class",
+    ]
     lines = "".join(f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]}\n" for i in range(210))
     app = upload(app.open("data"), "mine.csv", f"label,prob,site\n{lines}".encode())
     app.query_params["slice-columns"] = "condition"
