@@ -118,7 +118,9 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
                 "Your choice; the verdict on Overview keeps to the default.", width="content"
             )
             default = dict.fromkeys(bar.OF_GROUPS, "")
-            st.button("Default", on_click=request_settings, args=(default,), type="tertiary")
+            st.button(
+                "Back to the default", on_click=request_settings, args=(default,), type="tertiary"
+            )
     return asked
 
 
