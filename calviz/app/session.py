@@ -343,7 +343,7 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
         open_files.queue_note(capitalised(said))
     if (cut := predictions.cut_at_score(data, where)) is not data:
         data, above = cut, dict(where)[SCORE][2:]
-        others = {"cuts": _with_edge(current(), SCORE, above), **others}
+        others = {"cuts": with_edges(current(), SCORE, above), **others}
     names = distinct(sliceable_columns(data))
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
@@ -358,11 +358,11 @@ def look_on_days(settings: Settings, days: tuple[str, str], where: Where = ()) -
     look_at_slice(settings.whole, (*others[: len(CONDITIONS) - 1], late))
 
 
-def _with_edge(settings: Settings, column: str, edge: object) -> str:
-    """The cuts in a link, with one edge of a column in place of its own."""
+def with_edges(settings: Settings, column: str, edges: str) -> str:
+    """The cuts in a link, with edges of a column in place of its own; without any, if they are empty."""
     parts = open_files.split_parts(settings.cuts)
     cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", column)]
-    return open_files.join_parts([*cuts, f"{column}={edge}"])
+    return open_files.join_parts([*cuts, *[f"{column}={edges}"] * bool(edges)])
 
 
 # ---- Results

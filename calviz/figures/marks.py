@@ -278,8 +278,8 @@ _NARROW = 620
 _TALL, _LOW = 340, 280
 #: Width of a character of the caption in pixels, and minimum number of characters per line.
 _CHARACTER, _FEWEST = 7.6, 24
-#: Widths of a legend entry without its text and of a letter, and of a narrow column on a desktop, assumed if none is known; in pixels.
-_ENTRY, _LETTER, _USUAL = 48, 6.4, 560
+#: Widths of a legend entry without its text, of a letter in a picture and on a page, and of a narrow column on a desktop, assumed if none is known; in pixels.
+_ENTRY, _LETTER, _SMALL_LETTER, _USUAL = 48, 6.4, 4.85, 560
 
 
 @dataclass(frozen=True)
@@ -385,15 +385,20 @@ class Sheet:
         """
         left, right, top, bottom = margins
         all_traces = list(traces)
-        # Wherever it is centred, a legend is at most as wide as the panels.
+        # Wherever it is centred, a legend is at most as wide as the panels; on a narrow page one that begins left of them may be wider.
         width = (self.width or _USUAL) - left - right
         below = _legend_room(all_traces, width) if entries else 0
+        aside: Trace = {}
+        if self.narrow and below > LINE + 10:
+            x, y = (right - left) / width, -bottom / inner
+            aside = {"x": x, "xanchor": "left", "yref": "paper", "y": y}
+            below = _legend_room(all_traces, width + left, _SMALL_LETTER)
         lines = self.caption_lines(left)
         top += LINE * len(lines) + air if lines else 0
         height = top + inner + bottom + below
         legend_entries: dict[str, Any] = {"showlegend": False}
         if below:
-            place: Trace = {"xref": legend_over, "yref": "container", "y": below / height}
+            place: Trace = {"xref": legend_over, "yref": "container", "y": below / height} | aside
             # By default, plotly draws no legend for a single entry, and its space would stay empty.
             legend_entries = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
@@ -442,11 +447,11 @@ def entries(traces: Iterable[Any]) -> list[str]:
     ]
 
 
-def _legend_room(traces: Iterable[Any], width: float) -> int:
+def _legend_room(traces: Iterable[Any], width: float, letter: float = _LETTER) -> int:
     """Estimate the height of a legend in pixels; plotly puts entries in one row, or in columns of equal width."""
     if not (names := entries(traces)):
         return 0
-    widths = [_ENTRY + _LETTER * len(re.sub("<[^>]*>", "", name)) for name in names]
+    widths = [_ENTRY + letter * len(re.sub("<[^>]*>", "", name)) for name in names]
     lines = 1 if sum(widths) <= width else -(-len(names) // max(1, int(width / max(widths))))
     return LINE * lines + 10
 

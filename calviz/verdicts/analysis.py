@@ -13,6 +13,7 @@ from calviz.core.entry_specs import CHECKS, METRICS, Check, Conventions, Metric,
 from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
+from calviz.core.words import within_sentence
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
@@ -20,6 +21,7 @@ from calviz.sample.sample import Sample, SampleOptions, rate_if_rare, shows_opti
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
 from calviz.verdicts.sentence import explained, judged
+from calviz.verdicts.watching import watched
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -271,8 +273,17 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
         found.append(Finding("CAL025", "info", f"{what}: {left_out}."))
     # Where one slice alone is off, or most, what else is found follows from it.
     verdict = sample.once(judged)
-    first = bool(verdict.off_alone or verdict.elsewhere)
+    first, state = bool(verdict.off_alone or verdict.elsewhere), sample.once(watched)
+    if first and state is not None and state.found is state.change:
+        found = [_of_all_rows(f) if CHECKS[f.code].about == "times" else f for f in found]
     return tuple(sorted(found, key=lambda f: first and CHECKS[f.code].about != "slices"))
+
+
+def _of_all_rows(found: Finding) -> Finding:
+    message, short = (
+        f"All rows together: {within_sentence(text)}" for text in (found.message, found.short)
+    )
+    return replace(found, message=message, short=short)
 
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
