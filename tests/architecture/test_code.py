@@ -58,9 +58,9 @@ from calviz.data.format import Notice
 #:                are taken off where files are read; with it 4 imports
 LIMITS = {
     "files": 213,
-    "code lines": 67_455,
+    "code lines": 67_544,
     "code lines per file, most": 587,
-    "imports between files": 1_872,
+    "imports between files": 1_877,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,
