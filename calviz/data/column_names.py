@@ -34,7 +34,9 @@ ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier", "nr", "n
 #: Names of columns that name the model of each row.
 MODELS = (
     "model", "model_name", "model_id", "modell", "modelo", "modello", "modèle", "modele", "classifier", "clf", "klassifikator", "method",
-    "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint", "run", "run_id",
+    "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint",
+    "judge", "judge_name", "judge_id", "judge_model", "judged_by", "llm_judge", "autorater", "grader", "grader_name", "grader_model", "evaluator", "evaluator_name", "evaluator_model",
+    "rater", "scorer", "annotator", "run", "run_id",
 )  # fmt: skip
 #: Words for what several rows may belong to, and words for its number: together they name columns that may define clusters.
 CLUSTER_WORDS = frozenset((

@@ -36,6 +36,10 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
+#: Words of which one marks what a judge says, words for people, and words for what is true.
+VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
+PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))
+TRUE = frozenset(("true", "truth", "gold", "reference", "target", "actual"))
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
 #: The usual highest grades.
@@ -244,6 +248,45 @@ def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | Non
     return judge and by_name[judge], human and by_name[human]
 
 
+def columns_of_judges(table: Table) -> tuple[str | None, str | None]:
+    """The columns with what the judge and people say; one called `judge` may hold its name, and another one its verdict."""
+    judge, human = usual_columns_of_judges(table.names)
+    of_judge = None if judge is None else table[judge]
+    if human and of_judge and (of_judge.numeric or of_judge.classes & table[human].classes):
+        return judge, human
+    words = VERDICTS | {"label", "correct"}
+    said = [c for c in table.columns if c.words & words and c.is_label_like]
+    people = [c for c in table.columns if c.name == human or (c in said and c.words & PEOPLE)]
+    said = [c for c in said if c not in people and not c.words & TRUE]
+    of_people = [(truth, said) for truth in people] if len(people) == 1 else []
+    usual = {plain(name): name for name in reversed(table.names)}
+    labels = (table[usual[name]] for name in column_names.LABELS if name in usual)
+    worded = [c for c in said if c.words & VERDICTS]
+    for truth, may_be in (*of_people, *((truth, worded) for truth in labels)):
+        verdicts = [c.name for c in may_be if c != truth and c.classes & truth.classes]
+        if len(verdicts) == 1:
+            return verdicts[0], truth.name
+    return judge, human
+
+
+def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
+    """Return the options with the verdict of a judge as the prediction and what people say as the label, beside how sure it is."""
+    said = (options.for_map, options.models, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
+    if any(said) or options.kind_of_scores or not table.named:
+        return options
+    sure = any(c.numeric and c.words & (column_names.SURE | {"score"}) for c in table.columns)
+    verdict, human = columns_of_judges(table) if sure else (None, None)
+    if verdict in (None, *usual_columns_of_judges(table.names)):
+        return options
+    if plain(verdict) in column_names.CORRECTS and not options.prediction_column:
+        what = f"'{short(verdict)}' may be what the judge says, or whether it was right; say which"
+        ways = {"is what the judge says": {"prediction_column": verdict, "label": human}, "says whether it was right": {"correct_column": verdict}}  # fmt: skip
+        readings = [Reading(f"'{short(verdict)}' {text}", way) for text, way in ways.items()]
+        raise InputError(what, readings=readings)
+    mine = (options.prediction_column or verdict, options.label or human) == (verdict, human)
+    return replace(options, prediction_column=verdict, label=human) if mine else options
+
+
 class JudgedRows(NamedTuple):
     """The rows that a judge and people have judged, as probabilities and labels: how to read them, what to say, and what else can be asked."""
 
@@ -258,8 +301,8 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
 
     None if no columns have the names of both, if the options say that others are the scores and the label, or if no row has both.
     """
-    judge, human = usual_columns_of_judges(table.names)
-    if judge is None or human is None:
+    judge, human = columns_of_judges(table)
+    if judge is None or human is None or with_verdicts(table, options) is not options:
         return None
     said = (options.kind, options.models, options.prediction_column, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
     if any(said) or {*options.repair} - {"drop-missing"}:
@@ -392,7 +435,7 @@ def read_judge(
     with np.errstate(all="ignore"), Source(source, name) as opened:
         try:
             table = format_of(opened).open(opened)
-            usual = usual_columns_of_judges(table.names)
+            usual = columns_of_judges(table)
             chosen = [
                 _found(table, given or found, what)
                 for given, found, what in zip(

@@ -38,7 +38,7 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import judged_rows, usual_columns_of_judges, with_verdicts_as_scores
+from calviz.data.judge_columns import columns_of_judges, judged_rows, with_verdicts_as_scores
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
@@ -566,7 +566,7 @@ def _with_rows_of_all(table: Table) -> Table | None:
 
 def options_that_keep(read: ColumnRoles, table: Table) -> dict[str, Any]:
     """The options that keep what was read as the label, and as the verdicts of a judge, where another column gets another role."""
-    judged = [s.columns for s in read.scores if (*s.columns, read.label) == usual_columns_of_judges(table.names)]  # fmt: skip
+    judged = [s.columns for s in read.scores if (*s.columns, read.label) == columns_of_judges(table)]  # fmt: skip
     kept = {"label": read.label, "scores": judged[0] if judged else None}
     return {key: value for key, value in kept.items() if value}
 
