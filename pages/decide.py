@@ -197,7 +197,9 @@ def judge(chosen: Settings) -> None:
         raise NotAvailable(
             "this tab is for files with a column 'judge' and a column 'human' (empty where nobody has looked)."
         )
-    groups = {name: shorten(name, 40) for name in chosen.whole.groups}
+    found = chosen.entry.loaded.recognition
+    models = [found.model_column] if found.model_column else []
+    groups = {name: shorten(name, 40) for name in (*models, *chosen.whole.groups)}
     by = st.selectbox(
         "Compare",
         (*groups, None),
@@ -208,7 +210,8 @@ def judge(chosen: Settings) -> None:
     )
     question = st.selectbox(
         "Rows of one question",
-        (None, *chosen.entry.loaded.recognition.columns),
+        (None, *found.columns),
+        index=1 + found.columns.index(found.id_column) if models and found.id_column else 0,
         format_func=lambda name: "each row is one" if name is None else shorten(name, 40),
         key="calviz.judge.cluster",
         width=420,

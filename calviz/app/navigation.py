@@ -30,7 +30,7 @@ from calviz.app.session import Settings, current, has_current, look_at_slice, md
 from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
 from calviz.core.words import counted, full_sentence, keep_units_together
-from calviz.data.judge_columns import usual_columns_of_judges
+from calviz.data.judge_columns import read_judge, usual_columns_of_judges
 from calviz.data.reading import project_root
 from calviz.sample.cutoff_and_grades import has_grades
 from calviz.sample.sample import event_rate_if_rare, where_words
@@ -328,9 +328,24 @@ TO_JUDGE = "See what the judge is worth"
 
 
 def has_judge(entry: OpenFile) -> bool:
-    """Whether a file has columns of a judge and of people."""
-    columns = usual_columns_of_judges(entry.loaded.recognition.columns)
-    return None not in columns and isinstance(entry.source, bytes | Path)
+    """Whether a file has columns of a judge and of people, which say what is yes."""
+    if not isinstance(entry.source, bytes | Path):
+        return False
+    roles, columns = entry.loaded.roles, entry.loaded.recognition.columns
+    said = roles.confidence is not None and roles.confidence.predicted is not None
+    if None in usual_columns_of_judges(columns) and not said:
+        return False
+    return _says_what_is_yes(entry.content_key, entry)
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _says_what_is_yes(key: str, _entry: OpenFile) -> bool:
+    assert isinstance(_entry.source, bytes | Path)
+    try:
+        read_judge(_entry.source, class_names=_entry.options.class_names or ()).aligned()
+    except CalvizError:
+        return False
+    return True
 
 
 def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:

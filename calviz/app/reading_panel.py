@@ -84,7 +84,9 @@ def draw_failure(*, titled: bool = False) -> None:
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
     elif not together and failure.message:
         text = on_screen(failure.message).removeprefix(name)
-        box(md(capitalised(text) if titled else text, 2_000), icon=f":material/{icon}:")
+        # A file that is named keeps its own letters.
+        text = text if text.startswith(failure.title) else capitalised(text)
+        box(md(text, 2_000), icon=f":material/{icon}:")
     else:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"), name)
     with st.container(horizontal=True, vertical_alignment="center"):

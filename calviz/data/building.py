@@ -554,7 +554,9 @@ class _Builder:
         except InputError as error:
             if part is not None:  # the rows of all models are counted
                 rows = _rows_of(None, keep)
-                _, array = self._repaired(scores, score[:, None] if rows is None else score[rows, None])
+                _, array = self._repaired(
+                    scores, score[:, None] if rows is None else score[rows, None]
+                )
             problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
             raise problem.explain(error) from None
         vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)

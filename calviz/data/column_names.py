@@ -55,9 +55,9 @@ TIMES = (
     "zeitstempel", "periode", "jour", "mois", "date_heure", "heure", "horodatage", "temps", "période", "fecha", "fecha_hora", "hora",
     "tiempo", "periodo", "período", "día", "dia", "mes", "data", "data_ora", "ora", "tempo", "giorno", "mese", "dag", "maand", "tijd", "tijdstip",
 )  # fmt: skip
-#: Words that mark other time columns, such as origination_date or, without one, valid_time; and words that rule them out, such as date_of_birth.
+#: Words that mark other time columns, such as origination_date or, without one, valid_time or judged_at; and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (
-    (frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}), frozenset({"time", "zeit"})),
+    (frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}), frozenset({"time", "zeit"}), frozenset({"at"})),
     frozenset((
         "birth", "birthdate", "birthday", "born", "dob", "death", "geb", "geburt", "geburts", "geburtstag", "geboren", "geburtsdatum",
         "sterbedatum", "todesdatum", "naissance", "né", "née", "décès", "deces", "nacimiento",

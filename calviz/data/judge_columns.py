@@ -28,6 +28,7 @@ from calviz.data.format import (
     known_columns,
     short,
 )
+from calviz.data.roles import BELOW_CHANCE
 from calviz.data.rows_in_memory import arrow_of, arrow_rows
 
 JUDGES = (
@@ -36,8 +37,9 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
-#: Words of which one marks what a judge says, words for people, and words for what is true.
+#: Words of which one marks what a judge says, for how sure it is, for people, and for what is true.
 VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
+_SURE = column_names.SURE | {"score"}
 PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))
 TRUE = frozenset(("true", "truth", "gold", "reference", "target", "actual"))
 #: Of more grades than this, no threshold is offered.
@@ -254,19 +256,26 @@ def columns_of_judges(table: Table) -> tuple[str | None, str | None]:
     of_judge = None if judge is None else table[judge]
     if human and of_judge and (of_judge.numeric or of_judge.classes & table[human].classes):
         return judge, human
-    words = VERDICTS | {"label", "correct"}
-    said = [c for c in table.columns if c.words & words and c.is_label_like]
-    people = [c for c in table.columns if c.name == human or (c in said and c.words & PEOPLE)]
-    said = [c for c in said if c not in people and not c.words & TRUE]
-    of_people = [(truth, said) for truth in people] if len(people) == 1 else []
-    usual = {plain(name): name for name in reversed(table.names)}
-    labels = (table[usual[name]] for name in column_names.LABELS if name in usual)
-    worded = [c for c in said if c.words & VERDICTS]
-    for truth, may_be in (*of_people, *((truth, worded) for truth in labels)):
-        verdicts = [c.name for c in may_be if c != truth and c.classes & truth.classes]
+    for truth, may_be in _truths(table):
+        verdicts = [c.name for c in may_be if c.classes & truth.classes]
         if len(verdicts) == 1:
             return verdicts[0], truth.name
     return judge, human
+
+
+def _truths(table: Table) -> list[tuple[Column, list[Column]]]:
+    """The columns that may hold what is true, those of people first, each with the columns that may hold verdicts of it."""
+    human = usual_columns_of_judges(table.names)[1]
+    said = [c for c in table.columns if c.words & (VERDICTS | {"label", "correct"})]
+    said = [c for c in said if c.is_label_like]
+    people = [c for c in table.columns if c.name == human or (c in said and c.words & PEOPLE)]
+    usual = {plain(name): name for name in reversed(table.names)}
+    labels = [table[usual[name]] for name in column_names.LABELS if name in usual]
+    said = [c for c in said if c not in people and not c.words & TRUE]
+    worded = [c for c in said if c.words & VERDICTS]
+    truths = [(truth, said) for truth in people if len(people) == 1]
+    truths += [(truth, worded) for truth in labels if truth not in people]
+    return [(truth, [c for c in may_be if c != truth]) for truth, may_be in truths]
 
 
 def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
@@ -274,17 +283,53 @@ def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
     said = (options.for_map, options.models, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
     if any(said) or options.kind_of_scores or not table.named:
         return options
-    sure = any(c.numeric and c.words & (column_names.SURE | {"score"}) for c in table.columns)
+    sure = any(c.numeric and c.words & _SURE for c in table.columns)
     verdict, human = columns_of_judges(table) if sure else (None, None)
     if verdict in (None, *usual_columns_of_judges(table.names)):
         return options
     if plain(verdict) in column_names.CORRECTS and not options.prediction_column:
         what = f"'{short(verdict)}' may be what the judge says, or whether it was right; say which"
-        ways = {"is what the judge says": {"prediction_column": verdict, "label": human}, "says whether it was right": {"correct_column": verdict}}  # fmt: skip
-        readings = [Reading(f"'{short(verdict)}' {text}", way) for text, way in ways.items()]
+        says: dict[str, Any] = {"prediction_column": verdict, "label": human}
+        readings = [
+            Reading(f"'{short(verdict)}' is what the judge says", says),
+            Reading(f"'{short(verdict)}' says whether it was right", {"correct_column": verdict}),
+        ]
         raise InputError(what, readings=readings)
     mine = (options.prediction_column or verdict, options.label or human) == (verdict, human)
     return replace(options, prediction_column=verdict, label=human) if mine else options
+
+
+def judges_beside(table: Table, options: ReadingOptions) -> dict[str, ReadingOptions]:
+    """The options that read each judge of a table, by its name, where each has a verdict and how sure it is in columns of its own; {} if there are no two such."""
+    said = (options.for_map, options.scores, options.models, options.prediction_column, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
+    if any(said) or options.kind_of_scores or not table.named:
+        return {}
+
+    def rest(column: Column, words: frozenset[str]) -> tuple[str, ...]:
+        return tuple(word for word in column_names.words(column.name) if word not in words)
+
+    sure = {rest(c, _SURE): c.name for c in table.columns if c.numeric and c.words & _SURE}
+    for truth, may_be in _truths(table):
+        says = {rest(c, VERDICTS | {"label"}): c for c in may_be if c.classes & truth.classes}
+        pairs = [(c.name, sure[own]) for own, c in says.items() if own and own in sure]
+        pairs = [(v, s) for v, s in pairs if _may_be_sure(table[s], len(truth.classes))]
+        if len(pairs) < 2 or options.label not in (None, truth.name):
+            continue
+        of_all = tuple(f"!{name}" for pair in pairs for name in pair)
+        base = replace(options, label=truth.name, groups=(*(options.groups or ("*",)), *of_all))
+        names = column_names.without_common_words([name for name, _ in pairs], of_models=True)
+        return {
+            name: replace(base, kind="confidence", prediction_column=verdict, scores=(score,))
+            for name, (verdict, score) in zip(names, pairs, strict=True)
+        }
+    return {}
+
+
+def _may_be_sure(column: Column, k: int) -> bool:
+    """Whether few of the numbers, which may be in percent, lie below 1/k, as the confidence in one of k verdicts does."""
+    values = column.head[~np.isnan(column.head)]
+    whole = 100 if values.max(initial=0) > 1 else 1
+    return bool(values.size) and float(np.mean(values < whole / k - 1e-6)) <= BELOW_CHANCE
 
 
 class JudgedRows(NamedTuple):

@@ -6,10 +6,10 @@ import copy
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -38,7 +38,12 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import columns_of_judges, judged_rows, with_verdicts_as_scores
+from calviz.data.judge_columns import (
+    columns_of_judges,
+    judged_rows,
+    judges_beside,
+    with_verdicts_as_scores,
+)
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
@@ -452,6 +457,8 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return _of_answers(table, options, name)
     if table.questions is not None or table.cluster is not None or options.choices is not None:
         table, options = by_choices(table, options)
+    if judges := judges_beside(table, options):
+        return _of_judges(table, judges, name)
     rows, used = table, options
     try:
         if options.scores is not None or options.confidence_pattern is not None:
@@ -499,6 +506,29 @@ def _means(loaded: Loaded) -> str:
     }
     decimals = decimals_for(*(100 * mean for mean in means.values()))
     return ", ".join(f"{name} {percent(mean, decimals)}" for name, mean in means.items())
+
+
+def _of_judges(table: Table, judges: Mapping[str, ReadingOptions], name: str) -> Loaded:
+    """Build a model of each judge, of the rows that all have."""
+    read = {n: of_table(table, options, name=n) for n, options in judges.items()}
+    made = {n: one.first for n, one in read.items()}
+    rows = {n: np.arange(m.n) if m.file_rows is None else m.file_rows for n, m in made.items()}
+    common = reduce(np.intersect1d, rows.values())
+    models = {n: m.take(np.isin(rows[n], common)) for n, m in made.items()}
+    first = next(iter(read.values()))
+    scores = tuple(column for one in read.values() for column in one.recognition.scores)
+    found = replace(first.recognition, scores=scores, models=tuple(read), rows=common.size)
+    text = f"{', '.join(map(short, models))}: each has a verdict and a confidence of the same rows, and is a model"
+    notices = (n for one in read.values() for n in one.notices)
+    return replace(
+        first,
+        file=name,
+        models=models,
+        recognition=found,
+        notices=(Notice.MODELS.finding("info", text), *dict.fromkeys(notices)),
+        own_scores={n: columns for one in read.values() for n, columns in one.own_scores.items()},
+        waiting={},
+    )
 
 
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
