@@ -16,6 +16,7 @@ from calviz.app import (
     decide_coverage,
     decide_cutoff,
     navigation,
+    open_files,
     rows_shown,
     screen,
     session,
@@ -197,9 +198,7 @@ def judge(chosen: Settings) -> None:
         raise NotAvailable(
             "this tab is for files with a column 'judge' and a column 'human' (empty where nobody has looked)."
         )
-    found = chosen.entry.loaded.recognition
-    models = [found.model_column] if found.model_column else []
-    groups = {name: shorten(name, 40) for name in (*models, *chosen.whole.groups)}
+    groups = {name: shorten(name, 40) for name in chosen.whole.groups}
     by = st.selectbox(
         "Compare",
         (*groups, None),
@@ -210,14 +209,14 @@ def judge(chosen: Settings) -> None:
     )
     question = st.selectbox(
         "Rows of one question",
-        (None, *found.columns),
-        index=1 + found.columns.index(found.id_column) if models and found.id_column else 0,
+        (None, *chosen.entry.loaded.recognition.columns),
         format_func=lambda name: "each row is one" if name is None else shorten(name, 40),
         key="calviz.judge.cluster",
         width=420,
         help="Where several rows belong to a question, intervals are those of questions, and systems are compared question by question.",
     )
-    found = _judged(chosen.entry.content_key, by, question, chosen)
+    key = open_files.model_key(chosen.entry, chosen.whole.name)
+    found = _judged(key, by, question, chosen)
     say(found.headline)
     st.markdown(md(" ".join((found.sentence(), *found.summary().lines)), 1_000))
     for remark in found.remarks():
@@ -277,10 +276,10 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
 def _judged(key: str, by: str | None, question: str | None, _settings: Settings) -> Judged:
     entry = _settings.entry
     assert isinstance(entry.source, bytes | Path)
-    names = entry.options.class_names or ()
-    return judged(
-        read_judge(entry.source, by=by, cluster=question, class_names=names, name=entry.title)
-    )
+    names, model = entry.options.class_names or (), entry.loaded.recognition.model_column
+    columns = [name for name in (by, model) if name]
+    found = read_judge(entry.source, by=columns, cluster=question, class_names=names, name=entry.title)  # fmt: skip
+    return judged(found.of(model, _settings.whole.name) if model else found)
 
 
 navigation.enter()

@@ -383,7 +383,8 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
                 _draw_cells(name, cells, shown, width)
             if role is not None:
                 changed = shown.with_role(name, role)
-    return changed
+    # A role that says nothing new would be drawn again and again.
+    return None if changed == shown.options else changed
 
 
 def _in_order(shown: FirstRows, fits: int) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +84,26 @@ class JudgeColumns:
         """What the grades were chosen to mean; "" if there are none."""
         graded = [c for c in (self.judge, self.human) if c.grades]
         return ", and ".join(f"'{short(c.name)}' is read so: {c.grades}" for c in graded)
+
+    def of(self, column: str, level: str) -> Self:
+        """The rows of one judge of several, whose names a column of groups holds."""
+        factor = Factor.of(self.by[column])
+        name = level if level in factor.levels else level.removeprefix(f"{column} ")
+        rows = np.flatnonzero(factor.codes == factor.levels.index(name))
+
+        def taken(values: Any) -> Any:
+            if values is None:
+                return None
+            return values.take(rows) if isinstance(values, Factor) else np.asarray(values)[rows]
+
+        return replace(
+            self,
+            judge=replace(self.judge, values=self.judge.values[rows]),
+            human=replace(self.human, values=self.human.values[rows]),
+            by={name: taken(values) for name, values in self.by.items() if name != column},
+            chance=taken(self.chance),
+            cluster=taken(self.cluster),
+        )
 
     def aligned(self) -> tuple[FloatArray, FloatArray, str]:
         """Return both columns, and the word that both have for 1.
