@@ -303,9 +303,10 @@ def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
     said = (options.for_map, options.models, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
     if any(said) or options.kind_of_scores or not table.named:
         return options
-    sure = any(c.numeric and c.words & _SURE for c in table.columns)
+    sure = [c for c in table.columns if c.numeric and c.words & _SURE]
+    sure = [c for c in sure if c.words & column_names.SURE] or sure
     verdict, human = columns_of_judges(table) if sure else (None, None)
-    if verdict in (None, *usual_columns_of_judges(table.names)):
+    if verdict is None or human is None or verdict in usual_columns_of_judges(table.names):
         return options
     if plain(verdict) in column_names.CORRECTS and not options.prediction_column:
         what = f"'{short(verdict)}' may be what the judge says, or whether it was right; say which"
@@ -316,7 +317,13 @@ def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
         ]
         raise InputError(what, readings=readings)
     mine = (options.prediction_column or verdict, options.label or human) == (verdict, human)
-    return replace(options, prediction_column=verdict, label=human) if mine else options
+    if not mine:
+        return options
+    options = replace(options, prediction_column=verdict, label=human)
+    k = len(table[human].classes | table[verdict].classes)
+    if options.scores or len(sure) > 1 or not _may_be_sure(sure[0], k):
+        return options
+    return replace(options, kind="confidence", scores=(sure[0].name,))
 
 
 def judges_beside(table: Table, options: ReadingOptions) -> dict[str, ReadingOptions]:
