@@ -16,7 +16,6 @@ from calviz.app import (
     decide_coverage,
     decide_cutoff,
     navigation,
-    open_files,
     rows_shown,
     screen,
     session,
@@ -215,7 +214,7 @@ def judge(chosen: Settings) -> None:
         width=420,
         help="Where several rows belong to a question, intervals are those of questions, and systems are compared question by question.",
     )
-    key = open_files.model_key(chosen.entry, chosen.whole.name)
+    key = f"{chosen.entry.content_key}#{chosen.whole.name}"
     found = _judged(key, by, question, chosen)
     say(found.headline)
     st.markdown(md(" ".join((found.sentence(), *found.summary().lines)), 1_000))
@@ -277,9 +276,12 @@ def _judged(key: str, by: str | None, question: str | None, _settings: Settings)
     entry = _settings.entry
     assert isinstance(entry.source, bytes | Path)
     names, model = entry.options.class_names or (), entry.loaded.recognition.model_column
-    columns = [name for name in (by, model) if name]
-    found = read_judge(entry.source, by=columns, cluster=question, class_names=names, name=entry.title)  # fmt: skip
-    return judged(found.of(model, _settings.whole.name) if model else found)
+    of = (model, _settings.whole.name) if model else None  # each of them is a judge
+    return judged(
+        read_judge(
+            entry.source, by=by, cluster=question, class_names=names, name=entry.title, of=of
+        )
+    )
 
 
 navigation.enter()

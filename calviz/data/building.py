@@ -104,7 +104,7 @@ class _Builder:
             self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
             self.ways.append(way)
         no_label = decoded.missing | self._blank(fetched, self.layout.correct)
-        columns = self._columns(fetched, no_label, decoded.indices, decoded.indices)
+        columns = self._columns(fetched, no_label, decoded.indices)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
         self.arrays = {span(s.columns): a for s, a in zip(self.layout.scores, arrays, strict=True)}
@@ -480,15 +480,9 @@ class _Builder:
         checked = {n: c for n, c in checked.items() if len(c) == keep.size}
         return replace(fetched, columns={**fetched.columns, **rows_taken(checked, rows)})
 
-    def _columns(
-        self,
-        fetched: Fetched,
-        no_label: BoolArray,
-        labels: Any = None,
-        same: IntArray | None = None,
-    ) -> dict[str, Any]:
+    def _columns(self, fetched: Fetched, no_label: BoolArray, labels: Any = None) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices, self.ways)
-        self.layout, self.parts = others.of_models(fetched, same)
+        self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
         columns = others.build(self._choose_rows(fetched, no_label, labels))
         self.layout = others.layout
@@ -501,10 +495,11 @@ class _Builder:
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
         right = (self._right_if_any if self.options.for_map else self._right)(fetched, layout)
-        same = right.truth
-        if same is None and self.options.model_column:
-            same = np.zeros(len(score), dtype=np.int32)
-        columns = self._columns(fetched, right.missing, same=same)
+        # Where only what was right is known, models are those that the user names.
+        alike = np.zeros(len(score), np.int32) if self.options.model_column else None
+        columns = self._columns(
+            fetched, right.missing, alike if right.truth is None else right.truth
+        )
         own = self._as_they_are(ScoreColumns((layout.score,), (), "probabilities", 1))
         if layout.log:
             score, own = np.exp(score), ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ HUMANS = (
 )  # fmt: skip
 #: Words of which one marks what a judge says, for how sure it is, for people, and for what is true.
 VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
-_SURE = column_names.SURE | {"score"}
+_SAID, _SURE = VERDICTS | {"label", "correct"}, column_names.SURE | {"score"}
 PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))
 TRUE = frozenset(("true", "truth", "gold", "reference", "target", "actual"))
 #: Of more grades than this, no threshold is offered.
@@ -84,26 +84,6 @@ class JudgeColumns:
         """What the grades were chosen to mean; "" if there are none."""
         graded = [c for c in (self.judge, self.human) if c.grades]
         return ", and ".join(f"'{short(c.name)}' is read so: {c.grades}" for c in graded)
-
-    def of(self, column: str, level: str) -> Self:
-        """The rows of one judge of several, whose names a column of groups holds."""
-        factor = Factor.of(self.by[column])
-        name = level if level in factor.levels else level.removeprefix(f"{column} ")
-        rows = np.flatnonzero(factor.codes == factor.levels.index(name))
-
-        def taken(values: Any) -> Any:
-            if values is None:
-                return None
-            return values.take(rows) if isinstance(values, Factor) else np.asarray(values)[rows]
-
-        return replace(
-            self,
-            judge=replace(self.judge, values=self.judge.values[rows]),
-            human=replace(self.human, values=self.human.values[rows]),
-            by={name: taken(values) for name, values in self.by.items() if name != column},
-            chance=taken(self.chance),
-            cluster=taken(self.cluster),
-        )
 
     def aligned(self) -> tuple[FloatArray, FloatArray, str]:
         """Return both columns, and the word that both have for 1.
@@ -276,80 +256,32 @@ def columns_of_judges(table: Table) -> tuple[str | None, str | None]:
     of_judge = None if judge is None else table[judge]
     if human and of_judge and (of_judge.numeric or of_judge.classes & table[human].classes):
         return judge, human
-    for truth, may_be in _truths(table):
-        verdicts = [c.name for c in may_be if c.classes & truth.classes]
-        if len(verdicts) == 1:
-            return verdicts[0], truth.name
-    return judge, human
+    truth, verdicts = _verdicts(table)
+    return (verdicts[0].name, truth) if len(verdicts) == 1 else (judge, human)
 
 
-def _truths(table: Table) -> list[tuple[Column, list[Column]]]:
-    """The columns that may hold what is true, those of people first, each with the columns that may hold verdicts of it."""
+def _verdicts(table: Table) -> tuple[str, list[Column]]:
+    """The column with what people say is true, or else a label, and the columns that may hold verdicts of it; "" if there are none."""
     human = usual_columns_of_judges(table.names)[1]
-    said = [c for c in table.columns if c.words & (VERDICTS | {"label", "correct"})]
-    said = [c for c in said if c.is_label_like]
+    said = [c for c in table.columns if c.words & _SAID and c.is_label_like]
     people = [c for c in table.columns if c.name == human or (c in said and c.words & PEOPLE)]
-    usual = {plain(name): name for name in reversed(table.names)}
-    labels = [table[usual[name]] for name in column_names.LABELS if name in usual]
+    usual = {plain(name): table[name] for name in reversed(table.names)}
+    labels = [usual[name] for name in column_names.LABELS if name in usual]
     said = [c for c in said if c not in people and not c.words & TRUE]
-    worded = [c for c in said if c.words & VERDICTS]
-    truths = [(truth, said) for truth in people if len(people) == 1]
-    truths += [(truth, worded) for truth in labels if truth not in people]
-    return [(truth, [c for c in may_be if c != truth]) for truth, may_be in truths]
+    for truth in (*(people if len(people) == 1 else ()), *labels):
+        may_be = [c for c in said if c != truth and (truth in people or c.words & VERDICTS)]
+        if verdicts := [c for c in may_be if c.classes & truth.classes]:
+            return truth.name, verdicts
+    return "", []
 
 
-def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
-    """Return the options with the verdict of a judge as the prediction and what people say as the label, beside how sure it is."""
+def _sure(table: Table, options: ReadingOptions) -> list[Column]:
+    """The columns that may say how sure judges are, unless the options say what the columns are."""
     said = (options.for_map, options.models, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
     if any(said) or options.kind_of_scores or not table.named:
-        return options
+        return []
     sure = [c for c in table.columns if c.numeric and c.words & _SURE]
-    sure = [c for c in sure if c.words & column_names.SURE] or sure
-    verdict, human = columns_of_judges(table) if sure else (None, None)
-    if verdict is None or human is None or verdict in usual_columns_of_judges(table.names):
-        return options
-    if plain(verdict) in column_names.CORRECTS and not options.prediction_column:
-        what = f"'{short(verdict)}' may be what the judge says, or whether it was right; say which"
-        says: dict[str, Any] = {"prediction_column": verdict, "label": human}
-        readings = [
-            Reading(f"'{short(verdict)}' is what the judge says", says),
-            Reading(f"'{short(verdict)}' says whether it was right", {"correct_column": verdict}),
-        ]
-        raise InputError(what, readings=readings)
-    mine = (options.prediction_column or verdict, options.label or human) == (verdict, human)
-    if not mine:
-        return options
-    options = replace(options, prediction_column=verdict, label=human)
-    k = len(table[human].classes | table[verdict].classes)
-    if options.scores or len(sure) > 1 or not _may_be_sure(sure[0], k):
-        return options
-    return replace(options, kind="confidence", scores=(sure[0].name,))
-
-
-def judges_beside(table: Table, options: ReadingOptions) -> dict[str, ReadingOptions]:
-    """The options that read each judge of a table, by its name, where each has a verdict and how sure it is in columns of its own; {} if there are no two such."""
-    said = (options.for_map, options.scores, options.models, options.prediction_column, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
-    if any(said) or options.kind_of_scores or not table.named:
-        return {}
-
-    def rest(column: Column, words: frozenset[str]) -> tuple[str, ...]:
-        return tuple(word for word in column_names.words(column.name) if word not in words)
-
-    sure = {rest(c, _SURE): c.name for c in table.columns if c.numeric and c.words & _SURE}
-    for truth, may_be in _truths(table):
-        says = {rest(c, VERDICTS | {"label"}): c for c in may_be if c.classes & truth.classes}
-        pairs = [(c.name, sure[own]) for own, c in says.items() if own and own in sure]
-        pairs = [(v, s) for v, s in pairs if _may_be_sure(table[s], len(truth.classes))]
-        if len(pairs) < 2 or options.label not in (None, truth.name):
-            continue
-        of_all = tuple(f"!{name}" for pair in pairs for name in pair)
-        base = replace(options, label=truth.name, groups=(*(options.groups or ("*",)), *of_all))
-        names = column_names.without_common_words([name for name, _ in pairs], of_models=True)
-        return {
-            name: replace(base, kind="confidence", prediction_column=verdict, scores=(score,))
-            for name, (verdict, score) in zip(names, pairs, strict=True)
-        }
-    return {}
+    return [c for c in sure if c.words & column_names.SURE] or sure
 
 
 def _may_be_sure(column: Column, k: int) -> bool:
@@ -357,6 +289,48 @@ def _may_be_sure(column: Column, k: int) -> bool:
     values = column.head[~np.isnan(column.head)]
     whole = 100 if values.max(initial=0) > 1 else 1
     return bool(values.size) and float(np.mean(values < whole / k - 1e-6)) <= BELOW_CHANCE
+
+
+def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
+    """Return the options with the verdict of a judge as the prediction and what people say as the label, beside how sure it is."""
+    sure = _sure(table, options)
+    verdict, human = columns_of_judges(table) if sure else (None, None)
+    mine = (options.prediction_column or verdict, options.label or human) == (verdict, human)
+    if not (mine and verdict and human) or verdict in usual_columns_of_judges(table.names):
+        return options
+    says: dict[str, Any] = {"prediction_column": verdict, "label": human}
+    if plain(verdict) in column_names.CORRECTS and not options.prediction_column:
+        readings = [
+            Reading(f"'{short(verdict)}' is what the judge says", says),
+            Reading(f"'{short(verdict)}' says whether it was right", {"correct_column": verdict}),
+        ]
+        what = f"'{short(verdict)}' may be what the judge says, or whether it was right; say which"
+        raise InputError(what, readings=readings)
+    k = len(table[human].classes | table[verdict].classes)
+    if not options.scores and len(sure) == 1 and _may_be_sure(sure[0], k):
+        says |= {"kind": "confidence", "scores": (sure[0].name,)}
+    return replace(options, **says)
+
+
+def judges_beside(table: Table, options: ReadingOptions) -> dict[str, ReadingOptions]:
+    """The options that read each judge of a table, by its name, if several have a verdict, and how sure they are, in columns of their own."""
+
+    def judge(column: Column) -> tuple[str, ...]:
+        return tuple(w for w in column_names.words(column.name) if w not in _SAID | _SURE)
+
+    sure = {} if options.scores else {judge(c): c for c in _sure(table, options)}
+    truth, verdicts = _verdicts(table) if len(sure) > 1 else ("", [])
+    pairs = [(c.name, sure[judge(c)]) for c in verdicts if judge(c) and judge(c) in sure]
+    pairs = [(v, s) for v, s in pairs if _may_be_sure(s, len(table[truth].classes))]
+    if len(pairs) < 2 or options.prediction_column or options.label not in (None, truth):
+        return {}
+    others = (f"!{name}" for v, s in pairs for name in (v, s.name))
+    base = replace(
+        options, label=truth, kind="confidence", groups=(*(options.groups or ("*",)), *others)
+    )
+    names = column_names.without_common_words([v for v, _ in pairs], of_models=True)
+    of_names = zip(names, pairs, strict=True)
+    return {n: replace(base, prediction_column=v, scores=(s.name,)) for n, (v, s) in of_names}
 
 
 class JudgedRows(NamedTuple):
@@ -482,6 +456,7 @@ def read_judge(
     *,
     class_names: Sequence[str] = (),
     name: str | None = None,
+    of: tuple[str, str] | None = None,
 ) -> JudgeColumns:
     """Read the columns from a file of any format.
 
@@ -498,6 +473,8 @@ def read_judge(
         The words for no and yes, if these leave it open.
     name : str, optional
         Name of the file in messages.
+    of : tuple of str, optional
+        A column with the name of the judge of each row, and the judge whose rows are read.
 
     Raises
     ------
@@ -516,9 +493,13 @@ def read_judge(
             ]
             columns = (by,) if isinstance(by, str) else tuple(by or ())
             question = (table.cluster if cluster is None else cluster) or None
-            others = [n for n in (*columns, chance, question) if n is not None]
+            others = [n for n in (*columns, chance, question, of and of[0]) if n]
             wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
             read = table.fetch((), wanted).columns
+            if of is not None:
+                named = Factor.of(read[of[0]]).values()
+                rows = np.flatnonzero([f"{of[0]} {v}" == of[1] or v == of[1] for v in named])
+                read = {n: v.take(rows) for n, v in read.items()}
             try:
                 said = _said(read, chosen[0], chosen[1], class_names)
             except InputError as error:
