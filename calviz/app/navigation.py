@@ -329,23 +329,20 @@ TO_JUDGE = "See what the judge is worth"
 
 def has_judge(entry: OpenFile) -> bool:
     """Whether a file has columns of a judge and of people, which say what is yes."""
-    if not isinstance(entry.source, bytes | Path):
-        return False
-    roles, columns = entry.loaded.roles, entry.loaded.recognition.columns
-    said = roles.confidence is not None and roles.confidence.predicted is not None
-    if None in usual_columns_of_judges(columns) and not said:
-        return False
-    return _says_what_is_yes(entry.content_key, entry)
+    confidence, found = entry.loaded.roles.confidence, entry.loaded.recognition
+    may_be = None not in usual_columns_of_judges(found.columns) or (
+        confidence is not None and confidence.predicted is not None
+    )
+    return may_be and _says_what_is_yes(entry.content_key, entry)
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner=False)
 def _says_what_is_yes(key: str, _entry: OpenFile) -> bool:
-    assert isinstance(_entry.source, bytes | Path)
-    try:
-        read_judge(_entry.source, class_names=_entry.options.class_names or ()).aligned()
-    except CalvizError:
-        return False
-    return True
+    with suppress(CalvizError):
+        if isinstance(_entry.source, bytes | Path):
+            read_judge(_entry.source, class_names=_entry.options.class_names or ()).aligned()
+            return True
+    return False
 
 
 def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:

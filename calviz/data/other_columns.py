@@ -160,11 +160,8 @@ class OtherColumns:
                 raise InputError(what, column=chosen, remedy=remedy)
             return replace(layout, long=None), {}
         identifier, model = layout.long
-        each = one_row_each(identifier, model)
-        if layout.label is None:
-            each = each.removesuffix(", with the same label")
         text = (
-            f"{each}: these are {len(names)} models of the same rows; "
+            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows; "
             "one by --model, all rows together by --model-column ''"
         )
         self.notices.append(Notice.MODELS.finding("info", text))

@@ -508,38 +508,31 @@ def _means(loaded: Loaded) -> str:
     return ", ".join(f"{name} {percent(mean, decimals)}" for name, mean in means.items())
 
 
-def _of_judges(table: Table, judges: Mapping[str, ReadingOptions], name: str) -> Loaded:
-    """Build a model of each judge, of the rows that all have."""
-    read = {n: of_table(table, options, name=n) for n, options in judges.items()}
-    made = {n: one.first for n, one in read.items()}
-    rows = {n: np.arange(m.n) if m.file_rows is None else m.file_rows for n, m in made.items()}
-    common = reduce(np.intersect1d, rows.values())
-    models = {n: m.take(np.isin(rows[n], common)) for n, m in made.items()}
-    first = next(iter(read.values()))
-    scores = tuple(column for one in read.values() for column in one.recognition.scores)
-    found = replace(first.recognition, scores=scores, models=tuple(read), rows=common.size)
-    text = f"{', '.join(map(short, models))}: each has a verdict and a confidence of the same rows, and is a model"
-    notices = (n for one in read.values() for n in one.notices)
-    return replace(
-        first,
-        file=name,
-        models=models,
-        recognition=found,
-        notices=(Notice.MODELS.finding("info", text), *dict.fromkeys(notices)),
-        own_scores={n: columns for one in read.values() for n, columns in one.own_scores.items()},
-        waiting={},
-    )
-
-
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
     """Build a model of each signal of confidence in the most frequent answer to each question."""
     made = by_question(table, options)
     read = {
         n: of_table(t, replace(made.options, scores=(n,)), name=n) for n, t in made.tables.items()
     }
-    first, names = next(iter(read.values())), tuple(read)
-    models = {n: one.first for n, one in read.items()}
-    found = replace(first.recognition, scores=names, models=names)
+    return _together(read, tuple(read), name)
+
+
+def _of_judges(table: Table, judges: Mapping[str, ReadingOptions], name: str) -> Loaded:
+    """Build a model of each judge."""
+    read = {n: of_table(table, options, name=n) for n, options in judges.items()}
+    found = _together(read, sum((one.recognition.scores for one in read.values()), ()), name)
+    notices = tuple(dict.fromkeys(n for one in read.values() for n in one.notices))
+    own = {n: columns for one in read.values() for n, columns in one.own_scores.items()}
+    return replace(found, notices=notices, own_scores=own)
+
+
+def _together(read: Mapping[str, Loaded], scores: tuple[str, ...], name: str) -> Loaded:
+    """Return what was read as models of one file, of the rows that all have."""
+    first, made = next(iter(read.values())), {n: one.first for n, one in read.items()}
+    rows = {n: np.arange(m.n) if m.file_rows is None else m.file_rows for n, m in made.items()}
+    common = reduce(np.intersect1d, rows.values())
+    models = {n: m.take(np.isin(rows[n], common)) for n, m in made.items()}
+    found = replace(first.recognition, scores=scores, models=tuple(read), rows=common.size)
     return replace(first, file=name, models=models, recognition=found)
 
 
