@@ -47,7 +47,7 @@ from calviz.data.judge_columns import (
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
-from calviz.data.roles import ColumnRoles
+from calviz.data.roles import ColumnRoles, ScoreColumns
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 
@@ -520,10 +520,13 @@ def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
 def _of_judges(table: Table, judges: Mapping[str, ReadingOptions], name: str) -> Loaded:
     """Build a model of each judge."""
     read = {n: of_table(table, options, name=n) for n, options in judges.items()}
-    found = _together(read, sum((one.recognition.scores for one in read.values()), ()), name)
+    columns = {n: one.recognition.scores for n, one in read.items()}
+    found = _together(read, sum(columns.values(), ()), name)
+    scores = tuple(ScoreColumns(c, (), "probabilities", 1, n) for n, c in columns.items())
     notices = tuple(dict.fromkeys(n for one in read.values() for n in one.notices))
-    own = {n: columns for one in read.values() for n, columns in one.own_scores.items()}
-    return replace(found, notices=notices, own_scores=own)
+    own = {n: each for one in read.values() for n, each in one.own_scores.items()}
+    roles = replace(found.roles, scores=scores)
+    return replace(found, notices=notices, own_scores=own, roles=roles)
 
 
 def _together(read: Mapping[str, Loaded], scores: tuple[str, ...], name: str) -> Loaded:
