@@ -214,7 +214,8 @@ def judge(chosen: Settings) -> None:
         width=420,
         help="Where several rows belong to a question, intervals are those of questions, and systems are compared question by question.",
     )
-    found = _judged(chosen.entry.content_key, by, question, chosen)
+    key = f"{chosen.entry.content_key}#{chosen.whole.name}"
+    found = _judged(key, by, question, chosen)
     say(found.headline)
     st.markdown(md(" ".join((found.sentence(), *found.summary().lines)), 1_000))
     for remark in found.remarks():
@@ -274,9 +275,12 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
 def _judged(key: str, by: str | None, question: str | None, _settings: Settings) -> Judged:
     entry = _settings.entry
     assert isinstance(entry.source, bytes | Path)
-    names = entry.options.class_names or ()
+    names, model = entry.options.class_names or (), entry.loaded.recognition.model_column
+    of = (model, _settings.whole.name) if model else None  # each of them is a judge
     return judged(
-        read_judge(entry.source, by=by, cluster=question, class_names=names, name=entry.title)
+        read_judge(
+            entry.source, by=by, cluster=question, class_names=names, name=entry.title, of=of
+        )
     )
 
 

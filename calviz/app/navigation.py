@@ -30,7 +30,7 @@ from calviz.app.session import Settings, current, has_current, look_at_slice, md
 from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
 from calviz.core.words import counted, full_sentence, keep_units_together
-from calviz.data.judge_columns import usual_columns_of_judges
+from calviz.data.judge_columns import read_judge, usual_columns_of_judges
 from calviz.data.reading import project_root
 from calviz.sample.cutoff_and_grades import has_grades
 from calviz.sample.sample import event_rate_if_rare, where_words
@@ -333,9 +333,21 @@ TO_JUDGE = "See what the judge is worth"
 
 
 def has_judge(entry: OpenFile) -> bool:
-    """Whether a file has columns of a judge and of people."""
-    columns = usual_columns_of_judges(entry.loaded.recognition.columns)
-    return None not in columns and isinstance(entry.source, bytes | Path)
+    """Whether a file has columns of a judge and of people, which say what is yes."""
+    confidence, found = entry.loaded.roles.confidence, entry.loaded.recognition
+    may_be = None not in usual_columns_of_judges(found.columns) or (
+        confidence is not None and confidence.predicted is not None
+    )
+    return may_be and _says_what_is_yes(entry.content_key, entry)
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _says_what_is_yes(key: str, _entry: OpenFile) -> bool:
+    with suppress(CalvizError):
+        if isinstance(_entry.source, bytes | Path):
+            read_judge(_entry.source, class_names=_entry.options.class_names or ()).aligned()
+            return True
+    return False
 
 
 def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:

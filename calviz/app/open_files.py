@@ -118,6 +118,11 @@ class SessionMap:
     model: str | None = None
     key: str = field(default_factory=lambda: uuid4().hex)
 
+    def is_for(self, shown: FirstRows | None) -> bool:
+        """Whether a file has the score columns that it was fitted on."""
+        fitted = self.record.get("scores", {}).get("columns", ())
+        return shown is not None and bool(fitted) and {*fitted} <= {*shown.roles}
+
 
 class SessionFiles(dict[str, OpenFile]):
     """The files of a session, by key, in the order in which they were opened.
@@ -235,7 +240,8 @@ class UnreadableFile:
     @property
     def may_be_for_map(self) -> bool:
         """Whether a map of the session may be for it, as there may be no labels."""
-        return self.lacks_labels is not False and bool(files().maps)
+        is_for_it = any(one.is_for(self.first_rows) for one in files().maps.values())
+        return self.lacks_labels is not False and is_for_it
 
     @property
     def obvious(self) -> Reading | None:

@@ -84,7 +84,9 @@ def draw_failure(*, titled: bool = False) -> None:
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
     elif not together and failure.message:
         text = on_screen(failure.message).removeprefix(name)
-        box(md(capitalised(text) if titled else text, 2_000), icon=f":material/{icon}:")
+        # A file that is named keeps its own letters.
+        text = text if text.startswith(failure.title) else capitalised(text)
+        box(md(text, 2_000), icon=f":material/{icon}:")
     else:
         _draw_questions(failure, partial(box, icon=f":material/{icon}:"), name)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -387,7 +389,8 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
                 _draw_cells(name, cells, shown, width)
             if role is not None:
                 changed = shown.with_role(name, role)
-    return changed
+    # A role that says nothing new would be drawn again and again.
+    return None if changed == shown.options else changed
 
 
 def _in_order(shown: FirstRows, fits: int) -> list[str]:

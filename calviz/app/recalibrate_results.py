@@ -525,7 +525,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
     if not maps:
         st.caption(f"There is no map yet. {MAPS}")
         return
-    names = [*reversed(maps)]
+    names = sorted(maps, key=lambda name: maps[name].is_for(file.first_rows))[::-1]
     name = st.selectbox("Map", names, format_func=lambda name: shorten(name, 100), help=MAPS)
     chosen = maps[name]
     key = f"calviz.unlabelled.{abs(hash((file.source, told, chosen.key)))}"

@@ -256,9 +256,9 @@ def draw_page() -> None:
         elif st.button("Close this file", type="tertiary", icon=":material/close:"):
             open_files.close(entry.key)
             st.rerun()
-        navigation.draw_link("overview", "See the verdict")
+        navigation.draw_link("overview", "See the verdict", width="content")
         if navigation.has_judge(entry):
-            navigation.draw_link("judge", navigation.TO_JUDGE)
+            navigation.draw_link("judge", navigation.TO_JUDGE, width="content")
 
     with navigation.boundary():
         if entry.sample is not None:

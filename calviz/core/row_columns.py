@@ -43,7 +43,7 @@ def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray |
 def one_row_each(identifier: str, model: str) -> str:
     """Say what `rows_of_models` found in two columns."""
     named, each = shortened(identifier), shortened(model)
-    return f"each '{named}' has one row for each value of '{each}', with the same label"
+    return f"each '{named}' has one row for each value of '{each}'"
 
 
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:

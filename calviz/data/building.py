@@ -176,9 +176,7 @@ class _Builder:
         part: IntArray | None = None,
     ) -> Predictions:
         """Make the predictions of one model, of the rows to keep, or of its part of them."""
-        rows = part
-        if keep is not None:
-            rows = np.flatnonzero(keep) if part is None else part[keep[part]]
+        rows = _rows_of(part, keep)
         if rows is not None:
             # Drop the same rows from the logits, unless the lengths disagree.
             if logits is not None and len(logits) == len(array):
@@ -499,11 +497,26 @@ class _Builder:
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
         right = (self._right_if_any if self.options.for_map else self._right)(fetched, layout)
-        columns = self._columns(fetched, right.missing)
-        make = partial(self._of_confidences, score, layout, right, columns)
-        data = make(self.kept)
-        self._add_waiting(self.name, make)
-        return self._built({self.name: data}, right.form)
+        # Where only what was right is known, models are those that the user names.
+        alike = np.zeros(len(score), np.int32) if self.options.model_column else None
+        columns = self._columns(
+            fetched, right.missing, alike if right.truth is None else right.truth
+        )
+        own = self._as_they_are(ScoreColumns((layout.score,), (), "probabilities", 1))
+        if layout.log:
+            score, own = np.exp(score), ()
+            text = f"'{short(layout.score)}' holds logarithms: confidences are their exponentials"
+            self.notices.append(Notice.CONVERTED.finding("info", text))
+        elif "percent" not in self.options.repair and roles.are_percentages(score):
+            score, own = score / 100, ()
+            self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
+        models: dict[str, Dataset] = {}
+        for model, part in (self.parts or {self.name: None}).items():
+            self.own[model] = own
+            make = partial(self._of_confidences, score, layout, right, columns, model, part)
+            models[model] = make(self.kept)
+            self._add_waiting(model, make)
+        return self._built(models, right.form)
 
     def _of_confidences(
         self,
@@ -511,27 +524,20 @@ class _Builder:
         layout: Confidence,
         right: roles.Right,
         columns: dict[str, Any],
+        model: str,
+        part: IntArray | None,
         keep: BoolArray | None,
     ) -> ConfidencePredictions:
-        """Make the predictions of the rows to keep; whether those without labels are right means nothing."""
+        """Make the predictions of one model, of the rows to keep, or of its part of them; whether those without labels are right means nothing."""
         correct, truth, predicted = right.correct, right.truth, right.predicted
-        if keep is not None:
-            score, correct = score[keep], correct[keep]
-            truth = None if truth is None else np.maximum(truth[keep], 0)
-            predicted = None if predicted is None else np.maximum(predicted[keep], 0)
-            columns = rows_taken(columns, keep)
+        rows, held = _rows_of(part, keep), score
+        if rows is not None:
+            held, correct = score[rows], correct[rows]
+            truth = None if truth is None else np.maximum(truth[rows], 0)
+            predicted = None if predicted is None else np.maximum(predicted[rows], 0)
+            columns = rows_taken(columns, rows)
         scores = ScoreColumns((layout.score,), (), "probabilities", 1)
-        self.own[self.name] = self._as_they_are(scores)
-        if layout.log:
-            score, self.own = np.exp(score), {}
-            text = f"'{short(layout.score)}' holds logarithms: confidences are their exponentials"
-            self.notices.append(Notice.CONVERTED.finding("info", text))
-        elif "percent" not in self.options.repair and roles.are_percentages(score):
-            score, self.own = score / 100, {}
-            self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
-        _, array = self._repaired(scores, score[:, None])
-        rows = None if keep is None else np.flatnonzero(keep)
-        problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
+        _, array = self._repaired(scores, held[:, None])
         try:
             predictions = ConfidencePredictions(
                 confidence=array[:, 0],
@@ -539,10 +545,16 @@ class _Builder:
                 labels=truth,
                 predicted=predicted,
                 class_names=right.class_names,
-                name=self.name,
+                name=model,
                 **columns,
             )
         except InputError as error:
+            if part is not None:  # the rows of all models are counted
+                rows = _rows_of(None, keep)
+                _, array = self._repaired(
+                    scores, score[:, None] if rows is None else score[rows, None]
+                )
+            problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
             raise problem.explain(error) from None
         vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)
         return predictions
@@ -646,3 +658,10 @@ class _Builder:
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,
         )
+
+
+def _rows_of(part: IntArray | None, keep: BoolArray | None) -> IntArray | None:
+    """The rows of a model's part that are kept; None if these are all rows."""
+    if keep is None:
+        return part
+    return np.flatnonzero(keep) if part is None else part[keep[part]]

@@ -34,7 +34,9 @@ ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier", "nr", "n
 #: Names of columns that name the model of each row.
 MODELS = (
     "model", "model_name", "model_id", "modell", "modelo", "modello", "modèle", "modele", "classifier", "clf", "klassifikator", "method",
-    "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint", "run", "run_id",
+    "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint",
+    "judge", "judge_name", "judge_id", "judge_model", "judged_by", "llm_judge", "autorater", "grader", "grader_name", "grader_model", "evaluator", "evaluator_name", "evaluator_model",
+    "rater", "scorer", "annotator", "run", "run_id",
 )  # fmt: skip
 #: Words for what several rows may belong to, and words for its number: together they name columns that may define clusters.
 CLUSTER_WORDS = frozenset((
@@ -53,9 +55,9 @@ TIMES = (
     "zeitstempel", "periode", "jour", "mois", "date_heure", "heure", "horodatage", "temps", "période", "fecha", "fecha_hora", "hora",
     "tiempo", "periodo", "período", "día", "dia", "mes", "data", "data_ora", "ora", "tempo", "giorno", "mese", "dag", "maand", "tijd", "tijdstip",
 )  # fmt: skip
-#: Words that mark other time columns, such as origination_date or, without one, valid_time; and words that rule them out, such as date_of_birth.
+#: Words that mark other time columns, such as origination_date or, without one, valid_time or judged_at; and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (
-    (frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}), frozenset({"time", "zeit"})),
+    (frozenset({"date", "datetime", "timestamp", "ts", "fecha", "data"}), frozenset({"time", "zeit"}), frozenset({"at"})),
     frozenset((
         "birth", "birthdate", "birthday", "born", "dob", "death", "geb", "geburt", "geburts", "geburtstag", "geboren", "geburtsdatum",
         "sterbedatum", "todesdatum", "naissance", "né", "née", "décès", "deces", "nacimiento",

@@ -317,7 +317,8 @@ def _named(
     if predicted is not None:
         roles[predicted] = "prediction"
     named = options.named_groups
-    roles |= {n: "group" for n in layout.groups if as_read or n in named or _repeats(table[n])}
+    groups = (n for n in layout.groups if n != options.prediction_column)  # where no score uses it
+    roles |= {n: "group" for n in groups if as_read or n in named or _repeats(table[n])}
     roles |= dict.fromkeys(layout.features, "group")
     roles |= {name: role for role, name in layout.single.items()}
     roles |= dict.fromkeys(layout.one_hot, "label")

@@ -28,6 +28,7 @@ from calviz.data.format import (
     known_columns,
     short,
 )
+from calviz.data.roles import BELOW_CHANCE
 from calviz.data.rows_in_memory import arrow_of, arrow_rows
 
 JUDGES = (
@@ -36,6 +37,11 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
+#: Words of which one marks what a judge says, for how sure it is, for people, and for what is true.
+VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
+_SAID, _SURE = VERDICTS | {"label", "correct"}, column_names.SURE | {"score"}
+PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))
+TRUE = frozenset(("true", "truth", "gold", "reference", "target", "actual"))
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
 #: The usual highest grades.
@@ -244,6 +250,89 @@ def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | Non
     return judge and by_name[judge], human and by_name[human]
 
 
+def columns_of_judges(table: Table) -> tuple[str | None, str | None]:
+    """The columns with what the judge and people say; one called `judge` may hold its name, and another one its verdict."""
+    judge, human = usual_columns_of_judges(table.names)
+    of_judge = None if judge is None else table[judge]
+    if human and of_judge and (of_judge.numeric or of_judge.classes & table[human].classes):
+        return judge, human
+    truth, verdicts = _verdicts(table)
+    return (verdicts[0].name, truth) if len(verdicts) == 1 else (judge, human)
+
+
+def _verdicts(table: Table) -> tuple[str, list[Column]]:
+    """The column with what people say is true, or else a label, and the columns that may hold verdicts of it; "" if there are none."""
+    human = usual_columns_of_judges(table.names)[1]
+    said = [c for c in table.columns if c.words & _SAID and c.is_label_like]
+    people = [c for c in table.columns if c.name == human or (c in said and c.words & PEOPLE)]
+    usual = {plain(name): table[name] for name in reversed(table.names)}
+    labels = [usual[name] for name in column_names.LABELS if name in usual]
+    said = [c for c in said if c not in people and not c.words & TRUE]
+    for truth in (*(people if len(people) == 1 else ()), *labels):
+        may_be = [c for c in said if c != truth and (truth in people or c.words & VERDICTS)]
+        if verdicts := [c for c in may_be if c.classes & truth.classes]:
+            return truth.name, verdicts
+    return "", []
+
+
+def _sure(table: Table, options: ReadingOptions) -> list[Column]:
+    """The columns that may say how sure judges are, unless the options say what the columns are."""
+    said = (options.for_map, options.models, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
+    if any(said) or options.kind_of_scores or not table.named:
+        return []
+    sure = [c for c in table.columns if c.numeric and c.words & _SURE]
+    return [c for c in sure if c.words & column_names.SURE] or sure
+
+
+def _may_be_sure(column: Column, k: int) -> bool:
+    """Whether few of the numbers, which may be in percent, lie below 1/k, as the confidence in one of k verdicts does."""
+    values = column.head[~np.isnan(column.head)]
+    whole = 100 if values.max(initial=0) > 1 else 1
+    return bool(values.size) and float(np.mean(values < whole / k - 1e-6)) <= BELOW_CHANCE
+
+
+def with_verdicts(table: Table, options: ReadingOptions) -> ReadingOptions:
+    """Return the options with the verdict of a judge as the prediction and what people say as the label, beside how sure it is."""
+    sure = _sure(table, options)
+    verdict, human = columns_of_judges(table) if sure else (None, None)
+    mine = (options.prediction_column or verdict, options.label or human) == (verdict, human)
+    if not (mine and verdict and human) or verdict in usual_columns_of_judges(table.names):
+        return options
+    says: dict[str, Any] = {"prediction_column": verdict, "label": human}
+    if plain(verdict) in column_names.CORRECTS and not options.prediction_column:
+        readings = [
+            Reading(f"'{short(verdict)}' is what the judge says", says),
+            Reading(f"'{short(verdict)}' says whether it was right", {"correct_column": verdict}),
+        ]
+        what = f"'{short(verdict)}' may be what the judge says, or whether it was right; say which"
+        raise InputError(what, readings=readings)
+    k = len(table[human].classes | table[verdict].classes)
+    if not options.scores and len(sure) == 1 and _may_be_sure(sure[0], k):
+        says |= {"kind": "confidence", "scores": (sure[0].name,)}
+    return replace(options, **says)
+
+
+def judges_beside(table: Table, options: ReadingOptions) -> dict[str, ReadingOptions]:
+    """The options that read each judge of a table, by its name, if several have a verdict, and how sure they are, in columns of their own."""
+
+    def judge(column: Column) -> tuple[str, ...]:
+        return tuple(w for w in column_names.words(column.name) if w not in _SAID | _SURE)
+
+    sure = {} if options.scores else {judge(c): c for c in _sure(table, options)}
+    truth, verdicts = _verdicts(table) if len(sure) > 1 else ("", [])
+    pairs = [(c.name, sure[judge(c)]) for c in verdicts if judge(c) and judge(c) in sure]
+    pairs = [(v, s) for v, s in pairs if _may_be_sure(s, len(table[truth].classes))]
+    if len(pairs) < 2 or options.prediction_column or options.label not in (None, truth):
+        return {}
+    others = (f"!{name}" for v, s in pairs for name in (v, s.name))
+    base = replace(
+        options, label=truth, kind="confidence", groups=(*(options.groups or ("*",)), *others)
+    )
+    names = column_names.without_common_words([v for v, _ in pairs], of_models=True)
+    of_names = zip(names, pairs, strict=True)
+    return {n: replace(base, prediction_column=v, scores=(s.name,)) for n, (v, s) in of_names}
+
+
 class JudgedRows(NamedTuple):
     """The rows that a judge and people have judged, as probabilities and labels: how to read them, what to say, and what else can be asked."""
 
@@ -258,8 +347,8 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
 
     None if no columns have the names of both, if the options say that others are the scores and the label, or if no row has both.
     """
-    judge, human = usual_columns_of_judges(table.names)
-    if judge is None or human is None:
+    judge, human = columns_of_judges(table)
+    if judge is None or human is None or with_verdicts(table, options) is not options:
         return None
     said = (options.kind, options.models, options.prediction_column, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
     if any(said) or {*options.repair} - {"drop-missing"}:
@@ -367,6 +456,7 @@ def read_judge(
     *,
     class_names: Sequence[str] = (),
     name: str | None = None,
+    of: tuple[str, str] | None = None,
 ) -> JudgeColumns:
     """Read the columns from a file of any format.
 
@@ -383,6 +473,8 @@ def read_judge(
         The words for no and yes, if these leave it open.
     name : str, optional
         Name of the file in messages.
+    of : tuple of str, optional
+        A column with the name of the judge of each row, and the judge whose rows are read.
 
     Raises
     ------
@@ -392,7 +484,7 @@ def read_judge(
     with np.errstate(all="ignore"), Source(source, name) as opened:
         try:
             table = format_of(opened).open(opened)
-            usual = usual_columns_of_judges(table.names)
+            usual = columns_of_judges(table)
             chosen = [
                 _found(table, given or found, what)
                 for given, found, what in zip(
@@ -401,9 +493,13 @@ def read_judge(
             ]
             columns = (by,) if isinstance(by, str) else tuple(by or ())
             question = (table.cluster if cluster is None else cluster) or None
-            others = [n for n in (*columns, chance, question) if n is not None]
+            others = [n for n in (*columns, chance, question, of and of[0]) if n]
             wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
             read = table.fetch((), wanted).columns
+            if of is not None:
+                named = Factor.of(read[of[0]]).values()
+                rows = np.flatnonzero([f"{of[0]} {v}" == of[1] or v == of[1] for v in named])
+                read = {n: v.take(rows) for n, v in read.items()}
             try:
                 said = _said(read, chosen[0], chosen[1], class_names)
             except InputError as error:

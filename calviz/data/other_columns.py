@@ -149,7 +149,7 @@ class OtherColumns:
         """
         layout, chosen, rows = self.layout, self.options.model_column, None
         counted = self.options.weight_kind == "frequency"
-        if layout.long and labels is not None and len(layout.scores) == 1 and not counted:
+        if layout.long and labels is not None and len(layout.scores) <= 1 and not counted:
             ids, named = (Factor.of(one_dimensional(fetched.columns[n])) for n in layout.long)
             names = [name for name, count in named.counts().items() if count]
             rows = rows_of_models(ids.codes, named, labels) if all(names) else None
@@ -376,11 +376,12 @@ def identifier_column(view: TableView, model: str | None = None) -> str | None:
 def long_form(view: TableView, used: set[str]) -> tuple[str, str] | None:
     """The columns that may name the model of each row, and identify the rows of each model."""
     chosen = view.options.model_column
-    model = _role(view, chosen, column_names.MODELS, lambda c: c.type in _DISCRETE)
-    if model is None or (chosen is None and model in used):
-        return None
-    identifier = identifier_column(view, model)
-    return None if identifier in (None, model) else (identifier, model)
+    usual = (_role(view, None, (n,), lambda c: c.type in _DISCRETE) for n in column_names.MODELS)
+    for model in (n for n in usual if n not in used) if chosen is None else (chosen,):
+        identifier = identifier_column(view, model) if model else None
+        if model and identifier not in (None, model):
+            return identifier, model
+    return None
 
 
 def _role(

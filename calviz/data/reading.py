@@ -6,10 +6,10 @@ import copy
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -39,11 +39,16 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import judged_rows, usual_columns_of_judges, with_verdicts_as_scores
+from calviz.data.judge_columns import (
+    columns_of_judges,
+    judged_rows,
+    judges_beside,
+    with_verdicts_as_scores,
+)
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
-from calviz.data.roles import ColumnRoles
+from calviz.data.roles import ColumnRoles, ScoreColumns
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 
@@ -454,6 +459,8 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         return _of_answers(table, options, name)
     if table.questions is not None or table.cluster is not None or options.choices is not None:
         table, options = by_choices(table, options)
+    if judges := judges_beside(table, options):
+        return _of_judges(table, judges, name)
     rows, used = table, options
     try:
         if options.scores is not None or options.confidence_pattern is not None:
@@ -529,9 +536,28 @@ def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
     read = {
         n: of_table(t, replace(made.options, scores=(n,)), name=n) for n, t in made.tables.items()
     }
-    first, names = next(iter(read.values())), tuple(read)
-    models = {n: one.first for n, one in read.items()}
-    found = replace(first.recognition, scores=names, models=names)
+    return _together(read, tuple(read), name)
+
+
+def _of_judges(table: Table, judges: Mapping[str, ReadingOptions], name: str) -> Loaded:
+    """Build a model of each judge."""
+    read = {n: of_table(table, options, name=n) for n, options in judges.items()}
+    columns = {n: one.recognition.scores for n, one in read.items()}
+    found = _together(read, sum(columns.values(), ()), name)
+    scores = tuple(ScoreColumns(c, (), "probabilities", 1, n) for n, c in columns.items())
+    notices = tuple(dict.fromkeys(n for one in read.values() for n in one.notices))
+    own = {n: each for one in read.values() for n, each in one.own_scores.items()}
+    roles = replace(found.roles, scores=scores)
+    return replace(found, notices=notices, own_scores=own, roles=roles)
+
+
+def _together(read: Mapping[str, Loaded], scores: tuple[str, ...], name: str) -> Loaded:
+    """Return what was read as models of one file, of the rows that all have."""
+    first, made = next(iter(read.values())), {n: one.first for n, one in read.items()}
+    rows = {n: np.arange(m.n) if m.file_rows is None else m.file_rows for n, m in made.items()}
+    common = reduce(np.intersect1d, rows.values())
+    models = {n: m.take(np.isin(rows[n], common)) for n, m in made.items()}
+    found = replace(first.recognition, scores=scores, models=tuple(read), rows=common.size)
     return replace(first, file=name, models=models, recognition=found)
 
 
@@ -588,7 +614,7 @@ def _with_rows_of_all(table: Table) -> Table | None:
 
 def options_that_keep(read: ColumnRoles, table: Table) -> dict[str, Any]:
     """The options that keep what was read as the label, and as the verdicts of a judge, where another column gets another role."""
-    judged = [s.columns for s in read.scores if (*s.columns, read.label) == usual_columns_of_judges(table.names)]  # fmt: skip
+    judged = [s.columns for s in read.scores if (*s.columns, read.label) == columns_of_judges(table)]  # fmt: skip
     kept = {"label": read.label, "scores": judged[0] if judged else None}
     return {key: value for key, value in kept.items() if value}
 

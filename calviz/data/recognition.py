@@ -13,6 +13,7 @@ from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names, label_columns, labels, other_columns, score_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
+from calviz.data.judge_columns import with_verdicts
 from calviz.data.loaded import ReadingForMap
 from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
@@ -49,6 +50,7 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         If an option names a column that does not exist.
     """
     _check_options(table, options)
+    options = with_verdicts(table, options)
     if options.label == "" and not options.for_map:
         raise labels.no_outcomes()
     view = TableView(table, options)
@@ -420,7 +422,7 @@ def correct_column(view: TableView, taken: set[str]) -> str | None:
     """The column that says whether each prediction was right: the chosen one, or by its name; one that holds classes is none."""
     if view.options.correct_column is not None:
         return view.options.correct_column
-    name = view.named(column_names.CORRECTS, taken)
+    name = view.named(column_names.CORRECTS, {*taken, view.options.prediction_column or ""})
     if name is None or view.table[name].width is not None:
         return None
     column = view.table[name]

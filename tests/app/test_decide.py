@@ -593,6 +593,17 @@ def test_whether_the_confidence_of_a_judge_is_right_is_asked_in_one_click():
     assert "See what the judge is worth" in [b.proto.label for b in app.get("page_link")]
 
 
+@pytest.mark.slow
+def test_the_tab_is_of_the_judge_that_is_looked_at_and_not_offered_where_nothing_is_yes():
+    lines = (f"q{i},{j},{'yn'[i % k == 0]},{60 + i % 40},{'yn'[i % 3 == 0]}" for i in range(90) for j, k in (("big", 3), ("small", 4)))  # fmt: skip
+    content = "\n".join(["id,judge,verdict,confidence,human", *lines, ""]).encode()
+    app = quiet(upload(open_page(), "judges.csv", content).open("judge"))
+    assert "corrected by 90 human labels" in text_of(app)
+    app = quiet(upload(open_page(), "models.csv", content.replace(b"verdict,", b"text,")))
+    labels = [b.proto.label for b in app.get("page_link")]
+    assert "See what the judge is worth" not in labels
+
+
 def test_other_files_have_no_tab_of_a_judge():
     app = quiet(open_page("data=breast_cancer", "decisions"))
     assert not [b for b in app.get("page_link") if b.proto.label == "Judge"]

@@ -1017,6 +1017,15 @@ def test_a_map_of_another_column_or_of_a_slice_is_said_to_be_and_a_damaged_one_i
     assert "40 rows calibrated, 0 changed." in text_of(app)
 
 
+def test_a_file_that_asks_keeps_its_name_and_does_not_speak_of_the_map_of_another():
+    app = upload(open_page(page="data"), "kept.csv", GOOD)
+    drop(app, "map.json", saved_map(scores={"kind": "probabilities", "columns": ["old"]}))
+    drop(app, "mine.csv", b"a,b,c\n" + b"0.2,x,u\n0.7,y,v\n" * 20)
+    words = text_of(app) + " ".join(plain(box.value) for box in (*app.warning, *app.error))
+    assert "Mine.csv" not in words
+    assert "old" not in words
+
+
 CLAIMS = b"Claim No.,Prob pay,Prob review,Prob reject,Final decision\n" + b"".join(
     f"C{i},{a},{b},{c},{['Paid', 'Under review', 'Rejected'][i % 3]}\n".encode()
     for i in range(60)

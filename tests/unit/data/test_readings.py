@@ -1397,6 +1397,88 @@ def test_predictions_that_share_no_value_with_the_labels_are_refused() -> None:
     assert not loaded(rows, class_names=tuple("abcdef")).first.correct.any()
 
 
+def judges(**columns: str) -> pd.DataFrame:
+    """What two judges say of the same answers, how sure they are in percent, and what people say, in columns of these names."""
+    rng = np.random.default_rng(1)
+    true, sure = np.repeat(rng.random(N) < 0.6, 2), rng.integers(60, 100, 2 * N)
+    said = np.where(rng.random(2 * N) < sure / 100, true, ~true)
+    values = {
+        "answer_id": np.repeat([f"ans_{i}" for i in range(N)], 2),
+        "judge": np.tile(["big", "small"], N),
+        "verdict": np.where(said, "correct", "incorrect"),
+        "confidence": sure,
+        "human_label": np.where(true, "correct", "incorrect"),
+    }
+    return pd.DataFrame({columns.get(name, name): column for name, column in values.items()})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {},
+        {"judge": "grader", "verdict": "grade", "human_label": "gold"},
+        {"judge": "model", "verdict": "judgement", "human_label": "expert"},
+        {"judge": "annotator", "confidence": "conf", "human_label": "ground_truth"},
+        {"judge": "evaluator", "verdict": "decision", "confidence": "score"},
+        {"verdict": "label", "confidence": "judge_confidence"},
+    ],
+)
+def test_judges_below_each_other_are_models_whose_verdict_is_the_prediction(names) -> None:
+    rows = judges(**names)
+    found = loaded(rows)
+    assert tuple(found.models) == ("big", "small")
+    for name, data in found.models.items():
+        own = judges()[judges().judge == name]
+        assert isinstance(data, ConfidencePredictions)
+        np.testing.assert_array_equal(data.correct, own.verdict == own.human_label)
+        np.testing.assert_array_equal(data.confidence, own.confidence / 100)
+    # Rows without a confidence are left out of all, and counted in the whole file.
+    sure = names.get("confidence", "confidence")
+    rows[sure] = rows[sure].where(rows.index % 100 != 1)
+    with pytest.raises(InputError, match="6 of 600 rows have no score") as caught:
+        loaded(rows)
+    (answer,) = caught.value.answers
+    assert [m.n for m in loaded(rows, **answer.options).models.values()] == [N - 6] * 2
+
+
+def test_judges_beside_each_other_are_models_of_the_rows_that_all_have() -> None:
+    rows = judges()
+    by = rows.pivot(index=["answer_id", "human_label"], columns="judge").reset_index()
+    by.columns = ["_".join(filter(None, pair[::-1])) for pair in by.columns]
+    assert [*by][2:4] == ["big_verdict", "small_verdict"]
+    apart, below = loaded(by), loaded(rows.sort_values(["answer_id", "judge"]))
+    assert not apart.first.groups
+    for name, data in below.models.items():
+        np.testing.assert_array_equal(apart.models[name].correct, data.correct)
+    by["big_confidence"] = by.big_confidence.where(by.index != 7)
+    kept = loaded(by, repair=("drop-missing",)).models.values()
+    assert [m.n for m in kept] == [N - 1] * 2
+
+
+def test_whether_the_judge_says_correct_or_was_is_asked() -> None:
+    rows = judges(verdict="is_correct")
+    rows[["is_correct", "human_label"]] = rows[["is_correct", "human_label"]] == "correct"
+    says, was = asked(rows).readings
+    right = loaded(judges()).models["big"]
+    np.testing.assert_array_equal(loaded(rows, **says.options).models["big"].correct, right.correct)
+    assert loaded(rows, **was.options).first.correct.mean() == rows.is_correct.mean()
+
+
+def test_a_column_of_times_may_be_called_after_what_was_done_then() -> None:
+    rows = judges().assign(judged_at=[f"2026-05-18T06:{i // 60:02}:{i % 60:02}+00:00" for i in range(2 * N)])  # fmt: skip
+    assert loaded(rows).recognition.time_column == "judged_at"
+
+
+def test_a_prediction_that_the_reading_does_not_use_is_shown_as_chosen() -> None:
+    columns = {"y": [0, 1] * 20, "p": [0.2, 0.7] * 20, "said": [*"ab"] * 20}
+    content = pd.DataFrame(columns).to_csv(index=False).encode()
+    options = first_rows(content, options=ReadingOptions(scores=("p",))).with_role(
+        "said", "prediction"
+    )
+    for found in (None, read(content, options=options).roles):
+        assert first_rows(content, options=options, read=found).roles["said"] == "prediction"
+
+
 # ---- Long form: a column names the model of each row
 
 

@@ -597,7 +597,7 @@ def test_cal027_rows_of_several_models():
     columns = {"ids": ids, "groups": {"site": labels % 2, "net": model}}
     (text,) = told(labels, **columns)
     assert told(labels, **columns, weights=np.arange(1, 201)) == [text]
-    assert text.startswith("Each 'id' has one row for each value of 'net', with the same label")
+    assert text.startswith("Each 'id' has one row for each value of 'net'")
     assert "--model-column 'net'" in text
     # Visits of patients have labels of their own; without ids, or with one for each row, nothing says what belongs together.
     other = np.r_[one.labels, (one.labels + 1) % one.n_classes]
