@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -265,22 +266,25 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
 
 
 def _of_other_words(view: TableView, free: list[Column], scores: ScoreColumns) -> list[Column]:
-    """The columns of as many texts as there are classes, in words of their own, that may be the true class, best first.
+    """The columns of as many texts as there are classes but for few rows, some in words of their own, that may be the true class, best first.
 
     That are those whose values are alike the classes, that are called like a label, or that the scores follow, each value another one.
     """
-    k = scores.width
+    k, names = scores.width, {class_key(name) for name in scores.class_names}
     if not 1 < k == len(scores.columns) <= _MOST_CLASSES:
         return []
     heads, found = [c.head.astype(float) for c in view.columns(scores)], []
     for column in free:
-        texts = column.type == "text" and len(column.classes) == k
-        if not texts or column.classes & {class_key(name) for name in scores.class_names}:
+        if column.type != "text" or len(column.classes) < k or column.classes <= names:
             continue
-        alike = column_names.paired([*column.classes], scores.class_names) is not None
+        rows = Counter(key for key in column.keys if key is not None)
+        alike = column_names.paired(rows, scores.class_names) is not None
+        keys = column_names.most(rows, k)
+        if not (alike or keys):
+            continue
         clear, few = 0.0, len(column.head) < FEWEST_ROWS
-        if len(column.head) == len(heads[0]):
-            z, best = _ranked(heads, [np.array(column.keys == key, bool) for key in column.classes])
+        if len(column.head) == len(heads[0]) and keys:
+            z, best = _ranked(heads, [np.array(column.keys == key, bool) for key in keys])
             each = z[range(k), best]
             clear = float(each.sum() / np.sqrt(k)) if each.min() > 0 else 0.0
         if alike or column.is_called_label or few or clear > CLEAR:

@@ -317,16 +317,23 @@ class _Decoder:
 
     def _which_class(self) -> InputError | None:
         """Return the question which label, in words of its own, is which of the named classes; None if that is not the question."""
-        classes, labels, k = self.class_names, tuple(self.spelled[c] for c in self.counts), self.k
-        if not (self.asks and classes and 1 < len(labels) <= k <= _MOST_MATCHED):
+        classes, k = self.class_names, self.k
+        rows = {self.spelled[key]: n for key, n in self.counts.items()}
+        if not (self.asks and classes and len(rows) > 1 and max(k, len(rows)) <= _MOST_MATCHED):
             return None
-        pairs = column_names.paired(labels, classes)
-        if not pairs and not {*self.counts}.isdisjoint(map(class_key, classes)):
-            return None  # some labels are classes, the others none
-        if k == 2 and self.models > 1:
-            return None  # their columns cannot be named in one order
+        pairs = column_names.paired(rows, classes)
+        known = len({*self.counts} & {*map(class_key, classes)})
+        if pairs and known == len(pairs):
+            return None  # the others are few, and none of the classes
+        if not pairs and (known == k or not column_names.most(rows, k)):
+            return None
+        if not pairs and k == 2 and (known or len(rows) > k):
+            return None
+        if k == 2 and (self.models > 1 or len(pairs or rows) < k):
+            return None  # columns of models cannot be named in one order
         orders = [pairs] if pairs else []
         if k == 2:  # both ways are shown, the one by words first
+            labels = tuple(pairs or rows)
             both = [dict(zip(labels, order, strict=True)) for order in (classes, classes[::-1])]
             orders += [order for order in both if order != pairs]
         readings = []
@@ -336,7 +343,8 @@ class _Decoder:
             text = ", ".join(f"{short(label_of[n])} = {short(n)}" for n in classes if n in label_of)
             # Of two columns, the event comes last unless their order is given.
             columns = {"scores": self.columns} if k == 2 else {}
-            readings.append(Reading(text, {**columns, "class_names": names}))
+            of_order = Reading(text, {**columns, "class_names": names})
+            readings.append(Reading.joined([of_order, *self._without(names)]))
         asked = f"{readings[0].label}?" if pairs else "nothing says which is which"
         return InputError(
             f"the labels in '{short(self.name)}', {self._shown(self.known)}, are spelt otherwise than the classes of the scores, "
@@ -344,7 +352,7 @@ class _Decoder:
             remedy=None if readings else "give the class names in the order of the scores",
             readings=readings,
             asks=True,
-            unmatched=(classes, labels) if k > 2 else ((), ()),
+            unmatched=(classes, tuple(rows)) if k > 2 else ((), ()),
         )
 
     def _which_event(self) -> InputError | None:
@@ -371,12 +379,14 @@ class _Decoder:
     def _without(self, names: tuple[str, ...]) -> list[Reading]:
         """The reading without the rows of labels that are none of the classes, unless there are none, or too many to be mistakes."""
         others = self._others(names)
-        few = sum(self.rows[j] for j in others) <= FEW * sum(self.rows[j] for j in self.known)
-        few = few or bool(self.class_names and (len(self.columns) == 1 or self.k > 2))
-        if not (self.asks and few and 0 < len(others) < len(self.known)):
+        share = sum(self.rows[j] for j in others) / sum(self.rows[j] for j in self.known)
+        few = share <= FEW
+        may_be = few or bool(self.class_names and (len(self.columns) == 1 or self.k > 2))
+        if not (self.asks and may_be and 0 < len(others) < len(self.known)):
             return []
-        text = f"leave out the rows with {self._shown(others)}"
-        return [Reading(text, {"repair": ("drop-labels",)})]
+        of_all = f", {share:.0%} of all" * (not few)
+        text = f"leave out the rows with {self._shown(others)}{of_all}"
+        return [Reading(text, {"repair": ("drop-labels",)}, proposed=few)]
 
     def _shown(self, levels: Sequence[int]) -> str:
         """Labels with their numbers of rows."""

@@ -330,7 +330,9 @@ def test_labels_without_a_column_among_several_classes_are_counted_and_may_be_le
     shown = ", ".join(sorted(found, key=lambda text: "ham" not in text))
     assert f"label 'spam' has no probability column (found: {shown}; known" in str(error)
     (way,) = error.readings
-    assert way.label == f"leave out the rows with {shown}"
+    few = left < 20  # and else it is not chosen beforehand
+    assert way.label == f"leave out the rows with {shown}" + ", 31% of all" * (not few)
+    assert way.proposed == few
     # The other repairs are asked for together with it.
     assert [[a.options for a in one.answers] for one in error.further] == [
         [{"repair": ("drop-missing",)}],
@@ -1030,7 +1032,7 @@ def test_a_score_that_is_never_below_chance_is_a_confidence(
 
 def test_a_spelling_that_two_columns_share_names_no_class() -> None:
     columns = {"label": np.array(["B", "A-"])[Y], "p.B": 1 - P, "p.A+": P / 3, "p.A.": P / 3, "p.A": P / 3}  # fmt: skip
-    with pytest.raises(InputError, match="'A-' has no probability column"):
+    with pytest.raises(InputError, match=r"'A-' .*nothing says which is which"):
         loaded(columns)
 
 
@@ -1783,6 +1785,38 @@ def test_pairs_are_proposed_where_each_label_has_one_name_with_its_stem(
     data = loaded(columns, class_names=labels).first
     np.testing.assert_array_equal(data.labels, y)
     np.testing.assert_allclose(data.probs, p, atol=1e-9)
+
+
+@pytest.mark.parametrize("label", ["Result", "label"])
+@pytest.mark.parametrize(
+    ("labels", "names", "proposed"),
+    [
+        (("Home win", "Draw", "Away win"), ("Home %", "Draw %", "Away %"), True),
+        (("H", "Draw", "A"), ("p_home", "p_draw", "p_away"), True),
+        (("1", "X", "2"), ("p_home", "p_draw", "p_away"), False),
+        (("not approved", "pending", "not rejected"), ("approved", "pending", "rejected"), False),
+    ],
+)
+def test_classes_in_words_of_their_own_are_not_left_out_with_a_rare_label_that_is_none(
+    labels: tuple[str, ...], names: tuple[str, ...], proposed: bool, label: str
+) -> None:
+    """A click on what was proposed left out all games but the draws."""
+    p, y = classes(3)
+    said = np.array(labels, dtype=object)[y]
+    said[:5] = "Postponed"
+    columns = {label: said, **dict(zip(names, p.T, strict=True))}
+    with pytest.raises(InputError) as caught:
+        loaded(columns)
+    error = caught.value
+    questions = [one for one in (error, *error.further) if one.unmatched[0]]
+    if proposed:
+        (question,) = questions
+        assert {*question.unmatched[1]} == {*labels, "Postponed"}
+        data = loaded(columns, **error.ways[0].options).first
+        assert data.class_names == labels
+        np.testing.assert_array_equal(data.labels, y[5:])
+    else:
+        assert not any("drop-labels" in way.options.get("repair", ()) for way in error.ways)
 
 
 @pytest.mark.parametrize("labels", [("Refused", "Granted"), ("Zu", "Auf")])
