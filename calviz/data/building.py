@@ -486,7 +486,7 @@ class _Builder:
         others = OtherColumns(self.table, self.layout, self.options, self.notices, self.ways)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
-        columns = others.build(self._choose_rows(fetched, no_label, labels))
+        columns = others.build(self._choose_rows(fetched, no_label, labels), labels)
         self.layout = others.layout
         columns["texts"] |= self.label_texts
         self.counts = others.counts
@@ -497,7 +497,8 @@ class _Builder:
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
         right = (self._right_if_any if self.options.for_map else self._right)(fetched, layout)
-        columns = self._columns(fetched, right.missing)
+        hits = np.where(right.missing, -1, right.correct)
+        columns = self._columns(fetched, right.missing, hits)
         make = partial(self._of_confidences, score, layout, right, columns)
         data = make(self.kept)
         self._add_waiting(self.name, make)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -172,7 +172,7 @@ class OtherColumns:
         layout = replace(layout, id=identifier, groups=groups, related=related)
         return layout, dict(zip(names, rows, strict=True))
 
-    def build(self, fetched: Fetched) -> dict[str, Any]:
+    def build(self, fetched: Fetched, labels: IntArray | None) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
         layout, n = self.layout, fetched.scores[0].shape[0]
 
@@ -244,11 +244,32 @@ class OtherColumns:
                 self.counts = weights
             else:
                 columns["weights"] = weights
+        if labels is not None and not self.options.for_map:
+            self._leave_out_outcomes(columns, labels, fetched.scores)
         found = [c for c in layout.related if self._hint_at_clusters(c, Factor.of(one(c)))]
         columns["related"] = tuple(map(self._shown, found))
         used = tuple(n for n in layout.groups if self._shown(n) in groups)
-        self.layout = replace(layout, groups=used)
+        features = tuple(n for n in layout.features if self._shown(n) in {*numbers, *texts})
+        self.layout = replace(layout, groups=used, features=features)
         return columns
+
+    def _leave_out_outcomes(
+        self, columns: dict[str, Any], labels: IntArray, scores: Sequence[FloatArray]
+    ) -> None:
+        """Leave out the columns that tell the label, unless the user chose them as groups; a notice names them."""
+        chosen = {*map(self._shown, self.options.named_groups)}
+        found = [name for name in outcomes(columns, labels, scores) if name not in chosen]
+        for kind in ("groups", "texts", "numbers"):
+            for name in {*found} & {*columns[kind]}:
+                del columns[kind][name]
+        if found:
+            listed = ", ".join(f"'{short(name)}'" for name in found)
+            one = len(found) == 1
+            text = (
+                f"{listed} tell{'s' * one} the label in nearly all rows, as what is known only afterwards does: not used; if "
+                f"{'it was' if one else 'they were'} known before, choose the role Group (--group)"
+            )
+            self.notices.append(Notice.UNUSED_GROUPS.finding("warning", text))
 
     def _without_words(
         self, name: str, values: npt.NDArray[Any] | Factor
@@ -342,6 +363,53 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
 
     names = ("column_names", "related")
     return {k: v if k in names else taken(v) for k, v in columns.items()}
+
+
+# ---- Outcomes by another name
+
+#: A column is an outcome if it tells this share of each class, and no score tells so much.
+_TELLS, _SCORE_TELLS = 0.998, 0.98
+#: Fewest rows of a class, and of a value on average, and most rows in all, that are looked at.
+_FEWEST_TOLD, _MOST_TOLD = 20, 50_000
+
+
+def outcomes(columns: dict[str, Any], labels: IntArray, scores: Sequence[FloatArray]) -> list[str]:
+    """The groups, texts and numbers that tell the label, shape (n,), of nearly each row, while no score, shape (n, K), does: what was measured after the event."""
+    rows = np.flatnonzero(labels >= 0)
+    if rows.size > _MOST_TOLD:
+        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_TOLD, replace=False))
+    often = np.flatnonzero(np.bincount(labels[rows]) >= _FEWEST_TOLD)
+    rows = rows[np.isin(labels[rows], often)]
+    y = np.searchsorted(often, labels[rows])
+
+    of_scores = (
+        a[rows, -1] if a.shape[1] <= 2 else Factor(a[rows].argmax(axis=1), ()) for a in scores
+    )
+    if len(often) < 2 or any(_told(one, y) >= _SCORE_TELLS for one in of_scores):
+        return []
+    free = {**columns["groups"], **columns["texts"], **columns["numbers"]}
+    taken = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in free.items())
+    return [name for name, values in taken if _told(values, y) >= _TELLS]
+
+
+def _told(values: Factor | FloatArray, labels: IntArray) -> float:
+    """The share of the rows of the class that a column tells worst: by the most frequent class of each value, of numbers by the best cut between two classes."""
+    k = int(labels.max()) + 1
+    if isinstance(values, Factor):
+        few, codes = len(values) < _FEWEST_TOLD * len(values.levels), values.codes
+    else:
+        few, codes = k > 2, np.unique(values, return_inverse=True)[1]
+    if few:
+        return 0.0
+    rows = np.bincount(k * codes + labels, minlength=k * (int(codes.max()) + 1)).reshape(-1, k)
+    if isinstance(values, Factor):
+        right = np.bincount(rows.argmax(axis=1), rows.max(axis=1), k) / rows.sum(axis=0)
+        return float(right.min())
+    told = 0.0
+    for each in (rows, np.roll(rows, 1, axis=0)):  # missing values are the last, or the first
+        below = each.cumsum(axis=0) / each.sum(axis=0)
+        told = max(told, float(np.minimum(below, 1 - below[:, ::-1]).max()))
+    return told
 
 
 # ---- Recognition

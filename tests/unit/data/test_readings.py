@@ -1787,6 +1787,43 @@ def test_pairs_are_proposed_where_each_label_has_one_name_with_its_stem(
     np.testing.assert_allclose(data.probs, p, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        np.where(Y, P + 0.1, 0.0),  # millimetres of rain, of which any is the event
+        np.where(Y, P + 0.1, np.nan),
+        np.where(Y, -P, P),
+        np.where(Y, 2, 7),
+        np.where(Y, np.where(P > 0.5, "died of it", "died"), "alive"),
+    ],
+)
+def test_what_tells_the_label_is_neither_sliced_by_nor_corrected_by_unless_it_is_chosen(
+    outcome: np.ndarray,
+) -> None:
+    """Group-wise calibration by the measured rain told each event, and was advised."""
+    rng = np.random.default_rng(3)
+    columns = {"label": Y, "p": P, "site": [*"abc"] * 100, "rain": outcome, "age": rng.normal(size=N) + Y}  # fmt: skip
+    found = loaded(columns)
+    assert {*found.first.to_slice()} == {"site", "age"}
+    (said,) = [n.message for n in found.notices if "nearly all rows" in n.message]
+    assert said.startswith("'rain' tells the label in nearly all rows")
+    assert "rain" in loaded(columns, groups=("*", "rain")).first.to_slice()
+    # It is one of two models where the score does so too, and chance where there are few rows.
+    for other in ({"p": np.where(Y, 0.9, 0.1) + P / 100}, {"label": np.where(np.arange(N) < 19, 1, 0)}):  # fmt: skip
+        few = columns | other
+        few["rain"] = few["label"] * 2
+        assert "rain" in loaded(few).first.to_slice()
+
+
+def test_of_several_classes_and_of_confidences_an_outcome_is_left_out_too() -> None:
+    p, y = classes(3)
+    goals = {"goals": y - 1, "half": (y + np.arange(N) % 2).clip(0, 2)}
+    found = loaded({"label": y, **{f"p_{j}": p[:, j] for j in range(3)}, **goals})
+    assert [*found.first.to_slice()] == ["half"]
+    graded = {"correct": Y, "confidence": P, "grade": np.where(Y, "pass", "fail"), "task": [*"ab"] * 150}  # fmt: skip
+    assert [*loaded(graded).first.to_slice()] == ["task"]
+
+
 @pytest.mark.parametrize("label", ["Result", "label"])
 @pytest.mark.parametrize(
     ("labels", "names", "proposed"),
