@@ -344,10 +344,12 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
 
 
 def draw_offers(file: OpenFile, of: str = "") -> None:
-    """Offer the repairs of a file that was read, and other ways to read it, or those with one option; a click reads it again with one more."""
+    """Offer the repairs of a file that was read, and other ways to read it, or those with an option that begins so; a click reads it again with one more."""
     if (source := file.source) is None:
         return
-    for way in (way for way in file.loaded.offered if not of or of in way.options):
+    for way in file.loaded.offered:
+        if not any(key.startswith(of) for key in way.options):
+            continue
         options = file.options.answered(way)
         words = md(capitalised(way.label), 80)
         if options != file.options and st.button(words, key=f"calviz.offer.{way.label}"):

@@ -118,6 +118,8 @@ def _unreadable(factor: Factor, levels: dict[str, str], name: str) -> InputError
 GROUP_LEVELS = 1_000
 #: At most this many columns of numbers are read to slice by.
 MOST_FEATURES = 100
+#: A column of more values is not proposed as the models of the rows.
+_MOST_MODELS = 20
 
 
 @dataclass(eq=False)
@@ -158,11 +160,13 @@ class OtherColumns:
                 what = "it does not name models: not each row identifier has one row for each value, with the same label"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
+            if chosen is None and labels is not None and not (counted or layout.id):
+                self._offer_models(fetched, labels)
             return replace(layout, long=None), {}
         identifier, model = layout.long
         text = (
-            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows; "
-            "one by --model, all rows together by --model-column ''"
+            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows "
+            "(one by --model, all rows together by --model-column '')"
         )
         self.notices.append(Notice.MODELS.finding("info", text))
         groups = tuple(name for name in layout.groups if name not in layout.long)
@@ -171,6 +175,27 @@ class OtherColumns:
         related = tuple(name for name in layout.related if name != identifier)
         layout = replace(layout, id=identifier, groups=groups, related=related)
         return layout, dict(zip(names, rows, strict=True))
+
+    def _offer_models(self, fetched: Fetched, labels: IntArray) -> None:
+        """Offer to read the values of a group as models, if an identifier has one row of each, with the same label."""
+        view = TableView(self.table, self.options)
+        few = (n for n in self.layout.groups if len(self.table[n].levels) <= _MOST_MODELS)
+        for model in few if len(self.layout.scores) == 1 and not self.options.for_map else ():
+            identifier = identifier_column(view, model)
+            if identifier is None or identifier == model or identifier not in fetched.columns:
+                continue
+            columns = (fetched.columns[n] for n in (identifier, model))
+            ids, named = (Factor.of(one_dimensional(column)) for column in columns)
+            rows = rows_of_models(ids.codes, named, labels)
+            if rows is not None and len(rows) > 1:
+                said = (
+                    f"{one_row_each(identifier, model)}: if these are models, give '{short(model)}' the role Model of the row "
+                    "(--model-column)"
+                )
+                self.notices.append(Notice.MODELS.finding("info", said))
+                way = Reading(f"one model per value of '{short(model)}'", {"model_column": model})
+                self.ways.append(way)
+                return
 
     def build(self, fetched: Fetched, labels: IntArray | None) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
