@@ -358,6 +358,11 @@ class _Builder:
         values = one_dimensional(values)
         names = self.options.class_names or self.table.class_names
         base = self.options.label_base
+        if "above-zero" in self.options.repair and k == 2:
+            amounts = as_numbers(values, layout.label)
+            self._note_repair(f"above-zero: the event is that '{short(layout.label)}' is above 0")
+            happened = np.where(np.isnan(amounts), -1, amounts > 0).astype(np.int32)
+            return labels.Labels(happened, "0 or above", names or ("0", "above 0"))
         if not names:
             names = first.class_names
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):

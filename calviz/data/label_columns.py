@@ -247,6 +247,13 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         ]
         near += [f"'{short(c.name)}' is the class of the largest score" for c in predicted]
         stops = f" ({', '.join(near[:3])})" if near else ""
+        amounts = [c for c in view.numeric(used) if _is_amount(view, c, first)]
+        if len(amounts) == 1:
+            (name,) = (c.name for c in amounts)
+            event = f"the event is that '{short(name)}' is above 0"
+            above = Reading(event, {"label": name, "repair": ("above-zero",)})
+            asked = f"there is no label column ({what}): is {event.replace(' is', '', 1)}?"
+            raise InputError(asked, readings=[_NO_LABELS, above])
         # Beside one row, the app shows a guess.
         one = len(table[first.columns[0]].head) == 1
         none = "one row does not say which is the label" if one else "there is no label column"
@@ -263,6 +270,14 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
             answers.reverse()  # such as the sex
         raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
+
+
+def _is_amount(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    """Whether a column holds amounts from 0 up, of which more than 0 may be the event: a single score says whether it is."""
+    score, some = view.columns(scores)[-1].head.astype(float), column.head > 0
+    if scores.width > 1 or column.type != "number" or score.shape != some.shape:
+        return False
+    return bool(some.any() and np.nanmin(column.head) == 0) and roles.follows(score, some) > CLEAR
 
 
 def _of_other_words(view: TableView, free: list[Column], scores: ScoreColumns) -> list[Column]:

@@ -15,7 +15,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
-from calviz.data.format import Notice, join_places, short
+from calviz.data.format import REPAIRS, Notice, join_places, short
 
 # ---- Class indices
 
@@ -294,6 +294,8 @@ class _Decoder:
 
     def _unknown(self, names: tuple[str, ...]) -> InputError:
         if not self.class_names:
+            if self.k == 2 and (amounts := self._amounts()) is not None:
+                return amounts
             examples = ", ".join(f"'{short(text)}'" for text in self.texts[:5])
             event = ", the event last" * (self.k == 2)
             return self._which_event() or InputError(
@@ -313,6 +315,20 @@ class _Decoder:
             column=self.name,
             remedy="correct the label, or give the class names in the order of the scores",
             readings=self._without(names),
+        )
+
+    def _amounts(self) -> InputError | None:
+        """Return the error about numbers that are no classes; None if there are none. From 0 up, they may be amounts of which any is the event."""
+        numbers = [column_names.number_of(text) for text in self.texts]
+        amounts = sorted(number for number in numbers if number is not None)
+        if len(amounts) < len(numbers) or None not in self.wholes:
+            return None
+        return InputError(
+            f"'{short(self.name)}' holds numbers from {amounts[0]:g} to {amounts[-1]:g}, which are no classes",
+            column=self.name,
+            placed=True,
+            remedy="add a column that says of each row whether the event happened",
+            repairs=[REPAIRS["above-zero"]] if amounts[0] == 0 else (),
         )
 
     def _which_class(self) -> InputError | None:

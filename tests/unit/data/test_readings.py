@@ -1824,6 +1824,41 @@ def test_of_several_classes_and_of_confidences_an_outcome_is_left_out_too() -> N
     assert [*loaded(graded).first.to_slice()] == ["task"]
 
 
+def test_of_amounts_the_event_is_more_than_none_if_asked() -> None:
+    """A column of millimetres was called text."""
+    rain = np.where(Y, P + 0.1, 0.0)
+    error = asked({"forecast": P, "rain": rain})
+    assert error.readings[0].no_labels
+    for found in (
+        loaded({"forecast": P, "rain": rain}, **error.readings[1].options),
+        loaded({"p": P, "label": rain}, repair=("above-zero",)),
+    ):
+        np.testing.assert_array_equal(found.first.labels, Y)
+        assert found.first.class_names == ("0", "above 0")
+    with pytest.raises(InputError, match="'label' holds numbers from 0 to 1.1, which are no classes") as of_label:  # fmt: skip
+        loaded({"p": P, "label": rain})
+    assert [way.options for way in of_label.value.answers] == [{"repair": ("above-zero",)}]
+    # Where 0 does not occur, nothing says what the event is.
+    with pytest.raises(InputError, match=r"which are no classes; add a column") as above:
+        loaded({"p": P, "label": rain + 0.3})
+    assert not above.value.answers
+    roles = first_rows(pd.DataFrame({"forecast": P, "rain": rain}).to_csv(index=False).encode())
+    assert roles.roles == {"forecast": "score", "rain": "label"}
+
+
+def test_groups_of_which_each_identifier_has_one_row_are_offered_as_models() -> None:
+    p, y = classes(3)
+    columns = {"match id": np.repeat(np.arange(150), 2), "provider": [*"ab"] * 150, "label": np.repeat(y[:150], 2)}  # fmt: skip
+    columns |= {f"p_{j}": p[:, j] for j in range(3)}
+    found = loaded(columns)
+    (way,) = [way for way in found.ways if "model_column" in way.options]
+    assert (way.label, len(found.models)) == ("one model per value of 'provider'", 1)
+    assert [*loaded(columns, **way.options).models] == ["a", "b"]
+    assert not loaded(columns, model_column="").ways
+    columns["label"] = y  # of which each row has its own
+    assert not loaded(columns).ways
+
+
 @pytest.mark.parametrize("label", ["Result", "label"])
 @pytest.mark.parametrize(
     ("labels", "names", "proposed"),
