@@ -247,11 +247,10 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         ]
         near += [f"'{short(c.name)}' is the class of the largest score" for c in predicted]
         stops = f" ({', '.join(near[:3])})" if near else ""
-        amounts = [c for c in view.numeric(used) if _is_amount(view, c, first)]
+        amounts = [c.name for c in view.numeric(used) if _is_amount(view, c, first)]
         if len(amounts) == 1:
-            (name,) = (c.name for c in amounts)
-            event = f"the event is that '{short(name)}' is above 0"
-            above = Reading(event, {"label": name, "repair": ("above-zero",)})
+            event = f"the event is that '{short(amounts[0])}' is above 0"
+            above = Reading(event, {"label": amounts[0], "repair": ("above-zero",)})
             asked = f"there is no label column ({what}): is {event.replace(' is', '', 1)}?"
             raise InputError(asked, readings=[_NO_LABELS, above])
         # Beside one row, the app shows a guess.
@@ -294,11 +293,10 @@ def _of_other_words(view: TableView, free: list[Column], scores: ScoreColumns) -
             continue
         rows = Counter(key for key in column.keys if key is not None)
         alike = column_names.paired(rows, scores.class_names) is not None
-        keys = column_names.most(rows, k)
-        if not (alike or keys):
+        if not (keys := column_names.most(rows, k)):
             continue
         clear, few = 0.0, len(column.head) < FEWEST_ROWS
-        if len(column.head) == len(heads[0]) and keys:
+        if len(column.head) == len(heads[0]):
             z, best = _ranked(heads, [np.array(column.keys == key, bool) for key in keys])
             each = z[range(k), best]
             clear = float(each.sum() / np.sqrt(k)) if each.min() > 0 else 0.0

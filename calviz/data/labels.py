@@ -339,13 +339,11 @@ class _Decoder:
             return None
         pairs = column_names.paired(rows, classes)
         known = len({*self.counts} & {*map(class_key, classes)})
-        if pairs and known == len(pairs):
-            return None  # the others are few, and none of the classes
-        if not pairs and (known == k or not column_names.most(rows, k)):
+        if known == (len(pairs) if pairs else k):
+            return None  # the others are none of the classes
+        if not pairs and (not column_names.most(rows, k) or (k == 2 and known)):
             return None
-        if not pairs and k == 2 and (known or len(rows) > k):
-            return None
-        if k == 2 and (self.models > 1 or len(pairs or rows) < k):
+        if k == 2 and (self.models > 1 or len(pairs or rows) != k):
             return None  # columns of models cannot be named in one order
         orders = [pairs] if pairs else []
         if k == 2:  # both ways are shown, the one by words first

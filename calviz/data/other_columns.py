@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -179,23 +179,16 @@ class OtherColumns:
     def _offer_models(self, fetched: Fetched, labels: IntArray) -> None:
         """Offer to read the values of a group as models, if an identifier has one row of each, with the same label."""
         view = TableView(self.table, self.options)
-        few = (n for n in self.layout.groups if len(self.table[n].levels) <= _MOST_MODELS)
-        for model in few if len(self.layout.scores) == 1 and not self.options.for_map else ():
+        few = [n for n in self.layout.groups if 1 < len(self.table[n].levels) <= _MOST_MODELS]
+        for model in few * (len(self.layout.scores) == 1 and not self.options.for_map):
             identifier = identifier_column(view, model)
-            if identifier is None or identifier == model or identifier not in fetched.columns:
-                continue
-            columns = (fetched.columns[n] for n in (identifier, model))
-            ids, named = (Factor.of(one_dimensional(column)) for column in columns)
-            rows = rows_of_models(ids.codes, named, labels)
-            if rows is not None and len(rows) > 1:
-                said = (
-                    f"{one_row_each(identifier, model)}: if these are models, give '{short(model)}' the role Model of the row "
-                    "(--model-column)"
-                )
-                self.notices.append(Notice.MODELS.finding("info", said))
-                way = Reading(f"one model per value of '{short(model)}'", {"model_column": model})
-                self.ways.append(way)
-                return
+            if identifier in fetched.columns and identifier != model:
+                columns = (fetched.columns[n] for n in (identifier, model))
+                ids, named = (Factor.of(one_dimensional(column)) for column in columns)
+                if rows_of_models(ids.codes, named, labels) is not None:
+                    text = f"one model per value of '{short(model)}'"
+                    self.ways.append(Reading(text, {"model_column": model}))
+                    return
 
     def build(self, fetched: Fetched, labels: IntArray | None) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
@@ -281,18 +274,17 @@ class OtherColumns:
     def _leave_out_outcomes(
         self, columns: dict[str, Any], labels: IntArray, scores: Sequence[FloatArray]
     ) -> None:
-        """Leave out the columns that tell the label, unless the user chose them as groups; a notice names them."""
+        """Leave out the columns that tell the label, unless the user chose them as groups; a notice names each."""
         chosen = {*map(self._shown, self.options.named_groups)}
-        found = [name for name in outcomes(columns, labels, scores) if name not in chosen]
-        for kind in ("groups", "texts", "numbers"):
-            for name in {*found} & {*columns[kind]}:
-                del columns[kind][name]
-        if found:
-            listed = ", ".join(f"'{short(name)}'" for name in found)
-            one = len(found) == 1
+        kinds = [columns[kind] for kind in ("groups", "texts", "numbers")]
+        for name in outcomes(
+            {n: c for kind in kinds for n, c in kind.items() if n not in chosen}, labels, scores
+        ):
+            for kind in kinds:
+                kind.pop(name, None)
             text = (
-                f"{listed} tell{'s' * one} the label in nearly all rows, as what is known only afterwards does: not used; if "
-                f"{'it was' if one else 'they were'} known before, choose the role Group (--group)"
+                f"'{short(name)}' tells the label in nearly all rows, as what is known only afterwards does: not used; if it was known "
+                "before, choose the role Group (--group)"
             )
             self.notices.append(Notice.UNUSED_GROUPS.finding("warning", text))
 
@@ -398,22 +390,21 @@ _TELLS, _SCORE_TELLS = 0.998, 0.98
 _FEWEST_TOLD, _MOST_TOLD = 20, 50_000
 
 
-def outcomes(columns: dict[str, Any], labels: IntArray, scores: Sequence[FloatArray]) -> list[str]:
-    """The groups, texts and numbers that tell the label, shape (n,), of nearly each row, while no score, shape (n, K), does: what was measured after the event."""
+def outcomes(
+    columns: Mapping[str, Factor | FloatArray], labels: IntArray, scores: Sequence[FloatArray]
+) -> list[str]:
+    """The columns that tell the label, shape (n,), of nearly each row, while no score, shape (n, K), does: what was measured after the event."""
     rows = np.flatnonzero(labels >= 0)
     if rows.size > _MOST_TOLD:
         rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_TOLD, replace=False))
-    often = np.flatnonzero(np.bincount(labels[rows]) >= _FEWEST_TOLD)
-    rows = rows[np.isin(labels[rows], often)]
-    y = np.searchsorted(often, labels[rows])
-
-    of_scores = (
-        a[rows, -1] if a.shape[1] <= 2 else Factor(a[rows].argmax(axis=1), ()) for a in scores
-    )
-    if len(often) < 2 or any(_told(one, y) >= _SCORE_TELLS for one in of_scores):
+    y = labels[rows]
+    if np.count_nonzero(np.bincount(y) >= _FEWEST_TOLD) < 2:
         return []
-    free = {**columns["groups"], **columns["texts"], **columns["numbers"]}
-    taken = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in free.items())
+    for score in (array[rows] for array in scores):
+        one = score[:, -1] if score.shape[1] <= 2 else Factor(score.argmax(axis=1), ())
+        if _told(one, y) >= _SCORE_TELLS:
+            return []
+    taken = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
     return [name for name, values in taken if _told(values, y) >= _TELLS]
 
 
@@ -427,14 +418,13 @@ def _told(values: Factor | FloatArray, labels: IntArray) -> float:
     if few:
         return 0.0
     rows = np.bincount(k * codes + labels, minlength=k * (int(codes.max()) + 1)).reshape(-1, k)
+    counts = rows.sum(axis=0)
     if isinstance(values, Factor):
-        right = np.bincount(rows.argmax(axis=1), rows.max(axis=1), k) / rows.sum(axis=0)
-        return float(right.min())
-    told = 0.0
-    for each in (rows, np.roll(rows, 1, axis=0)):  # missing values are the last, or the first
-        below = each.cumsum(axis=0) / each.sum(axis=0)
-        told = max(told, float(np.minimum(below, 1 - below[:, ::-1]).max()))
-    return told
+        right = np.bincount(rows.argmax(axis=1), rows.max(axis=1), k)
+        return float((right[counts > 0] / counts[counts > 0]).min())
+    # Missing values are the last, or the first.
+    below = [each.cumsum(axis=0) / counts for each in (rows, np.roll(rows, 1, axis=0))]
+    return float(max(np.minimum(share, 1 - share[:, ::-1]).max() for share in below))
 
 
 # ---- Recognition

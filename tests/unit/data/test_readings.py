@@ -1835,7 +1835,7 @@ def test_of_amounts_the_event_is_more_than_none_if_asked() -> None:
     ):
         np.testing.assert_array_equal(found.first.labels, Y)
         assert found.first.class_names == ("0", "above 0")
-    with pytest.raises(InputError, match="'label' holds numbers from 0 to 1.1, which are no classes") as of_label:  # fmt: skip
+    with pytest.raises(InputError, match=r"'label' holds numbers from 0 to 1\.1, which are no classes") as of_label:  # fmt: skip
         loaded({"p": P, "label": rain})
     assert [way.options for way in of_label.value.answers] == [{"repair": ("above-zero",)}]
     # Where 0 does not occur, nothing says what the event is.
