@@ -183,7 +183,7 @@ class OtherColumns:
         for model in few * (len(self.layout.scores) == 1 and not self.options.for_map):
             identifier = identifier_column(view, model)
             if identifier in fetched.columns and identifier != model:
-                columns = (fetched.columns[n] for n in (identifier, model))
+                columns = (fetched.columns[n] for n in (identifier or "", model))
                 ids, named = (Factor.of(one_dimensional(column)) for column in columns)
                 if rows_of_models(ids.codes, named, labels) is not None:
                     text = f"one model per value of '{short(model)}'"
