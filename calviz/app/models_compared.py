@@ -76,7 +76,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
             "with columns such as `mlp:cat, mlp:dog, forest:cat, forest:dog`.",
             icon=":material/info:",
         )
-    reading_panel.draw_offers(entry, of="models")
+    reading_panel.draw_offers(entry, of="model")
     _offer_signals(entry)
     shown = _short(offered)
     likely = [m.name for m in _of_same_rows(entry)]

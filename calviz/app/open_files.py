@@ -293,11 +293,11 @@ def open_file(
             rows = first_rows(source, name=name, options=options, also=odd)
         if is_new and rows is not None:
             alike = (each for each in files().values() if changed_options(each.options))
+            alike = (o for o in alike if o.title != name)  # which asks again
             for other in [o for o in alike if o.loaded.recognition.columns == tuple(rows.cells)]:
                 if found := _answers_of(other, name, source):
-                    said = errors.Reading("", changed_options(found)).in_shell()
                     has = f"{name or 'The file'} has the columns of {other.title}"
-                    queue_note(f"{has} and is read with the same answers: {said}.")
+                    queue_note(f"{has} and is read with the same answers.")
                     return open_file(name, source, found, stays=stays)
         answered = rows is not None and not rows.missing  # by the roles that are guessed
         asks = any(one.readings or (answered and one.asks) for one in questions)

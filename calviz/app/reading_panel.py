@@ -23,6 +23,8 @@ from calviz.data.first_rows import ColumnRole
 _AT_ONCE, _CHARACTER, _NARROWEST, _WIDEST = 12, 8, 130, 220
 #: Pixels of the numbers of the rows.
 _NUMBERS = 64
+#: The choice of a label that is none of the classes.
+_NONE = ""
 _OPEN, _SHOWN = "calviz.reading.open", "calviz.reading.shown"
 
 #: Each role: its chip, its colour, and what it means.
@@ -138,7 +140,8 @@ def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any], name: st
         if question.unmatched[0]:
             chosen.append(_draw_matching(question, key))
         elif len(answers) == 1:
-            chosen.append(answers[0] if st.checkbox(words[0], value=True, key=key) else None)
+            ticked = st.checkbox(words[0], value=answers[0].proposed, key=key)
+            chosen.append(answers[0] if ticked else None)
         else:
             index = 0 if len(answers) == 2 and _asks_for_label(question) else None
             picked = st.radio("Answer", words, index=index, key=key, label_visibility="collapsed")
@@ -165,31 +168,35 @@ def _asks_for_label(question: InputError) -> bool:
 
 
 def _draw_matching(question: InputError, key: str) -> Reading | None:
-    """Draw a list of the classes for each label, as proposed; return the answer, or None if not each label has a class of its own."""
+    """Draw a list of the classes, and of none, for each label, as proposed; return the answer, or None if not each label has a class of its own or none."""
     classes, labels = question.unmatched
     proposed: Mapping[str, str] = {}
     if question.readings:
         names = question.readings[0].options["class_names"]
-        proposed = dict(zip(names, classes, strict=True))
+        proposed = dict.fromkeys(labels, _NONE) | dict(zip(names, classes, strict=True))
+    choices = (*classes, _NONE)
     with st.container(horizontal=True):
         chosen = {
             label: st.selectbox(
                 f"'{md(shorten(label, 30))}' is",
-                classes,
-                index=classes.index(proposed[label]) if label in proposed else None,
-                format_func=lambda name: shorten(name, 40),
+                choices,
+                index=choices.index(proposed[label]) if label in proposed else None,
+                format_func=lambda name: shorten(name, 40) or "none: leave its rows out",
                 key=f"{key}.{place}",
                 placeholder="choose a class",
                 width=220,
             )
             for place, label in enumerate(labels)
         }
-    label_of = {name: label for label, name in chosen.items() if name is not None}
-    if len(label_of) < len(labels):
-        if None not in chosen.values():
+    label_of = {name: label for label, name in chosen.items() if name}
+    left_out = [*chosen.values()].count(_NONE)
+    if not label_of or len(label_of) + left_out < len(labels):
+        if None not in chosen.values() and label_of:
             st.caption("Two labels cannot be the same class.")
         return None
-    return Reading("", {"class_names": tuple(label_of.get(name, name) for name in classes)})
+    names = tuple(label_of.get(name, name) for name in classes)
+    repairs = {"repair": ("drop-labels",)} if left_out else {}
+    return Reading("", {"class_names": names, **repairs})
 
 
 def _draw_way_back(entry: OpenFile) -> None:
@@ -345,10 +352,12 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
 
 
 def draw_offers(file: OpenFile, of: str = "") -> None:
-    """Offer the repairs of a file that was read, and other ways to read it, or those with one option; a click reads it again with one more."""
+    """Offer the repairs of a file that was read, and other ways to read it, or those with an option that begins so; a click reads it again with one more."""
     if (source := file.source) is None:
         return
-    for way in (way for way in file.loaded.offered if not of or of in way.options):
+    for way in file.loaded.offered:
+        if not any(key.startswith(of) for key in way.options):
+            continue
         options = file.options.answered(way)
         words = md(capitalised(way.label), 80)
         if options != file.options and st.button(words, key=f"calviz.offer.{way.label}"):

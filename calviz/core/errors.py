@@ -60,10 +60,13 @@ class Reading:
         What the data would mean, in a few words, for a button.
     options : mapping of str to str, int or tuple of str
         The reading options that choose it (``{"kind": "logits"}``).
+    proposed : bool
+        Whether it may be chosen beforehand: not if it leaves out many rows.
     """
 
     label: str
     options: Mapping[str, Any]
+    proposed: bool = True
 
     @classmethod
     def joined(cls, readings: Sequence[Reading]) -> Reading:

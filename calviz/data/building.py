@@ -356,6 +356,11 @@ class _Builder:
         values = one_dimensional(values)
         names = self.options.class_names or self.table.class_names
         base = self.options.label_base
+        if "above-zero" in self.options.repair and k == 2:
+            amounts = as_numbers(values, layout.label)
+            self._note_repair(f"above-zero: the event is that '{short(layout.label)}' is above 0")
+            happened = np.where(np.isnan(amounts), -1, amounts > 0).astype(np.int32)
+            return labels.Labels(happened, "0 or above", names or ("0", "above 0"))
         given = bool(names)
         if not names:
             names = first.class_names
@@ -482,11 +487,14 @@ class _Builder:
         checked = {n: c for n, c in checked.items() if len(c) == keep.size}
         return replace(fetched, columns={**fetched.columns, **rows_taken(checked, rows)})
 
-    def _columns(self, fetched: Fetched, no_label: BoolArray, labels: Any = None) -> dict[str, Any]:
+    def _columns(
+        self, fetched: Fetched, no_label: BoolArray, labels: Any = None, hits: Any = None
+    ) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices, self.ways)
         self.layout, self.parts = others.of_models(fetched, labels)
         others = replace(others, layout=self.layout)
-        columns = others.build(self._choose_rows(fetched, no_label, labels))
+        outcome = labels if hits is None else hits
+        columns = others.build(self._choose_rows(fetched, no_label, labels), outcome)
         self.layout = others.layout
         columns["texts"] |= self.label_texts
         self.counts = others.counts
@@ -499,9 +507,9 @@ class _Builder:
         right = (self._right_if_any if self.options.for_map else self._right)(fetched, layout)
         # Where only what was right is known, models are those that the user names.
         alike = np.zeros(len(score), np.int32) if self.options.model_column else None
-        columns = self._columns(
-            fetched, right.missing, alike if right.truth is None else right.truth
-        )
+        truth = alike if right.truth is None else right.truth
+        hits = np.where(right.missing, -1, right.correct)
+        columns = self._columns(fetched, right.missing, truth, hits)
         own = self._as_they_are(ScoreColumns((layout.score,), (), "probabilities", 1))
         if layout.log:
             score, own = np.exp(score), ()

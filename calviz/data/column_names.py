@@ -374,6 +374,16 @@ def pairs_of(counts: Mapping[str, int]) -> list[tuple[str, str]]:
     return [pair for pair in pairs if event_of(pair)] or pairs
 
 
+def most(rows: Mapping[str, int], k: int) -> list[str]:
+    """Return the `k` most frequent classes, or all if there are fewer; none if others have more than few rows.
+
+    >>> most({"H": 50, "D": 20, "A": 29, "Postponed": 1}, 3), most({"a": 5, "b": 4, "c": 3}, 2)
+    (['H', 'A', 'D'], [])
+    """
+    often = sorted(rows, key=lambda name: (-rows[name], name))
+    return often[:k] if sum(rows[n] for n in often[k:]) <= FEW * sum(rows.values()) else []
+
+
 def no_event_of(classes: Iterable[str]) -> str | None:
     """Return the class beside the event, as `class_key` spells it; None if no word says which it is.
 
@@ -413,23 +423,33 @@ def told_apart(names: Sequence[str]) -> list[str]:
 _NOT = frozenset(("no", "not", "non", "never", "without", "kein", "keine", "nicht", "ohne", "pas", "sans", "sin", "senza"))  # fmt: skip
 
 
-def paired(labels: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Return the name that each label goes with: the only one with a word of the same stem, as it is the only label for that name; None if one has no such.
+def paired(rows: Mapping[str, int], names: Sequence[str]) -> dict[str, str] | None:
+    """Return the name that each label, of so many rows, goes with: the equal one, else the only one with a word of the same stem; None if some have none, or one name has two.
 
-    >>> paired(["Paid", "Under review", "Rejected"], ["pay", "review", "reject"])
+    Few rows may have labels that are like no name, if each name has a label without them.
+
+    >>> paired({"Paid": 5, "Under review": 5, "Rejected": 5}, ["pay", "review", "reject"])
     {'Paid': 'pay', 'Under review': 'review', 'Rejected': 'reject'}
-    >>> paired(["not approved", "not rejected"], ["approved", "rejected"]) is None
+    >>> paired({"Home win": 60, "Draw": 39, "Postponed": 1}, ["Home", "Draw"])
+    {'Home win': 'Home', 'Draw': 'Draw'}
+    >>> paired({"not approved": 5, "not rejected": 5}, ["approved", "rejected"]) is None
     True
     """
-    fits = {label: [name for name in names if _are_alike(label, name)] for label in labels}
+    equal = {class_key(name): [name] for name in names}
+    alike = {label: [name for name in names if _are_alike(label, name)] for label in rows}
+    fits = {label: own for label in rows if (own := equal.get(class_key(label), alike[label]))}
     found = {label: own[0] for label, own in fits.items() if len(own) == 1}
-    return found if len(found) == len({*found.values()}) == len(labels) else None
+    left = sum(rows[label] for label in rows if label not in fits)
+    if left > FEW * sum(rows.values()) or (left and len(found) < len(names)):
+        return None
+    return found if found and len(found) == len({*found.values()}) == len(fits) else None
 
 
 def _are_alike(one: str, two: str) -> bool:
-    """Whether two names are equal but for case, or both have a word of one stem, such as pay and paid, and none or both a word like "not"."""
-    if class_key(one) == class_key(two):
-        return True
+    """Whether one name is the first letter of the other, or both have a word of one stem, such as pay and paid, and none or both a word like "not"."""
+    letter, word = sorted(map(class_key, (one, two)), key=len)
+    if len(letter) == 1:
+        return word[:3].isalpha() and word.startswith(letter)
     own, other = ({re.sub("y$", "i", w) for w in words(name)} for name in (one, two))
     if bool(own & _NOT) != bool(other & _NOT):
         return False

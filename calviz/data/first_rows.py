@@ -275,7 +275,8 @@ def _roles(
             found, chosen = _by_first_answers(table, options, reading)
             ways.append((*_named(table, found, options.answered(chosen)), chosen.options))
     if not ways:
-        guess = _guessed(TableView(table, options))
+        told = next((one for one in readings if not one.no_labels), Reading("", {}))
+        guess = _guessed(TableView(table, options.answered(told)))
         return *_named(table, guess, options), frozenset(), None
     roles, classes, chosen_by = ways[0]
     asked = {
@@ -298,9 +299,11 @@ def _by_first_answers(
         further = Reading("", {"weight_column": found.may_weigh[0]})
         return _by_first_answers(table, options, Reading.joined([reading, further]), most)
     except InputError as error:
-        if not (most and error.readings):
+        # Rows without labels would leave open what the other columns are.
+        first = next((one for one in error.readings if not one.no_labels), None)
+        if not most or first is None:
             raise
-        further = Reading.joined([reading, error.readings[0]])
+        further = Reading.joined([reading, first])
         return _by_first_answers(table, options, further, most - 1)
 
 

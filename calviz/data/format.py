@@ -50,6 +50,7 @@ REPAIRS: Mapping[str, Repair] = {
         Repair("drop-totals", "leave out the last line, which holds totals"),
         Repair("drop-headers", "leave out the lines that repeat the header"),
         Repair("drop-units", "leave out the line of units below the header"),
+        Repair("above-zero", "the event is an amount above 0"),
         Repair("join-spellings", "read class names that differ by case and spaces only as one"),
         Repair("percent", "divide the values by 100"),
         Repair("softmax", "read the values as logits and take their softmax"),

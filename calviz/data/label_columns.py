@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -246,6 +247,12 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         ]
         near += [f"'{short(c.name)}' is the class of the largest score" for c in predicted]
         stops = f" ({', '.join(near[:3])})" if near else ""
+        amounts = [c.name for c in view.numeric(used) if _is_amount(view, c, first)]
+        if len(amounts) == 1:
+            event = f"the event is that '{short(amounts[0])}' is above 0"
+            above = Reading(event, {"label": amounts[0], "repair": ("above-zero",)})
+            asked = f"there is no label column ({what}): is {event.replace(' is', '', 1)}?"
+            raise InputError(asked, readings=[_NO_LABELS, above])
         # Beside one row, the app shows a guess.
         one = len(table[first.columns[0]].head) == 1
         none = "one row does not say which is the label" if one else "there is no label column"
@@ -264,23 +271,33 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
 
 
+def _is_amount(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    """Whether a column holds amounts from 0 up, of which more than 0 may be the event: a single score says whether it is."""
+    score, some = view.columns(scores)[-1].head.astype(float), column.head > 0
+    if scores.width > 1 or column.type != "number" or score.shape != some.shape:
+        return False
+    return bool(some.any() and np.nanmin(column.head) == 0) and roles.follows(score, some) > CLEAR
+
+
 def _of_other_words(view: TableView, free: list[Column], scores: ScoreColumns) -> list[Column]:
-    """The columns of as many texts as there are classes, in words of their own, that may be the true class, best first.
+    """The columns of as many texts as there are classes but for few rows, some in words of their own, that may be the true class, best first.
 
     That are those whose values are alike the classes, that are called like a label, or that the scores follow, each value another one.
     """
-    k = scores.width
+    k, names = scores.width, {class_key(name) for name in scores.class_names}
     if not 1 < k == len(scores.columns) <= _MOST_CLASSES:
         return []
     heads, found = [c.head.astype(float) for c in view.columns(scores)], []
     for column in free:
-        texts = column.type == "text" and len(column.classes) == k
-        if not texts or column.classes & {class_key(name) for name in scores.class_names}:
+        if column.type != "text" or len(column.classes) < k or column.classes <= names:
             continue
-        alike = column_names.paired([*column.classes], scores.class_names) is not None
+        rows = Counter(key for key in column.keys if key is not None)
+        alike = column_names.paired(rows, scores.class_names) is not None
+        if not (keys := column_names.most(rows, k)):
+            continue
         clear, few = 0.0, len(column.head) < FEWEST_ROWS
         if len(column.head) == len(heads[0]):
-            z, best = _ranked(heads, [np.array(column.keys == key, bool) for key in column.classes])
+            z, best = _ranked(heads, [np.array(column.keys == key, bool) for key in keys])
             each = z[range(k), best]
             clear = float(each.sum() / np.sqrt(k)) if each.min() > 0 else 0.0
         if alike or column.is_called_label or few or clear > CLEAR:

@@ -15,7 +15,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
-from calviz.data.format import Notice, join_places, short
+from calviz.data.format import REPAIRS, Notice, join_places, short
 
 # ---- Class indices
 
@@ -301,6 +301,8 @@ class _Decoder:
 
     def _unknown(self, names: tuple[str, ...]) -> InputError:
         if not self.class_names:
+            if self.k == 2 and (amounts := self._amounts()) is not None:
+                return amounts
             examples = ", ".join(f"'{short(text)}'" for text in self.texts[:5])
             event = ", the event last" * (self.k == 2)
             return self._which_event() or InputError(
@@ -322,18 +324,37 @@ class _Decoder:
             readings=self._without(names),
         )
 
+    def _amounts(self) -> InputError | None:
+        """Return the error about numbers that are no classes; None if there are none. From 0 up, they may be amounts of which any is the event."""
+        numbers = [column_names.number_of(text) for text in self.texts]
+        amounts = sorted(number for number in numbers if number is not None)
+        if len(amounts) < len(numbers) or None not in self.wholes:
+            return None
+        return InputError(
+            f"'{short(self.name)}' holds numbers from {amounts[0]:g} to {amounts[-1]:g}, which are no classes",
+            column=self.name,
+            placed=True,
+            remedy="add a column that says of each row whether the event happened",
+            repairs=[REPAIRS["above-zero"]] if amounts[0] == 0 else (),
+        )
+
     def _which_class(self) -> InputError | None:
         """Return the question which label, in words of its own, is which of the named classes; None if that is not the question."""
-        classes, labels, k = self.class_names, tuple(self.spelled[c] for c in self.counts), self.k
-        if not (self.asks and classes and 1 < len(labels) <= k <= _MOST_MATCHED):
+        classes, k = self.class_names, self.k
+        rows = {self.spelled[key]: n for key, n in self.counts.items()}
+        if not (self.asks and classes and len(rows) > 1 and max(k, len(rows)) <= _MOST_MATCHED):
             return None
-        pairs = column_names.paired(labels, classes)
-        if not pairs and not {*self.counts}.isdisjoint(map(class_key, classes)):
-            return None  # some labels are classes, the others none
-        if k == 2 and self.models > 1:
-            return None  # their columns cannot be named in one order
+        pairs = column_names.paired(rows, classes)
+        known = len({*self.counts} & {*map(class_key, classes)})
+        if known == (len(pairs) if pairs else k):
+            return None  # the others are none of the classes
+        if not pairs and (not column_names.most(rows, k) or (k == 2 and known)):
+            return None
+        if k == 2 and (self.models > 1 or len(pairs or rows) != k):
+            return None  # columns of models cannot be named in one order
         orders = [pairs] if pairs else []
         if k == 2:  # both ways are shown, the one by words first
+            labels = tuple(pairs or rows)
             both = [dict(zip(labels, order, strict=True)) for order in (classes, classes[::-1])]
             orders += [order for order in both if order != pairs]
         readings = []
@@ -343,7 +364,8 @@ class _Decoder:
             text = ", ".join(f"{short(label_of[n])} = {short(n)}" for n in classes if n in label_of)
             # Of two columns, the event comes last unless their order is given.
             columns = {"scores": self.columns} if k == 2 else {}
-            readings.append(Reading(text, {**columns, "class_names": names}))
+            of_order = Reading(text, {**columns, "class_names": names})
+            readings.append(Reading.joined([of_order, *self._without(names)]))
         asked = f"{readings[0].label}?" if pairs else "nothing says which is which"
         return InputError(
             f"the labels in '{short(self.name)}', {self._shown(self.known)}, are spelt otherwise than the classes of the scores, "
@@ -351,7 +373,7 @@ class _Decoder:
             remedy=None if readings else "give the class names in the order of the scores",
             readings=readings,
             asks=True,
-            unmatched=(classes, labels) if k > 2 else ((), ()),
+            unmatched=(classes, tuple(rows)) if k > 2 else ((), ()),
         )
 
     def _which_event(self) -> InputError | None:
@@ -378,12 +400,14 @@ class _Decoder:
     def _without(self, names: tuple[str, ...]) -> list[Reading]:
         """The reading without the rows of labels that are none of the classes, unless there are none, or too many to be mistakes."""
         others = self._others(names)
-        few = sum(self.rows[j] for j in others) <= FEW * sum(self.rows[j] for j in self.known)
-        few = few or bool(self.class_names and (len(self.columns) == 1 or self.k > 2))
-        if not (self.asks and few and 0 < len(others) < len(self.known)):
+        share = sum(self.rows[j] for j in others) / sum(self.rows[j] for j in self.known)
+        few = share <= FEW
+        may_be = few or bool(self.class_names and (len(self.columns) == 1 or self.k > 2))
+        if not (self.asks and may_be and 0 < len(others) < len(self.known)):
             return []
-        text = f"leave out the rows with {self._shown(others)}"
-        return [Reading(text, {"repair": ("drop-labels",)})]
+        of_all = f", {share:.0%} of all" * (not few)
+        text = f"leave out the rows with {self._shown(others)}{of_all}"
+        return [Reading(text, {"repair": ("drop-labels",)}, proposed=few)]
 
     def _shown(self, levels: Sequence[int]) -> str:
         """Labels with their numbers of rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -118,6 +118,8 @@ def _unreadable(factor: Factor, levels: dict[str, str], name: str) -> InputError
 GROUP_LEVELS = 1_000
 #: At most this many columns of numbers are read to slice by.
 MOST_FEATURES = 100
+#: A column of more values is not proposed as the models of the rows.
+_MOST_MODELS = 20
 
 
 @dataclass(eq=False)
@@ -158,11 +160,13 @@ class OtherColumns:
                 what = "it does not name models: not each row identifier has one row for each value, with the same label"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
+            if chosen is None and labels is not None and not (counted or layout.id):
+                self._offer_models(fetched, labels)
             return replace(layout, long=None), {}
         identifier, model = layout.long
         text = (
-            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows; "
-            "one by --model, all rows together by --model-column ''"
+            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows "
+            "(one by --model, all rows together by --model-column '')"
         )
         self.notices.append(Notice.MODELS.finding("info", text))
         groups = tuple(name for name in layout.groups if name not in layout.long)
@@ -172,7 +176,21 @@ class OtherColumns:
         layout = replace(layout, id=identifier, groups=groups, related=related)
         return layout, dict(zip(names, rows, strict=True))
 
-    def build(self, fetched: Fetched) -> dict[str, Any]:
+    def _offer_models(self, fetched: Fetched, labels: IntArray) -> None:
+        """Offer to read the values of a group as models, if an identifier has one row of each, with the same label."""
+        view = TableView(self.table, self.options)
+        few = [n for n in self.layout.groups if 1 < len(self.table[n].levels) <= _MOST_MODELS]
+        for model in few * (len(self.layout.scores) == 1 and not self.options.for_map):
+            identifier = identifier_column(view, model)
+            if identifier in fetched.columns and identifier != model:
+                columns = (fetched.columns[n] for n in (identifier or "", model))
+                ids, named = (Factor.of(one_dimensional(column)) for column in columns)
+                if rows_of_models(ids.codes, named, labels) is not None:
+                    text = f"one model per value of '{short(model)}'"
+                    self.ways.append(Reading(text, {"model_column": model}))
+                    return
+
+    def build(self, fetched: Fetched, labels: IntArray | None) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
         layout, n = self.layout, fetched.scores[0].shape[0]
 
@@ -244,11 +262,31 @@ class OtherColumns:
                 self.counts = weights
             else:
                 columns["weights"] = weights
+        if labels is not None and not self.options.for_map:
+            self._leave_out_outcomes(columns, labels, fetched.scores)
         found = [c for c in layout.related if self._hint_at_clusters(c, Factor.of(one(c)))]
         columns["related"] = tuple(map(self._shown, found))
         used = tuple(n for n in layout.groups if self._shown(n) in groups)
-        self.layout = replace(layout, groups=used)
+        features = tuple(n for n in layout.features if self._shown(n) in {*numbers, *texts})
+        self.layout = replace(layout, groups=used, features=features)
         return columns
+
+    def _leave_out_outcomes(
+        self, columns: dict[str, Any], labels: IntArray, scores: Sequence[FloatArray]
+    ) -> None:
+        """Leave out the columns that tell the label, unless the user chose them as groups; a notice names each."""
+        chosen = {*map(self._shown, self.options.named_groups)}
+        kinds = [columns[kind] for kind in ("groups", "texts", "numbers")]
+        for name in outcomes(
+            {n: c for kind in kinds for n, c in kind.items() if n not in chosen}, labels, scores
+        ):
+            for kind in kinds:
+                kind.pop(name, None)
+            text = (
+                f"'{short(name)}' tells the label in nearly all rows, as what is known only afterwards does: not used; if it was known "
+                "before, choose the role Group (--group)"
+            )
+            self.notices.append(Notice.UNUSED_GROUPS.finding("warning", text))
 
     def _without_words(
         self, name: str, values: npt.NDArray[Any] | Factor
@@ -342,6 +380,51 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
 
     names = ("column_names", "related")
     return {k: v if k in names else taken(v) for k, v in columns.items()}
+
+
+# ---- Outcomes by another name
+
+#: A column is an outcome if it tells this share of each class, and no score tells so much.
+_TELLS, _SCORE_TELLS = 0.998, 0.98
+#: Fewest rows of a class, and of a value on average, and most rows in all, that are looked at.
+_FEWEST_TOLD, _MOST_TOLD = 20, 50_000
+
+
+def outcomes(
+    columns: Mapping[str, Factor | FloatArray], labels: IntArray, scores: Sequence[FloatArray]
+) -> list[str]:
+    """The columns that tell the label, shape (n,), of nearly each row, while no score, shape (n, K), does: what was measured after the event."""
+    rows = np.flatnonzero(labels >= 0)
+    if rows.size > _MOST_TOLD:
+        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_TOLD, replace=False))
+    y = labels[rows]
+    if np.count_nonzero(np.bincount(y) >= _FEWEST_TOLD) < 2:
+        return []
+    for score in (array[rows] for array in scores):
+        one = score[:, -1] if score.shape[1] <= 2 else Factor(score.argmax(axis=1), ())
+        if _told(one, y) >= _SCORE_TELLS:
+            return []
+    taken = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
+    return [name for name, values in taken if _told(values, y) >= _TELLS]
+
+
+def _told(values: Factor | FloatArray, labels: IntArray) -> float:
+    """The share of the rows of the class that a column tells worst: by the most frequent class of each value, of numbers by the best cut between two classes."""
+    k = int(labels.max()) + 1
+    if isinstance(values, Factor):
+        few, codes = len(values) < _FEWEST_TOLD * len(values.levels), values.codes
+    else:
+        few, codes = k > 2, np.unique(values, return_inverse=True)[1]
+    if few:
+        return 0.0
+    rows = np.bincount(k * codes + labels, minlength=k * (int(codes.max()) + 1)).reshape(-1, k)
+    counts = rows.sum(axis=0)
+    if isinstance(values, Factor):
+        right = np.bincount(rows.argmax(axis=1), rows.max(axis=1), k)
+        return float((right[counts > 0] / counts[counts > 0]).min())
+    # Missing values are the last, or the first.
+    below = [each.cumsum(axis=0) / counts for each in (rows, np.roll(rows, 1, axis=0))]
+    return float(max(np.minimum(share, 1 - share[:, ::-1]).max() for share in below))
 
 
 # ---- Recognition

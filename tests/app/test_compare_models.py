@@ -270,7 +270,7 @@ def test_an_answer_holds_for_another_file_with_the_same_columns():
     drop(app, "one.csv", content(40))
     press(app, next(b.label for b in app.button if "100" in b.label))
     drop(app, "two.csv", content(40))
-    said = "two.csv has the columns of one.csv and is read with the same answers: --repair percent."
+    said = "two.csv has the columns of one.csv and is read with the same answers."
     assert said in text_of(_finished(app))
     assert app.multiselect(key="models").value == ["one", "two"]
 

@@ -330,7 +330,9 @@ def test_labels_without_a_column_among_several_classes_are_counted_and_may_be_le
     shown = ", ".join(sorted(found, key=lambda text: "ham" not in text))
     assert f"label 'spam' has no probability column (found: {shown}; known" in str(error)
     (way,) = error.readings
-    assert way.label == f"leave out the rows with {shown}"
+    few = left < 20  # and else it is not chosen beforehand
+    assert way.label == f"leave out the rows with {shown}" + ", 31% of all" * (not few)
+    assert way.proposed == few
     # The other repairs are asked for together with it.
     assert [[a.options for a in one.answers] for one in error.further] == [
         [{"repair": ("drop-missing",)}],
@@ -1030,7 +1032,7 @@ def test_a_score_that_is_never_below_chance_is_a_confidence(
 
 def test_a_spelling_that_two_columns_share_names_no_class() -> None:
     columns = {"label": np.array(["B", "A-"])[Y], "p.B": 1 - P, "p.A+": P / 3, "p.A.": P / 3, "p.A": P / 3}  # fmt: skip
-    with pytest.raises(InputError, match="'A-' has no probability column"):
+    with pytest.raises(InputError, match=r"'A-' .*nothing says which is which"):
         loaded(columns)
 
 
@@ -1899,6 +1901,110 @@ def test_pairs_are_proposed_where_each_label_has_one_name_with_its_stem(
     data = loaded(columns, class_names=labels).first
     np.testing.assert_array_equal(data.labels, y)
     np.testing.assert_allclose(data.probs, p, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        np.where(Y, P + 0.1, 0.0),  # millimetres of rain, of which any is the event
+        np.where(Y, P + 0.1, np.nan),
+        np.where(Y, -P, P),
+        np.where(Y, 2, 7),
+        np.where(Y, np.where(P > 0.5, "died of it", "died"), "alive"),
+    ],
+)
+def test_what_tells_the_label_is_neither_sliced_by_nor_corrected_by_unless_it_is_chosen(
+    outcome: np.ndarray,
+) -> None:
+    """Group-wise calibration by the measured rain told each event, and was advised."""
+    rng = np.random.default_rng(3)
+    columns = {"label": Y, "p": P, "site": [*"abc"] * 100, "rain": outcome, "age": rng.normal(size=N) + Y}  # fmt: skip
+    found = loaded(columns)
+    assert {*found.first.to_slice()} == {"site", "age"}
+    (said,) = [n.message for n in found.notices if "nearly all rows" in n.message]
+    assert said.startswith("'rain' tells the label in nearly all rows")
+    assert "rain" in loaded(columns, groups=("*", "rain")).first.to_slice()
+    # It is one of two models where the score does so too, and chance where there are few rows.
+    for other in ({"p": np.where(Y, 0.9, 0.1) + P / 100}, {"label": np.where(np.arange(N) < 19, 1, 0)}):  # fmt: skip
+        few = columns | other
+        few["rain"] = few["label"] * 2
+        assert "rain" in loaded(few).first.to_slice()
+
+
+def test_of_several_classes_and_of_confidences_an_outcome_is_left_out_too() -> None:
+    p, y = classes(3)
+    goals = {"goals": y - 1, "half": (y + np.arange(N) % 2).clip(0, 2)}
+    found = loaded({"label": y, **{f"p_{j}": p[:, j] for j in range(3)}, **goals})
+    assert [*found.first.to_slice()] == ["half"]
+    graded = {"correct": Y, "confidence": P, "grade": np.where(Y, "pass", "fail"), "task": [*"ab"] * 150}  # fmt: skip
+    assert [*loaded(graded).first.to_slice()] == ["task"]
+
+
+def test_of_amounts_the_event_is_more_than_none_if_asked() -> None:
+    """A column of millimetres was called text."""
+    rain = np.where(Y, P + 0.1, 0.0)
+    error = asked({"forecast": P, "rain": rain})
+    assert error.readings[0].no_labels
+    for found in (
+        loaded({"forecast": P, "rain": rain}, **error.readings[1].options),
+        loaded({"p": P, "label": rain}, repair=("above-zero",)),
+    ):
+        np.testing.assert_array_equal(found.first.labels, Y)
+        assert found.first.class_names == ("0", "above 0")
+    with pytest.raises(InputError, match=r"'label' holds numbers from 0 to 1\.1, which are no classes") as of_label:  # fmt: skip
+        loaded({"p": P, "label": rain})
+    assert [way.options for way in of_label.value.answers] == [{"repair": ("above-zero",)}]
+    # Where 0 does not occur, nothing says what the event is.
+    with pytest.raises(InputError, match=r"which are no classes; add a column") as above:
+        loaded({"p": P, "label": rain + 0.3})
+    assert not above.value.answers
+    roles = first_rows(pd.DataFrame({"forecast": P, "rain": rain}).to_csv(index=False).encode())
+    assert roles.roles == {"forecast": "score", "rain": "label"}
+
+
+def test_groups_of_which_each_identifier_has_one_row_are_offered_as_models() -> None:
+    p, y = classes(3)
+    columns = {"match id": np.repeat(np.arange(150), 2), "provider": [*"ab"] * 150, "label": np.repeat(y[:150], 2)}  # fmt: skip
+    columns |= {f"p_{j}": p[:, j] for j in range(3)}
+    found = loaded(columns)
+    (way,) = [way for way in found.ways if "model_column" in way.options]
+    assert (way.label, len(found.models)) == ("one model per value of 'provider'", 1)
+    assert [*loaded(columns, **way.options).models] == ["a", "b"]
+    assert not loaded(columns, model_column="").ways
+    columns["label"] = y  # of which each row has its own
+    assert not loaded(columns).ways
+
+
+@pytest.mark.parametrize("label", ["Result", "label"])
+@pytest.mark.parametrize(
+    ("labels", "names", "proposed"),
+    [
+        (("Home win", "Draw", "Away win"), ("Home %", "Draw %", "Away %"), True),
+        (("H", "Draw", "A"), ("p_home", "p_draw", "p_away"), True),
+        (("1", "X", "2"), ("p_home", "p_draw", "p_away"), False),
+        (("not approved", "pending", "not rejected"), ("approved", "pending", "rejected"), False),
+    ],
+)
+def test_classes_in_words_of_their_own_are_not_left_out_with_a_rare_label_that_is_none(
+    labels: tuple[str, ...], names: tuple[str, ...], proposed: bool, label: str
+) -> None:
+    """A click on what was proposed left out all games but the draws."""
+    p, y = classes(3)
+    said = np.array(labels, dtype=object)[y]
+    said[:5] = "Postponed"
+    columns = {label: said, **dict(zip(names, p.T, strict=True))}
+    with pytest.raises(InputError) as caught:
+        loaded(columns)
+    error = caught.value
+    questions = [one for one in (error, *error.further) if one.unmatched[0]]
+    if proposed:
+        (question,) = questions
+        assert {*question.unmatched[1]} == {*labels, "Postponed"}
+        data = loaded(columns, **error.ways[0].options).first
+        assert data.class_names == labels
+        np.testing.assert_array_equal(data.labels, y[5:])
+    else:
+        assert not any("drop-labels" in way.options.get("repair", ()) for way in error.ways)
 
 
 @pytest.mark.parametrize("labels", [("Refused", "Granted"), ("Zu", "Auf")])

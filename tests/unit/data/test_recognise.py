@@ -686,7 +686,7 @@ def test_a_header_that_comes_again_is_called_so():
 def joined(separator: str = ",", end: str = "\n", mark: str = "", cell: str = "0.{}") -> list[str]:
     """Two files in one, and the one file of their rows."""
     head = f"label{separator}score{separator}region"
-    rows = [separator.join((str(i % 2), cell.format(i), "ns"[i % 2])) for i in range(11, 61)]
+    rows = [separator.join((str(i % 2), cell.format(i), "ns"[i // 2 % 2])) for i in range(11, 61)]
     return [
         end.join(lines) + end for lines in ([head, *rows, mark + head, *rows], [head, *rows * 2])
     ]
@@ -1024,7 +1024,8 @@ def test_the_score_of_a_judge_is_turned_by_names_in_the_other_order():
 
 def test_verdicts_of_another_judge_are_no_groups_unless_asked_for():
     rows = [
-        f"{'AB'[i % 2]},{i % 3},0.{i % 9 + 1},{i % 2},{['no', 'yes'][i % 2]}" for i in range(60)
+        f"{'AB'[i // 3 % 2]},{i % 3},0.{i % 9 + 1},{i % 2},{['no', 'yes'][i % 2]}"
+        for i in range(60)
     ]
     text = "\n".join(["system,judge_id,judge,human,judge2_verdict", *rows])
     found = loaded(text)
