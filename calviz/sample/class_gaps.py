@@ -8,6 +8,7 @@ where it is outside this range.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,7 +81,6 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     NotAvailable
         If the data lack the classes or probabilities that the view needs.
     """
-    # Without independent rows, the probabilities do not tell how much the gap of a class varies.
     independent = sample.data.clusters is None
     sums: PredictedClasses | ClassGaps
     if view != "true-class":
@@ -92,14 +92,18 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
             sums = sample.view(class_gaps)
             has, mean = np.ones(sums.rows.shape, dtype=np.bool_), sums.score / sums.n
             level = class_level(has.size, ONE_VS_REST_TEST)
-        if not independent:
+        spread = sums if independent else sample.view(SUMS_BY_CLUSTER[view])
+        low, high = spread.calibrated(level)
+        if not np.isfinite(low).any():
             return ClassRanges(sums.gap, sums.rows, has, None)
-        low, high = sums.calibrated(level)
+        # The limits of the gap: all rows are hits, or none is.
+        low, high = np.maximum(low, mean - 1), np.minimum(high, mean)
         needed = _needed(low, high, mean)
         return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
     true = true_classes.true_class_errors_of_sample(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
+    # The probabilities do not tell which true classes the rows of a cluster have together.
     if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
         limits = true_class_range(sample.view(class_expectation), class_level(true.rows.size))
         half = (limits[1] - limits[0]) / 2
@@ -215,9 +219,7 @@ def _range_of_gap(
 ) -> tuple[FloatArray, FloatArray]:
     """Range of a gap whose hits are redrawn, shape (K,) each, from sums of scores and cumulants of the hits over n rows."""
     low, high = middle(level, np.zeros(score.shape), variance / n**2, -third / n**3)
-    # The limits of the gap: all rows are hits, or none is.
-    mean = score / n
-    return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+    return low - 0.5 / n, high + 0.5 / n
 
 
 @takes_weights
@@ -447,15 +449,68 @@ def _powers(base: FloatArray) -> FloatArray:
 
 # ---- Clustered rows
 
-#: Ends of an interval per class, shape (K,) each.
-ClassEnds = tuple[FloatArray, FloatArray]
+#: Clusters with a hit, and with a miss, from which on they show how much the rows of a cluster depend on each other.
+FEW = 10
+
+
+@dataclass(frozen=True, eq=False)
+class SumsByCluster:
+    """Moments of the sums over clusters of score minus hit, for each class, shape (K,) each.
+
+    Attributes
+    ----------
+    rows, gap : ndarray
+        Number of rows of the gap, or sum of their weights, and the gap itself.
+    clusters : ndarray
+        Number of clusters with such rows.
+    between : ndarray
+        Sum of the squared sums.
+    variance : ndarray
+        Its mean for a calibrated model with independent rows. Where hits or misses are in fewer than `FEW` clusters, which do not show
+        whether they come together: with rows of a cluster that hit or miss together as far as possible, if that is larger.
+    apart : ndarray, shape (2, K)
+        Sums of the squares and cubes of the distances of the sums from the gap times the rows of the cluster.
+    """
+
+    rows: FloatArray
+    gap: FloatArray
+    clusters: FloatArray
+    between: FloatArray
+    variance: FloatArray
+    apart: FloatArray
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Interval of the gap, shape (K,) each; ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
+
+        As from a bootstrap of very many resamples of clusters, with skewness, and widened as the variance is estimated from the
+        clusters: by Student's quantile and the unbiased variance.
+        """
+        degrees = np.maximum(self.clusters - 1, 1)
+        wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
+        wider = wider * np.sqrt(blocks.quotient(self.clusters, degrees, otherwise=1.0))
+        second, third = self.apart / self.rows ** np.array([[2], [3]])
+        low, high = middle(level, self.gap, second * wider**2, third * wider**3)
+        known = self.clusters >= FEWEST_CLUSTERS
+        return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Range of the gap of a calibrated model, shape (K,) each; ``nan`` for classes that no labels could put outside.
+
+        The test is that of slices (`calviz.sample.slice_tests.p_against_calibrated`): the sums over clusters have mean 0, and Student's
+        t with the variance around 0 or, if larger, `variance` times the ratio of the two over all classes: one class may by chance show
+        less than the others of how much clusters vary.
+        """
+        quantile = stdtrit(np.maximum(self.clusters - 1, 1), 0.5 + level / 2)
+        more = max(1.0, float(self.between.sum()) / max(float(self.variance.sum()), 1e-24))
+        half = quantile * np.sqrt(np.maximum(self.between, more * self.variance)) / self.rows
+        # The sum of so many numbers is at most the root of their number times that of their squares.
+        half = np.where(quantile**2 < self.clusters, half, np.nan)
+        return -half, half
 
 
 @takes_weights
-def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
-    """Intervals of mean confidence minus accuracy of the rows predicted as each class.
-
-    ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
+def predicted_classes_by_cluster(sample: Sample) -> SumsByCluster:
+    """Sums over the clusters of the rows predicted as each class.
 
     Raises
     ------
@@ -465,8 +520,12 @@ def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
     events, winner = sample.top_scored, winners(sample)
     classes = sample.data.n_classes or int(winner.max()) + 1
     cluster, weights = sample.row_draws.unit, sample.row_weights
-    residual = weights * (events.score.astype(np.float64) - events.hit)
-    of_class, (sums, mass) = sums_by_cluster(winner, cluster, residual, weights)
+    score = events.score.astype(np.float64)
+    columns = (weights * (score - events.hit), weights, weights * np.sqrt(score * (1 - score)))
+    of_hits = events.hit * 1.0, ~events.hit * 1.0
+    of_class, (sums, mass, most, hits, misses) = sums_by_cluster(
+        winner, cluster, *columns, *of_hits
+    )
 
     def total(values: npt.ArrayLike | None) -> FloatArray:
         return np.bincount(of_class, values, minlength=classes).astype(np.float64)
@@ -474,12 +533,16 @@ def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
     rows = denominators(total(mass))
     gap = total(sums) / rows
     apart = sums - gap[of_class] * mass
-    return _ends(level, gap, total(apart**2) / rows**2, total(apart**3) / rows**3, total(None))
+    variance = sample.view(predicted_class_sums).variance
+    few = np.minimum(total(hits > 0), total(misses > 0)) < FEW
+    variance = np.where(few, np.maximum(total(most**2), variance), variance)
+    moments = np.stack([total(apart**2), total(apart**3)])
+    return SumsByCluster(rows, gap, total(None), total(sums**2), variance, moments)
 
 
 @takes_weights
-def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
-    """Intervals of mean probability minus frequency of each class, over all rows; ``nan`` with fewer than `FEWEST_CLUSTERS` clusters.
+def one_vs_rest_by_cluster(sample: Sample) -> SumsByCluster:
+    """Sums over the clusters, of all rows, of each probability minus whether it is the class.
 
     Raises
     ------
@@ -488,34 +551,31 @@ def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
     """
     data = full_predictions(sample)
     cluster, clusters = sample.row_draws.unit, sample.row_draws.clusters
-    weights = sample.row_weights
-    mass = np.bincount(cluster, weights, minlength=clusters)
+    weights, powers = sample.row_weights, sample.view(class_gaps).powers
+    mass, size = (np.bincount(cluster, w, minlength=clusters) for w in (weights, None))
+    variance = powers[1, 0] - powers[1, 1]
     rows_of = blocks.rows_by_class(data.labels, data.n_classes)
-    gap, second, third = np.zeros((3, data.n_classes))
+    gap, between, second, third = np.zeros((4, data.n_classes))
 
     def work(k: int, column: FloatArray) -> None:
         sums = np.bincount(cluster, weights * column, minlength=clusters)
         own = rows_of[k]
         sums -= np.bincount(cluster[own], weights[own], minlength=clusters)
-        gap[k] = sums.sum() / mass.sum()
-        apart = (sums - gap[k] * mass) / mass.sum()
-        second[k], third[k] = (apart**2).sum(), (apart * apart**2).sum()
+        hits = np.bincount(cluster[own], minlength=clusters)
+        if min(np.count_nonzero(hits), np.count_nonzero(hits < size)) < FEW:
+            most = np.bincount(cluster, weights * np.sqrt(column * (1 - column)))
+            variance[k] = max(variance[k], most @ most)
+        gap[k], between[k] = sums.sum() / mass.sum(), sums @ sums
+        apart = sums - gap[k] * mass
+        second[k], third[k] = apart @ apart, apart**2 @ apart
 
     blocks.for_columns(data.probs, work)
-    return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))
+    rows, number = (np.full(gap.shape, float(v)) for v in (mass.sum(), clusters))
+    return SumsByCluster(rows, gap, number, between, variance, np.stack([second, third]))
 
 
-def _ends(
-    level: float, gap: FloatArray, second: FloatArray, third: FloatArray, clusters: FloatArray
-) -> ClassEnds:
-    """Ends from the second and third moments of the sums of the clusters around the gap, all of shape (K,).
-
-    As from a bootstrap of very many resamples of clusters, with skewness, and widened as the variance is estimated from the
-    clusters: by Student's quantile and the unbiased variance.
-    """
-    degrees = np.maximum(clusters - 1, 1)
-    wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
-    wider = wider * np.sqrt(blocks.quotient(clusters, degrees, otherwise=1.0))
-    low, high = middle(level, gap, second * wider**2, third * wider**3)
-    known = clusters >= FEWEST_CLUSTERS
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+#: The sums of a view of the classes.
+SUMS_BY_CLUSTER: dict[ClassView, Callable[[Sample], SumsByCluster]] = {
+    "predicted-class": predicted_classes_by_cluster,
+    "one-vs-rest": one_vs_rest_by_cluster,
+}

@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Told, check, takes_weights
+from calviz.core.entry_specs import CHECKS, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
@@ -349,15 +349,20 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
 
     Of predicted classes if any of these is off, or else of true classes, or against the rest.
     """
+    if not CHECKS["CAL023"].takes(sample.data):
+        return ()
     for view, noun in _KINDS:
         ranges = ranges_of(sample, view)
         if ranges is not None and (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
             if _of_one_event(sample):
                 return (_sides_of_half(off),)
             return (_count(sample, off, int(ranges.has.sum()), noun),)
-    rest = sample.once(one_vs_rest) if sample.reduction.kind == "top-label" else None
-    if rest is not None and rest.means_off:
-        return (_count(sample, rest.beyond, rest.beyond.size, "class", " against the rest"),)
+    top = sample.reduction.kind == "top-label"
+    rest = sample.once(one_vs_rest) if top else None
+    judged = rest is not None or (top and sample.data.clusters is not None)
+    means = ranges_of(sample, "one-vs-rest") if judged else None
+    if means is not None and means.beyond.any():
+        return (_count(sample, means.beyond, means.has.size, "class", " against the rest"),)
     off_in_rest = rest is not None and rest.off
     return ("the probabilities of the classes against the rest are off",) if off_in_rest else ()
 
@@ -409,7 +414,13 @@ def classes_unseen(sample: Sample) -> str:
 # ---- Checks
 
 
-@check("CAL023", "Classes too high or too low against the rest", cells=True, about="one-vs-rest")
+@check(
+    "CAL023",
+    "Classes too high or too low against the rest",
+    clusters=True,
+    cells=True,
+    about="one-vs-rest",
+)
 @claim("classes")
 def against_the_rest(sample: Sample) -> Iterator[Told]:
     """Compare the mean probability of every class with its frequency."""
@@ -468,6 +479,7 @@ def class_confidence(sample: Sample) -> Iterator[Told]:
     "Predicted classes that are over- or underconfident",
     reference="Gupta & Ramdas 2022",
     about="predicted-class",
+    clusters=True,
     before="CAL012",
 )
 @claim("classes")
