@@ -335,8 +335,8 @@ _COLUMNS = {
     "p-value": _column(62),
     "adjusted": _column(70, "The p-value with all slices looked at together."),
     "off": st.column_config.TextColumn(
-        width=72,
-        help="Whether it is off beyond chance: as other rows with such scores are, or more than that.",
+        width=112,
+        help="Whether it is off beyond chance: more than other rows with such scores, as they are, or only by rows of slices that are more surely off.",
     ),
     "ECE": _column(48, "In points."),
     "noise": _column(

@@ -189,7 +189,9 @@ class Slices(Displayed):
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes", "as others" with such scores are, or ""."""
+        """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", or ""."""
+        if one.where in self.explained:
+            return "by rows of others"
         return "" if one not in self.off else "yes" if one in self.named else "as others"
 
     @property
