@@ -18,7 +18,14 @@ from calviz.app.jobs import LongWork
 from calviz.app.open_files import join_parts, queue_note, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
-from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
+from calviz.comparison.folds_and_sites import (
+    FoldResults,
+    SiteResults,
+    fold_columns,
+    folds,
+    site_column,
+    sites,
+)
 from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
@@ -370,8 +377,8 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
 
 
 def chosen_sites(data: Dataset) -> str | None:
-    """Return the column of sites that was chosen in this session; None if none was, or these rows do not have it."""
-    column = st.session_state.get(_SITES)
+    """Return the column of sites that was chosen in this session, or else is called so; None if these rows have none."""
+    column = st.session_state.get(_SITES, site_column(data))
     return column if column in data.groups and column not in fold_columns(data) else None
 
 
@@ -393,9 +400,11 @@ def _explore_levels(settings: Settings) -> None:
     own = fold_columns(settings.whole)
     usual = " and ".join(own) or "none"
     sites_too = [name for name in settings.whole.groups if name not in own]
+    site = site_column(settings.whole)
     chosen = st.selectbox(
         "Folds or sites",
         [usual, *sites_too],
+        index=0 if own or site is None else 1 + sites_too.index(site),
         key=_SITES,
         bind="query-params",
         format_func=lambda one: f"{shorten(one, 40)}{' (folds)' if own and one == usual else ''}",
@@ -414,6 +423,9 @@ def _explore_levels(settings: Settings) -> None:
     screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
     table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
     st.dataframe(table, hide_index=True, alt=summary.title)
+    if isinstance(result, SiteResults):
+        each = pd.DataFrame(result.each())
+        st.dataframe(each, hide_index=True, alt="Each site: its measures with their intervals")
     st.caption(md(" ".join(summary.notes), 1_000))
     tables_and_cards.download_button("Each as CSV", result.frame, "levels")
 

@@ -41,9 +41,13 @@ LEVEL = 0.05
 MOST_LEVELS = 400
 #: Metrics of folds; the first one is tested, beside the MCS.
 FOLD_METRICS = ("nll", "brier", "ece", "mcs", "auroc", "calibration_slope")
-#: Names of columns that hold folds, and repeats of a cross-validation.
+#: Names of columns that hold folds, repeats of a cross-validation, and sites.
 _FOLDS = {"fold", "folds", "fold_id", "fold_index", "cv_fold", "kfold", "k_fold"}
 _REPEATS = {"repeat", "repeats", "repetition", "cv_repeat"}
+_SITES = {
+    *"site sites centre center hospital clinic institution zentrum klinik krankenhaus standort".split(),
+    *(f"{a}_{b}" for a in ("site", "centre", "center", "hospital") for b in ("id", "name")),
+}
 
 
 # ---- Rows by level
@@ -133,6 +137,12 @@ def fold_columns(data: Dataset) -> tuple[str, ...]:
         for words in (_REPEATS, _FOLDS)
     ]
     return tuple(name for name in named if name is not None)
+
+
+def site_column(data: Dataset) -> str | None:
+    """The first group column that by its name holds the sites of a study of one event; None if there is none."""
+    named = (name for name in data.groups if plain(name) in _SITES and data.n_classes == 2)
+    return next(named, None)
 
 
 class _ByLevel(Displayed):
@@ -631,6 +641,18 @@ class SiteResults(_ByLevel):
             note = "Prediction intervals are for a new site, drawn as these were; p: of a difference, adjusted for all measures."
         what = f"{counted(len(self.sites), 'site')} by {shorten(self.by)}"
         return self._summary(what, self.sentence(), table, [note])
+
+    def each(self) -> list[dict[str, str]]:
+        """Rows, hits, and each measure with its interval, as texts: one mapping per site."""
+        return [
+            {"site": shorten(s.name, 40), "rows": f"{s.rows:,}", "hits": f"{s.hits:,}"}
+            | {
+                METRICS[key].label: value_text(key, value)
+                + (f" ({ends})" if (ends := _ends_text(key, interval)) else "")
+                for key, (value, interval) in s.values.items()
+            }
+            for s in self.sites
+        ]
 
     def records(self) -> list[dict[str, Any]]:
         """One mapping per site: rows, hits, values and ends of intervals."""

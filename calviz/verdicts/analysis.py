@@ -28,10 +28,12 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
     """Keys of the main metrics: those of the Overview and of a report, by default.
 
     Where a class has under 20 % of the rows, or over 80 %, accuracy tells little, and the AUROC is in its place; of a class under
-    10 % a ratio, O/E, says more than points.
+    10 % a ratio, O/E, says more than points, and slope and calibration in the large are what a validation states.
     """
     rate = rate_if_rare(sample, 0.2)
-    first = ("accuracy",) if rate is None else ("auroc", "oe_ratio") if rate < 0.1 else ("auroc",)
+    first: tuple[str, ...] = ("accuracy",) if rate is None else ("auroc",)
+    if rate is not None and rate < 0.1:
+        first += ("oe_ratio", "calibration_slope", "calibration_in_the_large")
     return *first, sample.ece_key, "mcs", "nll", "brier"
 
 

@@ -9,7 +9,14 @@ import pandas as pd
 
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, ModelComparison
-from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
+from calviz.comparison.folds_and_sites import (
+    FoldResults,
+    SiteResults,
+    fold_columns,
+    folds,
+    site_column,
+    sites,
+)
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
 from calviz.core import errors, events
@@ -296,10 +303,11 @@ def make_folds(subject: Subject) -> Iterator[Block]:
 def make_sites(subject: Subject) -> Iterator[Block]:
     """Each site by itself, and what a new site is expected to show.
 
-    Yield the random effects, and the curve of each site; nothing unless a column of sites is named.
+    Yield the random effects, the table and the curve of each site; nothing unless a column of sites is named, or called so.
     """
-    if subject.sites is not None:
-        yield from _by_level(subject, partial(sites, by=subject.sites), subject.sites, "sites")
+    by = subject.sites or site_column(subject.sample.data)
+    if by is not None:
+        yield from _by_level(subject, partial(sites, by=by), by, "sites")
 
 
 def _by_level(
@@ -318,6 +326,9 @@ def _by_level(
     texts = pd.DataFrame(list(summary.rows), columns=list(summary.header))
     numbers = result.frame()
     yield TableBlock(key, summary.title, texts, numbers, tuple(summary.header)[1:])
+    if isinstance(result, SiteResults):
+        each = pd.DataFrame(result.each())
+        yield TableBlock(f"{key}-each", "Each site", each, numbers, tuple(each.columns)[1:])
     yield chart(
         metric_over_time.CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
         key=f"{key}-curves",
