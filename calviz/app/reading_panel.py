@@ -24,7 +24,7 @@ _AT_ONCE, _CHARACTER, _NARROWEST, _WIDEST = 12, 8, 130, 220
 #: Pixels of the numbers of the rows.
 _NUMBERS = 64
 #: Pixels beside each other in sight on a page.
-_ROOM = {"narrow": 340, "small": 760, "usual": 1060, "wide": 1250}
+_ROOM = {"narrow": 340, "small": 560, "usual": 960, "wide": 1250}
 _OPEN, _SHOWN = "calviz.reading.open", "calviz.reading.shown"
 
 #: Each role: its chip, its colour, and what it means.
