@@ -74,16 +74,11 @@ GREY = (
 NOT_CENTRED = "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave to it."
 _NOT_0 = "It is not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
 NO_RANGE = f"What a perfectly calibrated model would show cannot be said without the probabilities of all classes. {_NOT_0}"
-NO_RANGE_OF_PROFILES = f"A profile holds sums of the rows, from which what a calibrated model would show by true class is not known. {_NOT_0}"
-NO_RANGE_OF_CLUSTERS = f"How many rows of a cluster a calibrated model would get wrong together is not known by true class; by predicted class and one-vs-rest it is. {_NOT_0}"
-NO_RANGE_OF_FEW_CLUSTERS = (
-    "So few clusters do not show how far a class of a calibrated model may be off; a long bar alone is no evidence of an error. "
-    f"With rows in fewer than {FEWEST_CLUSTERS} clusters a class has no interval either."
-)
 NO_RANGES = {
-    "clusters": NO_RANGE_OF_CLUSTERS,
-    "few-clusters": NO_RANGE_OF_FEW_CLUSTERS,
-    "profile": NO_RANGE_OF_PROFILES,
+    "profile": f"A profile holds sums of the rows, from which what a calibrated model would show by true class is not known. {_NOT_0}",
+    "clusters": f"How many rows of a cluster a calibrated model would get wrong together is not known by true class; by predicted class and one-vs-rest it is. {_NOT_0}",
+    "few-clusters": "So few clusters do not show how far a class of a calibrated model may be off; a long bar alone is no evidence of an error. "
+    f"With rows in fewer than {FEWEST_CLUSTERS} clusters a class has no interval either.",
 }
 
 

@@ -445,9 +445,8 @@ def _of_all_rows(row: pd.Series[Any]) -> str:
 
 
 def _judged(low: str, high: str, beyond: float) -> str:
-    if low == _fixed(np.nan):
-        return ""
-    return f" A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
+    told = f" A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
+    return told * (low != _fixed(np.nan))
 
 
 # ---- Which classes are mistaken for which: the confusion matrix, and the mistakes as a table; both select rows

@@ -18,14 +18,7 @@ from calviz.app.jobs import LongWork
 from calviz.app.open_files import join_parts, queue_note, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
-from calviz.comparison.folds_and_sites import (
-    FoldResults,
-    SiteResults,
-    fold_columns,
-    folds,
-    site_column,
-    sites,
-)
+from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
 from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
@@ -423,15 +416,12 @@ def _explore_levels(settings: Settings) -> None:
     screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
     table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
     st.dataframe(table, hide_index=True, alt=summary.title)
-    if isinstance(result, SiteResults):
-        each = pd.DataFrame(result.each())
-        st.dataframe(each, hide_index=True, alt="Each site: its measures with their intervals")
     st.caption(md(" ".join(summary.notes), 1_000))
     tables_and_cards.download_button("Each as CSV", result.frame, "levels")
 
 
 @cached_results(3)
-def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> FoldResults | SiteResults:
+def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> LevelResults:
     with session.computing(_settings, "Measuring each fold or site …") as sample:
         return folds(sample) if by is None else sites(sample, by)
 

@@ -45,8 +45,7 @@ FOLD_METRICS = ("nll", "brier", "ece", "mcs", "auroc", "calibration_slope")
 _FOLDS = {"fold", "folds", "fold_id", "fold_index", "cv_fold", "kfold", "k_fold"}
 _REPEATS = {"repeat", "repeats", "repetition", "cv_repeat"}
 _SITES = {
-    *"site sites centre center hospital clinic institution zentrum klinik krankenhaus standort".split(),
-    *(f"{a}_{b}" for a in ("site", "centre", "center", "hospital") for b in ("id", "name")),
+    *"site site_id sites centre centre_id center center_id hospital hospital_id clinic institution zentrum klinik krankenhaus standort".split()
 }
 
 
@@ -623,9 +622,10 @@ class SiteResults(_ByLevel):
 
     @claim("new-site")
     def summary(self) -> Summary:
-        """Summarise the random effects: a row per measure, with what a new site is expected to show."""
-        table = [
-            {
+        """Summarise the random effects: a row per measure, with what a new site is expected to show, and each of the first ten sites below it."""
+        table = []
+        for key, e in self.effects.items():
+            of_all = {
                 "measure": METRICS[key].label,
                 "mean": value_text(key, e.mean),
                 "95 % interval": _ends_text(key, e.interval),
@@ -634,25 +634,16 @@ class SiteResults(_ByLevel):
                 "p": p_number(e.adjusted),
                 "sites": str(e.sites),
             }
-            for key, e in self.effects.items()
-        ]
+            table.append(of_all)
+            for site in self.sites[:10]:
+                value, ends = site.values[key]
+                own = shorten(site.name, 30), value_text(key, value), _ends_text(key, ends)
+                table.append(dict.fromkeys(of_all, "") | dict(zip(of_all, own, strict=False)))
         note = "A prediction interval for a new site needs three sites."
         if all(e.prediction is not None for e in self.effects.values()):
             note = "Prediction intervals are for a new site, drawn as these were; p: of a difference, adjusted for all measures."
         what = f"{counted(len(self.sites), 'site')} by {shorten(self.by)}"
         return self._summary(what, self.sentence(), table, [note])
-
-    def each(self) -> list[dict[str, str]]:
-        """Rows, hits, and each measure with its interval, as texts: one mapping per site."""
-        return [
-            {"site": shorten(s.name, 40), "rows": f"{s.rows:,}", "hits": f"{s.hits:,}"}
-            | {
-                METRICS[key].label: value_text(key, value)
-                + (f" ({ends})" if (ends := _ends_text(key, interval)) else "")
-                for key, (value, interval) in s.values.items()
-            }
-            for s in self.sites
-        ]
 
     def records(self) -> list[dict[str, Any]]:
         """One mapping per site: rows, hits, values and ends of intervals."""
@@ -670,6 +661,9 @@ class SiteResults(_ByLevel):
             "sites": self.records(),
             "left_out": list(self.left_out),
         }
+
+
+LevelResults = FoldResults | SiteResults
 
 
 @claim(

@@ -401,7 +401,7 @@ _Ends = tuple[FloatArray, FloatArray]
 def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     if mode != "true-class":
         if sample.data.clusters is not None:
-            low, high = sample.view(class_gaps.SUMS_BY_CLUSTER[mode]).interval(level)
+            low, high = sample.view(class_gaps.sums_of_clusters, view=mode).interval(level)
         elif mode == "predicted-class":
             low, high = sample.view(class_gaps.predicted_class_sums).interval(level)
         else:

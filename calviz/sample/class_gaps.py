@@ -8,12 +8,10 @@ where it is outside this range.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from calviz.core import blocks, words
@@ -22,7 +20,7 @@ from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.sample import one_vs_rest, true_classes
-from calviz.sample.error_bars import FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level, sums_by_cluster
+from calviz.sample.error_bars import FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
@@ -92,7 +90,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
             sums = sample.view(class_gaps)
             has, mean = np.ones(sums.rows.shape, dtype=np.bool_), sums.score / sums.n
             level = class_level(has.size, ONE_VS_REST_TEST)
-        spread = sums if independent else sample.view(SUMS_BY_CLUSTER[view])
+        spread = sums if independent else sample.view(sums_of_clusters, view=view)
         low, high = spread.calibrated(level)
         if not np.isfinite(low).any():
             return ClassRanges(sums.gap, sums.rows, has, None)
@@ -468,7 +466,7 @@ class SumsByCluster:
     variance : ndarray
         Its mean for a calibrated model with independent rows. Where hits or misses are in fewer than `FEW` clusters, which do not show
         whether they come together: with rows of a cluster that hit or miss together as far as possible, if that is larger.
-    apart : ndarray, shape (2, K)
+    second, third : ndarray
         Sums of the squares and cubes of the distances of the sums from the gap times the rows of the cluster.
     """
 
@@ -477,7 +475,8 @@ class SumsByCluster:
     clusters: FloatArray
     between: FloatArray
     variance: FloatArray
-    apart: FloatArray
+    second: FloatArray
+    third: FloatArray
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Interval of the gap, shape (K,) each; ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
@@ -488,8 +487,8 @@ class SumsByCluster:
         degrees = np.maximum(self.clusters - 1, 1)
         wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
         wider = wider * np.sqrt(blocks.quotient(self.clusters, degrees, otherwise=1.0))
-        second, third = self.apart / self.rows ** np.array([[2], [3]])
-        low, high = middle(level, self.gap, second * wider**2, third * wider**3)
+        wider /= self.rows
+        low, high = middle(level, self.gap, self.second * wider**2, self.third * wider**3)
         known = self.clusters >= FEWEST_CLUSTERS
         return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
@@ -509,73 +508,42 @@ class SumsByCluster:
 
 
 @takes_weights
-def predicted_classes_by_cluster(sample: Sample) -> SumsByCluster:
-    """Sums over the clusters of the rows predicted as each class.
+def sums_of_clusters(sample: Sample, *, view: ClassView) -> SumsByCluster:
+    """Sums over clusters of the rows predicted as each class, or one-vs-rest of all rows.
 
     Raises
     ------
     NotAvailable
-        For confidence-only data without predicted classes.
+        If the data lack the classes or probabilities that the view needs.
     """
-    events, winner = sample.top_scored, winners(sample)
-    classes = sample.data.n_classes or int(winner.max()) + 1
     cluster, weights = sample.row_draws.unit, sample.row_weights
-    score = events.score.astype(np.float64)
-    columns = (weights * (score - events.hit), weights, weights * np.sqrt(score * (1 - score)))
-    of_hits = events.hit * 1.0, ~events.hit * 1.0
-    of_class, (sums, mass, most, hits, misses) = sums_by_cluster(
-        winner, cluster, *columns, *of_hits
-    )
+    if view == "predicted-class":
+        events, winner = sample.top_scored, winners(sample)
+        score, classes = events.score.astype(np.float64), sample.data.n_classes
+        each = blocks.rows_by_class(winner, classes or int(winner.max()) + 1)
+        found = [_moments(cluster[i], weights[i], score[i], events.hit[i]) for i in each]
+    else:
+        data = full_predictions(sample)
+        found = [()] * data.n_classes
 
-    def total(values: npt.ArrayLike | None) -> FloatArray:
-        return np.bincount(of_class, values, minlength=classes).astype(np.float64)
+        def work(k: int, column: FloatArray) -> None:
+            found[k] = _moments(cluster, weights, column, data.labels == k)
 
-    rows = denominators(total(mass))
-    gap = total(sums) / rows
-    apart = sums - gap[of_class] * mass
-    variance = sample.view(predicted_class_sums).variance
-    few = np.minimum(total(hits > 0), total(misses > 0)) < FEW
-    variance = np.where(few, np.maximum(total(most**2), variance), variance)
-    moments = np.stack([total(apart**2), total(apart**3)])
-    return SumsByCluster(rows, gap, total(None), total(sums**2), variance, moments)
+        blocks.for_columns(data.probs, work)
+    return SumsByCluster(*np.array(found).T)
 
 
-@takes_weights
-def one_vs_rest_by_cluster(sample: Sample) -> SumsByCluster:
-    """Sums over the clusters, of all rows, of each probability minus whether it is the class.
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data.
-    """
-    data = full_predictions(sample)
-    cluster, clusters = sample.row_draws.unit, sample.row_draws.clusters
-    weights, powers = sample.row_weights, sample.view(class_gaps).powers
-    mass, size = (np.bincount(cluster, w, minlength=clusters) for w in (weights, None))
-    variance = powers[1, 0] - powers[1, 1]
-    rows_of = blocks.rows_by_class(data.labels, data.n_classes)
-    gap, between, second, third = np.zeros((4, data.n_classes))
-
-    def work(k: int, column: FloatArray) -> None:
-        sums = np.bincount(cluster, weights * column, minlength=clusters)
-        own = rows_of[k]
-        sums -= np.bincount(cluster[own], weights[own], minlength=clusters)
-        hits = np.bincount(cluster[own], minlength=clusters)
-        if min(np.count_nonzero(hits), np.count_nonzero(hits < size)) < FEW:
-            most = np.bincount(cluster, weights * np.sqrt(column * (1 - column)))
-            variance[k] = max(variance[k], most @ most)
-        gap[k], between[k] = sums.sum() / mass.sum(), sums @ sums
-        apart = sums - gap[k] * mass
-        second[k], third[k] = apart @ apart, apart**2 @ apart
-
-    blocks.for_columns(data.probs, work)
-    rows, number = (np.full(gap.shape, float(v)) for v in (mass.sum(), clusters))
-    return SumsByCluster(rows, gap, number, between, variance, np.stack([second, third]))
-
-
-#: The sums of a view of the classes.
-SUMS_BY_CLUSTER: dict[ClassView, Callable[[Sample], SumsByCluster]] = {
-    "predicted-class": predicted_classes_by_cluster,
-    "one-vs-rest": one_vs_rest_by_cluster,
-}
+def _moments(
+    cluster: IntArray, weights: FloatArray, score: FloatArray, hit: BoolArray
+) -> tuple[float, ...]:
+    """What `SumsByCluster` has of one class, whose rows have arguments of shape (n,)."""
+    off, deviation = weights * (score - hit), weights * np.sqrt(score * (1 - score))
+    columns = (off, weights, None, hit, deviation)
+    sums, mass, size, hits, most = (np.bincount(cluster, column) * 1.0 for column in columns)
+    few = min(np.count_nonzero(hits), np.count_nonzero(hits < size)) < FEW
+    variance = max(deviation @ deviation, most @ most * few)
+    rows = mass.sum() or 1.0
+    gap = sums.sum() / rows
+    apart = sums - gap * mass
+    known = rows, gap, np.count_nonzero(size), sums @ sums, variance
+    return *map(float, known), float(apart @ apart), float(apart**2 @ apart)

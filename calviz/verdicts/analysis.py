@@ -31,10 +31,16 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
     10 % a ratio, O/E, says more than points, and slope and calibration in the large are what a validation states.
     """
     rate = rate_if_rare(sample, 0.2)
-    first: tuple[str, ...] = ("accuracy",) if rate is None else ("auroc",)
-    if rate is not None and rate < 0.1:
-        first += ("oe_ratio", "calibration_slope", "calibration_in_the_large")
-    return *first, sample.ece_key, "mcs", "nll", "brier"
+    first = ("accuracy",) if rate is None else ("auroc",)
+    of_rare = ("oe_ratio", "calibration_slope", "calibration_in_the_large")
+    return (
+        *first,
+        *of_rare * (rate is not None and rate < 0.1),
+        sample.ece_key,
+        "mcs",
+        "nll",
+        "brier",
+    )
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page

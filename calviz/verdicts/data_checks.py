@@ -229,14 +229,9 @@ class OneVsRestEvidence:
     rows: int
 
     @property
-    def means_off(self) -> bool:
-        """Whether a class is too high or too low on average."""
-        return bool(self.beyond.any())
-
-    @property
     def off(self) -> bool:
         """Whether any of the three tests finds more than a calibrated model would show."""
-        return self.means_off or self.ece.off or self.ks.off
+        return bool(self.beyond.any()) or self.ece.off or self.ks.off
 
     @property
     def words(self) -> str:
@@ -332,9 +327,10 @@ def of_the_top_label(sample: Sample) -> str:
 
 # ---- In the verdict
 
-_KINDS: tuple[tuple[class_gaps.ClassView, str], ...] = (
-    ("predicted-class", "predicted class"),
-    ("true-class", "true class"),
+_KINDS: tuple[tuple[class_gaps.ClassView, str, str], ...] = (
+    ("predicted-class", "predicted class", ""),
+    ("true-class", "true class", ""),
+    ("one-vs-rest", "class", " against the rest"),
 )
 
 
@@ -351,25 +347,21 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     """
     if not CHECKS["CAL023"].takes(sample.data):
         return ()
-    for view, noun in _KINDS:
+    for view, noun, more in _KINDS:
         ranges = ranges_of(sample, view)
         if ranges is not None and (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
             if _of_one_event(sample):
                 return (_sides_of_half(off),)
-            return (_count(sample, off, int(ranges.has.sum()), noun),)
-    top = sample.reduction.kind == "top-label"
-    rest = sample.once(one_vs_rest) if top else None
-    judged = rest is not None or (top and sample.data.clusters is not None)
-    means = ranges_of(sample, "one-vs-rest") if judged else None
-    if means is not None and means.beyond.any():
-        return (_count(sample, means.beyond, means.has.size, "class", " against the rest"),)
+            return (_count(sample, off, int(ranges.has.sum()), noun, more),)
+    rest = sample.once(one_vs_rest) if sample.reduction.kind == "top-label" else None
     off_in_rest = rest is not None and rest.off
     return ("the probabilities of the classes against the rest are off",) if off_in_rest else ()
 
 
 def ranges_of(sample: Sample, view: class_gaps.ClassView) -> class_gaps.ClassRanges | None:
-    """Return the ranges of a calibrated model for the classes of a view; None where there are none, and by true class of one event."""
-    if view == "true-class" and _of_one_event(sample):
+    """Return the ranges of a calibrated model for the classes of a view; None where there are none, by true class of one event, and against the rest except under the top label."""
+    needless = {"true-class": _of_one_event(sample), "one-vs-rest": sample.reduction.kind != "top-label"}  # fmt: skip
+    if needless.get(view):
         return None
     try:
         ranges = sample.view(class_gaps.class_ranges, view=view)
@@ -414,13 +406,7 @@ def classes_unseen(sample: Sample) -> str:
 # ---- Checks
 
 
-@check(
-    "CAL023",
-    "Classes too high or too low against the rest",
-    clusters=True,
-    cells=True,
-    about="one-vs-rest",
-)
+@check("CAL023", "Classes too high or too low against the rest", clusters=True, cells=True, about="one-vs-rest")  # fmt: skip
 @claim("classes")
 def against_the_rest(sample: Sample) -> Iterator[Told]:
     """Compare the mean probability of every class with its frequency."""

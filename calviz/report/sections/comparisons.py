@@ -9,14 +9,7 @@ import pandas as pd
 
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, ModelComparison
-from calviz.comparison.folds_and_sites import (
-    FoldResults,
-    SiteResults,
-    fold_columns,
-    folds,
-    site_column,
-    sites,
-)
+from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
 from calviz.core import errors, events
@@ -303,7 +296,7 @@ def make_folds(subject: Subject) -> Iterator[Block]:
 def make_sites(subject: Subject) -> Iterator[Block]:
     """Each site by itself, and what a new site is expected to show.
 
-    Yield the random effects, the table and the curve of each site; nothing unless a column of sites is named, or called so.
+    Yield the random effects, and the curve of each site; nothing unless a column of sites is named, or called so.
     """
     by = subject.sites or site_column(subject.sample.data)
     if by is not None:
@@ -311,10 +304,7 @@ def make_sites(subject: Subject) -> Iterator[Block]:
 
 
 def _by_level(
-    subject: Subject,
-    make: Callable[[Sample], FoldResults | SiteResults],
-    by: str | Sequence[str],
-    key: str,
+    subject: Subject, make: Callable[[Sample], LevelResults], by: str | Sequence[str], key: str
 ) -> Iterator[Block]:
     try:
         result = subject.sample.once(make)
@@ -326,9 +316,6 @@ def _by_level(
     texts = pd.DataFrame(list(summary.rows), columns=list(summary.header))
     numbers = result.frame()
     yield TableBlock(key, summary.title, texts, numbers, tuple(summary.header)[1:])
-    if isinstance(result, SiteResults):
-        each = pd.DataFrame(result.each())
-        yield TableBlock(f"{key}-each", "Each site", each, numbers, tuple(each.columns)[1:])
     yield chart(
         metric_over_time.CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
         key=f"{key}-curves",

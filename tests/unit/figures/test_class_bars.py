@@ -15,7 +15,7 @@ from calviz.figures.confusion import Confusion
 from calviz.sample.class_gaps import (
     class_expectation,
     class_gaps,
-    predicted_classes_by_cluster,
+    sums_of_clusters,
     true_class_range,
 )
 from calviz.sample.sample import Sample
@@ -296,7 +296,7 @@ def test_classes_of_clustered_rows_are_judged_by_their_clusters(mode):
     events = BinaryEvents(copies.probs.max(axis=1), winner == copies.labels)
     sums = slice_sums(events, winner, 3, clustered.clusters.codes)
     p_values = p_against_calibrated(sums, events, winner)
-    view = Sample(clustered).view(predicted_classes_by_cluster)
+    view = Sample(clustered).view(sums_of_clusters, view="predicted-class")
     for level in 1 - p_values:
         ratio = np.abs(sums.gap) / view.calibrated(level)[1]
         assert 0.8 < ratio[np.isclose(1 - level, p_values)][0] < 1.001
