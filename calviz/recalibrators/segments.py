@@ -686,8 +686,7 @@ def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -
 
 
 #: Source of the segment of each row, which depends on no fitted map.
-CODES_SOURCE = (
-    '''\
+CODES_SOURCE = '''\
 import re
 __DATES__def {name}_codes(values, cut, dates=False):
     """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
@@ -699,17 +698,16 @@ __DATES__def {name}_codes(values, cut, dates=False):
     if dates and np.asarray(values).dtype.kind not in "iuf":
         values = {name}_dates(values)
     if not cut or not isinstance(cut[0], str):
-        if np.asarray(values).dtype.kind not in "biuf":  # an age such as 068Y or 007M
-            texts, years = [str(v).strip() for v in values], __YEARS__
-            values = [float(t[:3]) / years[t[3]] if re.fullmatch("[0-9]{{3}}[YMWD]", t) else t or "nan" for t in texts]
+        if np.asarray(values).dtype.kind not in "biuf":  # ages such as 068Y or 007M, in years
+            texts, years = [str(v).strip() for v in values], dict(Y=1, M=12, W=52.18, D=365.25)
+            values = [float(t[:3]) / years[t[3]] if re.fullmatch("[0-9]{{3}}[YMWD]", t) else "nan" if t in ("", "None") else t for t in texts]
         values = np.asarray(values, dtype=float)
         return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))
     texts = [__WRITTEN__.get(str(v).strip(), str(v).strip()) for v in values]
     texts = [re.sub(r"^([+-]?\\d+)\\.0+$", r"\\1", t) for t in texts]
     return np.array([cut.index(t) if t in cut else len(cut) for t in texts], dtype=int)
-'''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}"))
-    .replace("__DATES__", features.DATES_SOURCE)
-    .replace("__YEARS__", repr(features.PER_YEAR).replace("{", "{{").replace("}", "}}"))
+'''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}")).replace(
+    "__DATES__", features.DATES_SOURCE
 )
 _SOURCE = '''\
 #: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.

@@ -31,16 +31,10 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
     10 % a ratio, O/E, says more than points, and slope and calibration in the large are what a validation states.
     """
     rate = rate_if_rare(sample, 0.2)
-    first = ("accuracy",) if rate is None else ("auroc",)
-    of_rare = ("oe_ratio", "calibration_slope", "calibration_in_the_large")
-    return (
-        *first,
-        *of_rare * (rate is not None and rate < 0.1),
-        sample.ece_key,
-        "mcs",
-        "nll",
-        "brier",
-    )
+    first = "accuracy" if rate is None else "auroc"
+    ratios = ("oe_ratio", "calibration_slope", "calibration_in_the_large")
+    of_rare = ratios if rate is not None and rate < 0.1 else ()
+    return first, *of_rare, sample.ece_key, "mcs", "nll", "brier"
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
