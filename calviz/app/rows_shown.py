@@ -182,8 +182,7 @@ def parts_table(
     """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
     score, hit = words.score_and_hit(settings.reduction)
     # Weighted or clustered rows count as their effective number.
-    exact = "exact" if settings.whole.alike else "Clopper-Pearson"
-    heading = f"{exact} 95 % interval"
+    heading = f"{'exact' if settings.whole.alike else 'Clopper-Pearson'} 95 % interval"
     lines = []
     for name, part in parts.items():
         interval = part.interval

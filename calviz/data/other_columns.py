@@ -433,16 +433,14 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     return found[0]
 
 
-#: Words of names of columns with days.
-_DAYS = {"date", "day", "studydate"}
-
-
 def _are_days(column: Column) -> bool:
     """Whether a column called a date holds whole numbers such as 20250317, as DICOM writes days."""
-    named = {*column_names.words(column.name), plain(column.name)}
+    named = {"date", "day"} & {*column_names.words(column.name)} or plain(
+        column.name
+    ) == "studydate"
     texts = [date_text(str(v)) for v in column.head.tolist() if v == v]
     days = all(len(text) == 8 and text[:2] in ("19", "20") for text in texts)
-    return column.numeric and days and bool(named & _DAYS) and may_be_times(texts)
+    return column.numeric and days and bool(named) and may_be_times(texts)
 
 
 def _have_days_of_times(texts: list[Any]) -> bool:

@@ -190,9 +190,8 @@ class Slices(Displayed):
 
     def word(self, one: Slice) -> str:
         """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", or ""."""
-        if one.where in self.explained:
-            return "by rows of others"
-        return "" if one not in self.off else "yes" if one in self.named else "as others"
+        words = "yes" if one in self.named else "as others"
+        return "by rows of others" if one.where in self.explained else words * (one in self.off)
 
     @property
     def counted_off(self) -> str:
