@@ -75,12 +75,12 @@ GREY = (
 NOT_CENTRED = "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave to it."
 _NOT_0 = "It is not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
 NO_RANGE = f"What a perfectly calibrated model would show cannot be said without the probabilities of all classes. {_NOT_0}"
-NO_RANGE_OF_PROFILES = f"A profile holds sums of the rows, from which what a calibrated model would show by true class is not known. {_NOT_0}"
-NO_RANGE_OF_CLUSTERS = (
-    "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
-    "probabilities, so that a long bar alone is no evidence of an error. Intervals, each class by itself, say how precisely "
-    f"its clusters measure it; with rows in fewer than {FEWEST_CLUSTERS} clusters a class has none."
-)
+NO_RANGES = {
+    "profile": f"A profile holds sums of the rows, from which what a calibrated model would show by true class is not known. {_NOT_0}",
+    "clusters": f"How many rows of a cluster a calibrated model would get wrong together is not known by true class; by predicted class and one-vs-rest it is. {_NOT_0}",
+    "few-clusters": "So few clusters do not show how far a class of a calibrated model may be off; a long bar alone is no evidence of an error. "
+    f"With rows in fewer than {FEWEST_CLUSTERS} clusters a class has no interval either.",
+}
 
 
 def reliability(chosen: Settings) -> None:
@@ -311,8 +311,7 @@ def classwise(chosen: Settings) -> None:
                 st.markdown(md(figure.shares(), 1_000))
             diagnose_classes.draw_bars(figure, order, chosen, pinned)
             if figure.band is None:
-                reasons = {"clusters": NO_RANGE_OF_CLUSTERS, "profile": NO_RANGE_OF_PROFILES}
-                st.caption(reasons.get(figure.no_range or "", NO_RANGE))
+                st.caption(NO_RANGES.get(figure.no_range or "", NO_RANGE))
             else:
                 st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
         frame = diagnose_classes.merged_views(chosen, class_errors)

@@ -51,6 +51,59 @@ simulation("classes", "said of a class off by a fifth", "5 classes, 2,000 rows",
 )
 
 
+def clustered_classes(
+    rng: np.random.Generator,
+    *,
+    n: int,
+    size: int,
+    together: float,
+    alike: float,
+    frequent: float = 0.0,
+    moved: float = 0.0,
+) -> bool:
+    """Rows in clusters: a share of the rows of each get their labels together, and a share of their logits' variance is common.
+
+    The logits of class 0 of five are higher by `frequent`; of the rows predicted as it, a share get another label, as a cluster.
+    """
+    cluster = np.arange(n) // size
+    clusters = int(cluster.max()) + 1
+    own, common = rng.normal(0, 3, (n, 5)), rng.normal(0, 3, (clusters, 5))
+    z = (1 - alike) ** 0.5 * own + alike**0.5 * common[cluster]
+    z[:, 0] += frequent
+    q = softmax(z, axis=1)
+    u = np.where(rng.random(n) < together, rng.random(clusters)[cluster], rng.random(n))
+    labels = np.minimum((u[:, None] > q.cumsum(axis=1)).sum(axis=1), 4)
+    other = (q.argmax(axis=1) == 0) & (rng.random(clusters)[cluster] < moved)
+    labels[other] = rng.integers(1, 5, clusters)[cluster[other]]
+    said = codes(Predictions(probs=q, labels=labels, clusters=cluster))
+    return "CAL020" in said if moved else bool(said & ABOUT_CLASSES)
+
+
+for n, size, together, alike, frequent in (
+    (1_000, 3, 0.1, 0.0, 0),
+    (1_000, 3, 0.9, 0.9, 0),
+    (1_000, 10, 0.1, 0.0, 0),
+    (1_000, 10, 0.9, 0.9, 0),
+    (3_000, 10, 1.0, 1.0, 0),
+    (600, 10, 1.0, 1.0, 12),
+):
+    simulation(
+        "classes",
+        "said of calibrated models",
+        f"{n:,} rows in clusters of {size}, {together:.0%} of the labels together, {alike:.0%} of the variance common"
+        + (frequent > 0) * ", others rare",
+        at_most=0.01,
+        files=400,
+    )(partial(clustered_classes, n=n, size=size, together=together, alike=alike, frequent=frequent))
+for size, together, alike in ((3, 0.1, 0.0), (10, 0.5, 0.5)):
+    simulation(
+        "classes",
+        "said of a class off by a quarter",
+        f"3,000 rows in clusters of {size}, {together:.0%} of the labels together, {alike:.0%} of the variance common",
+        at_least=0.9,
+    )(partial(clustered_classes, n=3_000, size=size, together=together, alike=alike, moved=0.3))
+
+
 def splits(rng: np.random.Generator, *, parts: int, n: int, worse: float = 0.0) -> bool:
     """Splits of equal accuracy, or one in which some predictions are replaced."""
     q = sharp(rng, n, 5)

@@ -1093,7 +1093,7 @@ for case in ("", ", weights", " in 4,000 clusters"):
     def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:
         return any(s.where == PAIR for s in usual_slices(of_classes(rng, pair=0.12, **how)).off)
 
-    if "clusters" not in case and "weights" not in case:
+    if "weights" not in case:
 
         @simulation("classes", "all of a predicted class said to be off, where a channel of it is", case, at_most=0.05)  # fmt: skip
         def _(rng: np.random.Generator, how: dict[str, Any] = IN_CLASSES[case]) -> bool:

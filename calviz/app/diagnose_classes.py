@@ -422,7 +422,7 @@ def _sentence(row: pd.Series[Any]) -> str:
         low, high = (_fixed(100 * row[f"predicted_band_{end}"]) for end in ("low", "high"))
         text = (
             f"Where it is predicted ({counted(int(predicted_rows), 'row')}): mean confidence minus accuracy is "
-            f"{_fixed(100 * row['predicted_value'])} points. {_judged(low, high, row['predicted_beyond'])} "
+            f"{_fixed(100 * row['predicted_value'])} points.{_judged(low, high, row['predicted_beyond'])} "
         )
     if not row["rows"]:
         return f"{text}No row has this class as its true label."
@@ -432,20 +432,21 @@ def _sentence(row: pd.Series[Any]) -> str:
     )
     if not np.isnan(row["band_low"]):
         low, high = _fixed(100 * row["band_low"]), _fixed(100 * row["band_high"])
-        text += f" {_judged(low, high, row['beyond'])}"
+        text += _judged(low, high, row["beyond"])
     return text
 
 
 def _of_all_rows(row: pd.Series[Any]) -> str:
     low, high = (_fixed(100 * row[f"one_vs_rest_band_{end}"], 2) for end in ("low", "high"))
     return (
-        f"On all rows: mean probability minus frequency is {_fixed(100 * row['one_vs_rest_value'], 2)} points. "
+        f"On all rows: mean probability minus frequency is {_fixed(100 * row['one_vs_rest_value'], 2)} points."
         f"{_judged(low, high, row['one_vs_rest_beyond'])}"
     )
 
 
 def _judged(low: str, high: str, beyond: float) -> str:
-    return f"A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
+    told = f" A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
+    return told * (low != _fixed(np.nan))
 
 
 # ---- Which classes are mistaken for which: the confusion matrix, and the mistakes as a table; both select rows

@@ -19,7 +19,7 @@ from calviz.app.jobs import LongWork
 from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
-from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
+from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
 from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
@@ -369,8 +369,8 @@ _COLUMNS = {
     "p-value": _column(62),
     "adjusted": _column(70, "The p-value with all slices looked at together."),
     "off": st.column_config.TextColumn(
-        width=72,
-        help="Whether it is off beyond chance: as other rows with such scores are, or more than that.",
+        width=112,
+        help="Whether it is off beyond chance: more than other rows with such scores, as they are, or only by rows of slices that are more surely off.",
     ),
     "ECE": _column(48, "In points."),
     "noise": _column(
@@ -401,8 +401,8 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
 
 
 def chosen_sites(data: Dataset) -> str | None:
-    """Return the column of sites that was chosen in this session; None if none was, or these rows do not have it."""
-    column = st.session_state.get(_SITES)
+    """Return the column of sites that was chosen in this session, or else is called so; None if these rows have none."""
+    column = st.session_state.get(_SITES, site_column(data))
     return column if column in data.groups and column not in fold_columns(data) else None
 
 
@@ -424,9 +424,11 @@ def _explore_levels(settings: Settings) -> None:
     own = fold_columns(settings.whole)
     usual = " and ".join(own) or "none"
     sites_too = [name for name in settings.whole.groups if name not in own]
+    site = site_column(settings.whole)
     chosen = st.selectbox(
         "Folds or sites",
         [usual, *sites_too],
+        index=0 if own or site is None else 1 + sites_too.index(site),
         key=_SITES,
         bind="query-params",
         format_func=lambda one: f"{shorten(one, 40)}{' (folds)' if own and one == usual else ''}",
@@ -450,7 +452,7 @@ def _explore_levels(settings: Settings) -> None:
 
 
 @cached_results(3)
-def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> FoldResults | SiteResults:
+def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> LevelResults:
     with session.computing(_settings, "Measuring each fold or site …") as sample:
         return folds(sample) if by is None else sites(sample, by)
 

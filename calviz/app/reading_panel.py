@@ -25,6 +25,8 @@ _AT_ONCE, _CHARACTER, _NARROWEST, _WIDEST = 12, 8, 130, 220
 _NUMBERS = 64
 #: The choice of a label that is none of the classes.
 _NONE = ""
+#: Pixels beside each other in sight on a page.
+_ROOM = {"narrow": 340, "small": 560, "usual": 960, "wide": 1250}
 _OPEN, _SHOWN = "calviz.reading.open", "calviz.reading.shown"
 
 #: Each role: its chip, its colour, and what it means.
@@ -369,9 +371,9 @@ def draw_offers(file: OpenFile, of: str = "") -> None:
 
 def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
     """Draw the first rows with the role of each column above it; return the options of a role that was changed, or None."""
-    # On a phone, three columns are in sight.
-    fits = 3 if screen.width_class() == "narrow" else _AT_ONCE
-    names = _in_order(shown, fits)
+    wide = {name: _width_of(name, cells) for name, cells in shown.cells.items()}
+    cut = sum(wide.values()) > _ROOM[screen.width_class()]
+    names = _in_order(shown) if cut else list(shown.roles)
     if len(names) > _AT_ONCE:
         wanted = st.selectbox(
             f"{_AT_ONCE} of {len(names):,} columns are shown; show also",
@@ -384,29 +386,31 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
             width=420,
         )
         names = [*([wanted] if wanted else []), *names[:_AT_ONCE]]
+    if cut:
+        st.caption("More columns to the right.")
     changed = None
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="bottom"):
         if shown.numbers != tuple(range(1, len(shown.numbers) + 1)):
             with st.container(width=_NUMBERS):
                 _draw_cells("row", [f"{n:,}" for n in shown.numbers], shown, _NUMBERS)
         for place, name in enumerate(names):
-            cells = shown.cells[name]
-            longest = max(map(len, (name, *cells)))
-            width = min(max(_CHARACTER * longest + 24, _NARROWEST), _WIDEST)
-            with st.container(width=width, gap=None):
+            with st.container(width=wide[name], gap=None):
                 role = _draw_role(f"{key}.{place}", name, shown)
-                _draw_cells(name, cells, shown, width)
+                _draw_cells(name, shown.cells[name], shown, wide[name])
             if role is not None:
                 changed = shown.with_role(name, role)
     # A role that says nothing new would be drawn again and again.
     return None if changed == shown.options else changed
 
 
-def _in_order(shown: FirstRows, fits: int) -> list[str]:
-    """The columns in the order of the file; those that matter most first if there are more than fit."""
+def _width_of(name: str, cells: Sequence[str]) -> int:
+    longest = max(map(len, (name, *cells)))
+    return min(max(_CHARACTER * longest + 24, _NARROWEST), _WIDEST)
+
+
+def _in_order(shown: FirstRows) -> list[str]:
+    """The columns that matter most first."""
     names = list(shown.roles)
-    if len(names) <= fits:
-        return names
     of = {role: [name for name in names if shown.roles[name] == role] for role in _ROLES}
     first = [name for name in names if name in shown.asked]
     first += [*of["label"], *of["confidence"], *of["model"], *of["score"][:6]]

@@ -34,7 +34,7 @@ from calviz.verdicts.watching import watched
 NO_TEST_NOTE = (
     "No test is run on these rows.",
     "They were chosen by looking at them, and the rest of the page is not about them alone. The interval is that of these rows alone "
-    "(Clopper-Pearson; the table of groups has the normal approximation).",
+    "(Clopper-Pearson; the headline and the table of groups have that of the gap on new rows, by the normal approximation).",
 )
 NO_INTERVAL_NOTE = (
     "Their gap is no sign of miscalibration.",
@@ -188,7 +188,7 @@ def parts_table(
     """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
     score, hit = words.score_and_hit(settings.reduction)
     # Weighted or clustered rows count as their effective number.
-    heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
+    heading = f"{'exact' if settings.whole.alike else 'Clopper-Pearson'} 95 % interval"
     lines = []
     for name, part in parts.items():
         interval = part.interval

@@ -41,9 +41,12 @@ LEVEL = 0.05
 MOST_LEVELS = 400
 #: Metrics of folds; the first one is tested, beside the MCS.
 FOLD_METRICS = ("nll", "brier", "ece", "mcs", "auroc", "calibration_slope")
-#: Names of columns that hold folds, and repeats of a cross-validation.
+#: Names of columns that hold folds, repeats of a cross-validation, and sites.
 _FOLDS = {"fold", "folds", "fold_id", "fold_index", "cv_fold", "kfold", "k_fold"}
 _REPEATS = {"repeat", "repeats", "repetition", "cv_repeat"}
+_SITES = {
+    *"site site_id sites centre centre_id center center_id hospital hospital_id clinic institution zentrum klinik krankenhaus standort".split()
+}
 
 
 # ---- Rows by level
@@ -133,6 +136,12 @@ def fold_columns(data: Dataset) -> tuple[str, ...]:
         for words in (_REPEATS, _FOLDS)
     ]
     return tuple(name for name in named if name is not None)
+
+
+def site_column(data: Dataset) -> str | None:
+    """The first group column that by its name holds the sites of a study of one event; None if there is none."""
+    named = (name for name in data.groups if plain(name) in _SITES and data.n_classes == 2)
+    return next(named, None)
 
 
 class _ByLevel(Displayed):
@@ -613,9 +622,10 @@ class SiteResults(_ByLevel):
 
     @claim("new-site")
     def summary(self) -> Summary:
-        """Summarise the random effects: a row per measure, with what a new site is expected to show."""
-        table = [
-            {
+        """Summarise the random effects: a row per measure, with what a new site is expected to show, and each of the first ten sites below it."""
+        table = []
+        for key, e in self.effects.items():
+            of_all = {
                 "measure": METRICS[key].label,
                 "mean": value_text(key, e.mean),
                 "95 % interval": _ends_text(key, e.interval),
@@ -624,8 +634,11 @@ class SiteResults(_ByLevel):
                 "p": p_number(e.adjusted),
                 "sites": str(e.sites),
             }
-            for key, e in self.effects.items()
-        ]
+            table.append(of_all)
+            for site in self.sites[:10]:
+                value, ends = site.values[key]
+                own = shorten(site.name, 30), value_text(key, value), _ends_text(key, ends)
+                table.append(dict.fromkeys(of_all, "") | dict(zip(of_all, own, strict=False)))
         note = "A prediction interval for a new site needs three sites."
         if all(e.prediction is not None for e in self.effects.values()):
             note = "Prediction intervals are for a new site, drawn as these were; p: of a difference, adjusted for all measures."
@@ -648,6 +661,9 @@ class SiteResults(_ByLevel):
             "sites": self.records(),
             "left_out": list(self.left_out),
         }
+
+
+LevelResults = FoldResults | SiteResults
 
 
 @claim(

@@ -28,6 +28,8 @@ CYCLES = {
     "hour": ("h", 0, tuple(map(str, range(24))), 12, 7),
     "weekday": ("D", 3, tuple(_DAYS.split()), 5, 40),
 }
+#: Units of ages as in DICOM, such as 068Y or 007M, by how many are a year.
+PER_YEAR = {"Y": 1.0, "M": 12.0, "W": 52.18, "D": 365.25}
 #: Texts of missing values, and the name of the slice of such rows.
 MISSING_TEXTS = ("", "nan", "NaN", "None", "NaT")
 MISSING = "missing"
@@ -240,7 +242,8 @@ def local_times(column: Factor | FloatArray, name: str) -> npt.NDArray[np.dateti
 def _number(text: str) -> float:
     if "_" in text:  # which Python would skip
         raise ValueError(text)
-    return float(text)
+    age = text[-1:] in PER_YEAR and len(text) == 4 and text[:3].isdigit()
+    return int(text[:3]) / PER_YEAR[text[3]] if age else float(text)
 
 
 def _interval_labels(edges: tuple[float, ...], dates: bool) -> tuple[str, ...]:

@@ -440,6 +440,9 @@ class _Builder:
         if "drop-missing" not in asked and (unknown := no_label & ~no_class).any():
             row, known = int(unknown.argmax()), short(layout.correct or "")
             why = f", or '{known}' does not say whether they were right" if known else ""
+            scores = fetched.scores[: max(1, len(layout.scores))]
+            if more := np.any([np.isnan(a).any(axis=1) & ~no_label for a in scores], axis=0).sum():
+                why += f", and {more:,} more no score"
             raise InputError(
                 f"{int(unknown.sum()):,} of {no_label.size:,} rows have no label{why}",
                 row=row + 1,

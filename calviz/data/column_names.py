@@ -51,7 +51,7 @@ WEIGHTS = (
 )  # fmt: skip
 TIMES = (
     "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
-    "event_date", "game_date", "match_date", "forecast_date", "created", "period", "stichtag", "zeitpunkt", "zeit", "tag", "monat",
+    "event_date", "game_date", "match_date", "forecast_date", "study_date", "studydate", "created", "period", "stichtag", "zeitpunkt", "zeit", "tag", "monat",
     "zeitstempel", "periode", "jour", "mois", "date_heure", "heure", "horodatage", "temps", "période", "fecha", "fecha_hora", "hora",
     "tiempo", "periodo", "período", "día", "dia", "mes", "data", "data_ora", "ora", "tempo", "giorno", "mese", "dag", "maand", "tijd", "tijdstip",
 )  # fmt: skip

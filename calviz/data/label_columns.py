@@ -239,6 +239,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     )
     possible = [*worded, *(c for c in events_first if c not in worded)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
+    # Such as a reference standard, before the sex.
+    possible.sort(key=lambda c: not c.classes & {"neg", *column_names.NO_EVENT_WORDS})
     if not possible:
         more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]
         near = [

@@ -221,7 +221,7 @@ class _Decoder:
                 spelled.setdefault(code, []).append(f"'{short(text)}' ({self.rows[j]:,})")
         joined = "; ".join(", ".join(texts) for texts in spelled.values() if len(texts) > 1)
         if self.left_out:
-            left = f"labels that count as missing: {self._shown(self.left_out)}"
+            left = f"labels that are none of the classes: {self._shown(self.left_out)}"
             notice = "; ".join(filter(None, (notice, left)))
         return Labels(out[self.factor.codes], form, names, notice, joined)
 

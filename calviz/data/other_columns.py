@@ -495,7 +495,8 @@ def time_column(view: TableView, used: set[str]) -> str | None:
         return None
     taken = {*used, *(view.options.groups or ())}
     free = (c for c in view.table.columns if c.name not in taken and c.width is None)
-    texts = {c.name: [*map(str, c.head.tolist())] for c in free if c.type == "text"}
+    free = (c for c in free if c.type == "text" or _are_days(c))
+    texts = {c.name: [*map(str, c.head.tolist())] for c in free}
     dates = {n: [t for t in known if not is_missing(t.strip())] for n, known in texts.items()}
     dated = {name for name, known in dates.items() if may_be_times(known)}
     # Beside dates in all rows, others are not looked at.
@@ -503,7 +504,7 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     for name in column_names.TIMES:
         if (column := view.plain.get(name)) in dated:
             return column
-    words = {name: {*usual.split("_")} for usual, name in view.plain.items() if name in dated}
+    words = {name: {*column_names.words(name)} for name in view.plain.values() if name in dated}
     may_be = [name for name in words if not words[name] & column_names.NO_TIME_WORDS]
     for known in column_names.TIME_WORDS:
         if named := [n for n in may_be if words[n] & known or plain(n).endswith("datum")]:
@@ -514,6 +515,16 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     text = f"'{short(found[0])}' holds dates: the times of the rows, if each has one"
     view.note(Notice.LOGS_AND_HINTS, "info", text)
     return found[0]
+
+
+def _are_days(column: Column) -> bool:
+    """Whether a column called a date holds whole numbers such as 20250317, as DICOM writes days."""
+    named = {"date", "day"} & {*column_names.words(column.name)} or plain(
+        column.name
+    ) == "studydate"
+    texts = [date_text(str(v)) for v in column.head.tolist() if v == v]
+    days = all(len(text) == 8 and text[:2] in ("19", "20") for text in texts)
+    return column.numeric and days and bool(named) and may_be_times(texts)
 
 
 def _have_days_of_times(texts: list[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self, Unpack, get_args
@@ -26,7 +26,7 @@ from calviz.sample.true_classes import true_class_errors_of_sample
 Mode = class_gaps.ClassView
 Order = Literal["value", "beyond", "class"]
 #: Why there is no range of a calibrated model: not requested, or not known from these data.
-NoRange = Literal["left-out", "clusters", "profile", "confidence-only"]
+NoRange = Literal["left-out", "clusters", "few-clusters", "profile", "confidence-only"]
 
 #: Up to this many classes get a bar each; with more, only both ends of the order do, and a curve shows all classes.
 ALL_BARS = 24
@@ -48,6 +48,7 @@ _WORDS: dict[Mode, tuple[str, str]] = {
 _WITHOUT_RANGE: dict[NoRange, str] = {
     "left-out": "was not computed",
     "clusters": "is not known for clustered rows",
+    "few-clusters": "is not known with so few clusters",
     "profile": "is not known from a profile",
     "confidence-only": "is not known without the probabilities of all classes",
 }
@@ -101,7 +102,8 @@ class ClassBars(SampleFigure):
     needed : ndarray or None, shape (C,)
         How far off a class must be to lie outside the range; inf if no labels could put it there.
     no_range : str or None
-        Why there is no band: it was ``left-out``, the rows are in ``clusters``, or the data are a ``profile`` or ``confidence-only``.
+        Why there is no band: it was ``left-out``, the rows are in ``clusters``, too few of them (``few-clusters``), or the data are a
+        ``profile`` or ``confidence-only``.
 
     References
     ----------
@@ -187,7 +189,7 @@ class ClassBars(SampleFigure):
             mass=mass[has],
             missing=tuple(names[k] for k in np.flatnonzero(mass == 0)),
             needed=None if ranges.needed is None else ranges.needed[has],
-            no_range=None if limits is not None else _why_no_range(sample, band),
+            no_range=None if limits is not None else _why_no_range(sample, mode, band),
         )
 
     @property
@@ -271,9 +273,12 @@ class ClassBars(SampleFigure):
 
     @property
     def unseen(self) -> str:
-        """Say which errors classes with few rows cannot show; "" if all have enough rows."""
+        """Say which errors classes with few rows cannot show, or how many are in too few clusters; "" if all have enough."""
         every = self.n if self.mode == "one-vs-rest" else None
-        return class_gaps.too_few(self.rows, self.needed, rows_in_all=every)
+        few = 0 if self.band is None else int(np.isnan(self.band[0]).sum())
+        in_few = f"{few:,} {'has' if few == 1 else 'have'} too few clusters to be judged"
+        few_rows = class_gaps.too_few(self.rows, self.needed, rows_in_all=every)
+        return few_rows or in_few * (few > 0 and self.mode != "true-class")
 
     def describe(self) -> str:
         """Say in plain words what the bars show."""
@@ -360,11 +365,12 @@ class ClassBars(SampleFigure):
         return drawn(picture)
 
 
-def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
+def headline(views: Sequence[ClassBars]) -> tuple[str, bool]:
     """Say how many classes are outside the range of a calibrated model in each view; also return whether any is."""
     judged = [view for view in views if view.band is not None]
     if not judged:
-        return "No class is judged: what a calibrated model would show is not known.", False
+        why = _WITHOUT_RANGE[next(iter(views)).no_range or "left-out"]
+        return f"No class is judged: what a calibrated model would show {why}.", False
     parts = [
         f"{outside:,} of {counted(view.value.size, *_NOUNS[view.mode])} ({'furthest ' * (outside > 1)}{view.furthest})"
         for view in judged
@@ -377,11 +383,11 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
 
 
-def _why_no_range(sample: Sample, requested: bool) -> NoRange:
+def _why_no_range(sample: Sample, mode: Mode, requested: bool) -> NoRange:
     if not requested:
         return "left-out"
     if sample.data.clusters is not None:
-        return "clusters"
+        return "clusters" if mode == "true-class" else "few-clusters"
     return "confidence-only" if sample.data.cells is None else "profile"
 
 
@@ -395,12 +401,7 @@ _Ends = tuple[FloatArray, FloatArray]
 def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     if mode != "true-class":
         if sample.data.clusters is not None:
-            view = (
-                class_gaps.predicted_class_intervals
-                if mode == "predicted-class"
-                else class_gaps.one_vs_rest_intervals
-            )
-            low, high = sample.view(view, level=level)
+            low, high = sample.view(class_gaps.sums_of_clusters, view=mode).interval(level)
         elif mode == "predicted-class":
             low, high = sample.view(class_gaps.predicted_class_sums).interval(level)
         else:
@@ -502,7 +503,8 @@ class _Bars:
                 "legendrank": 3,
             }
         above, below = LEGEND[f.mode]
-        within = "Within the range" if f.band else "Not judged: no range is known"
+        judged = f.band is not None and bool(np.isfinite(f.band[0][at][beyond == 0]).any())
+        within = "Within the range" if judged else "Not judged: no range is known"
         kinds = (
             (beyond > 0, above, p.vermillion, "/"),
             (beyond < 0, below, p.purple, "\\"),
@@ -680,7 +682,7 @@ def _hover(f: ClassBars, i: int) -> str:
         seen = float(f.mass[i]) / f.n
         shares = words.percent(value + seen), words.percent(seen)
         lines.append("Expected {} of the rows, seen {}".format(*shares))
-    if f.band is not None:
+    if f.band is not None and np.isfinite(f.band[0][i]):
         where = LEGEND[f.mode][0 if beyond > 0 else 1] if beyond else "Within the range"
         lines += [f"If calibrated: {ends(f.band)}", where]
     return "<br>".join(lines)

@@ -698,6 +698,9 @@ __DATES__def {name}_codes(values, cut, dates=False):
     if dates and np.asarray(values).dtype.kind not in "iuf":
         values = {name}_dates(values)
     if not cut or not isinstance(cut[0], str):
+        if np.asarray(values).dtype.kind not in "biuf":  # ages such as 068Y or 007M, in years
+            texts, years = [str(v).strip() for v in values], dict(Y=1, M=12, W=52.18, D=365.25)
+            values = [float(t[:3]) / years[t[3]] if re.fullmatch("[0-9]{{3}}[YMWD]", t) else "nan" if t in ("", "None") else t for t in texts]
         values = np.asarray(values, dtype=float)
         return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))
     texts = [__WRITTEN__.get(str(v).strip(), str(v).strip()) for v in values]

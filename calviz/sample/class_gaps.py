@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from calviz.core import blocks, words
@@ -21,7 +20,7 @@ from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.sample import one_vs_rest, true_classes
-from calviz.sample.error_bars import FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level, sums_by_cluster
+from calviz.sample.error_bars import FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
@@ -80,7 +79,6 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     NotAvailable
         If the data lack the classes or probabilities that the view needs.
     """
-    # Without independent rows, the probabilities do not tell how much the gap of a class varies.
     independent = sample.data.clusters is None
     sums: PredictedClasses | ClassGaps
     if view != "true-class":
@@ -92,14 +90,18 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
             sums = sample.view(class_gaps)
             has, mean = np.ones(sums.rows.shape, dtype=np.bool_), sums.score / sums.n
             level = class_level(has.size, ONE_VS_REST_TEST)
-        if not independent:
+        spread = sums if independent else sample.view(sums_of_clusters, view=view)
+        low, high = spread.calibrated(level)
+        if not np.isfinite(low).any():
             return ClassRanges(sums.gap, sums.rows, has, None)
-        low, high = sums.calibrated(level)
+        # The limits of the gap: all rows are hits, or none is.
+        low, high = np.maximum(low, mean - 1), np.minimum(high, mean)
         needed = _needed(low, high, mean)
         return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
     true = true_classes.true_class_errors_of_sample(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
+    # The probabilities do not tell which true classes the rows of a cluster have together.
     if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
         limits = true_class_range(sample.view(class_expectation), class_level(true.rows.size))
         half = (limits[1] - limits[0]) / 2
@@ -215,9 +217,7 @@ def _range_of_gap(
 ) -> tuple[FloatArray, FloatArray]:
     """Range of a gap whose hits are redrawn, shape (K,) each, from sums of scores and cumulants of the hits over n rows."""
     low, high = middle(level, np.zeros(score.shape), variance / n**2, -third / n**3)
-    # The limits of the gap: all rows are hits, or none is.
-    mean = score / n
-    return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+    return low - 0.5 / n, high + 0.5 / n
 
 
 @takes_weights
@@ -447,75 +447,103 @@ def _powers(base: FloatArray) -> FloatArray:
 
 # ---- Clustered rows
 
-#: Ends of an interval per class, shape (K,) each.
-ClassEnds = tuple[FloatArray, FloatArray]
+#: Clusters with a hit, and with a miss, from which on they show how much the rows of a cluster depend on each other.
+FEW = 10
+
+
+@dataclass(frozen=True, eq=False)
+class SumsByCluster:
+    """Moments of the sums over clusters of score minus hit, for each class, shape (K,) each.
+
+    Attributes
+    ----------
+    rows, gap : ndarray
+        Number of rows of the gap, or sum of their weights, and the gap itself.
+    clusters : ndarray
+        Number of clusters with such rows.
+    between : ndarray
+        Sum of the squared sums.
+    variance : ndarray
+        Its mean for a calibrated model with independent rows. Where hits or misses are in fewer than `FEW` clusters, which do not show
+        whether they come together: with rows of a cluster that hit or miss together as far as possible, if that is larger.
+    second, third : ndarray
+        Sums of the squares and cubes of the distances of the sums from the gap times the rows of the cluster.
+    """
+
+    rows: FloatArray
+    gap: FloatArray
+    clusters: FloatArray
+    between: FloatArray
+    variance: FloatArray
+    second: FloatArray
+    third: FloatArray
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Interval of the gap, shape (K,) each; ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
+
+        As from a bootstrap of very many resamples of clusters, with skewness, and widened as the variance is estimated from the
+        clusters: by Student's quantile and the unbiased variance.
+        """
+        degrees = np.maximum(self.clusters - 1, 1)
+        wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
+        wider = wider * np.sqrt(blocks.quotient(self.clusters, degrees, otherwise=1.0))
+        wider /= self.rows
+        low, high = middle(level, self.gap, self.second * wider**2, self.third * wider**3)
+        known = self.clusters >= FEWEST_CLUSTERS
+        return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Range of the gap of a calibrated model, shape (K,) each; ``nan`` for classes that no labels could put outside.
+
+        The test is that of slices (`calviz.sample.slice_tests.p_against_calibrated`): the sums over clusters have mean 0, and Student's
+        t with the variance around 0 or, if larger, `variance` times the ratio of the two over all classes: one class may by chance show
+        less than the others of how much clusters vary.
+        """
+        quantile = stdtrit(np.maximum(self.clusters - 1, 1), 0.5 + level / 2)
+        more = max(1.0, float(self.between.sum()) / max(float(self.variance.sum()), 1e-24))
+        half = quantile * np.sqrt(np.maximum(self.between, more * self.variance)) / self.rows
+        # The sum of so many numbers is at most the root of their number times that of their squares.
+        half = np.where(quantile**2 < self.clusters, half, np.nan)
+        return -half, half
 
 
 @takes_weights
-def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
-    """Intervals of mean confidence minus accuracy of the rows predicted as each class.
-
-    ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
+def sums_of_clusters(sample: Sample, *, view: ClassView) -> SumsByCluster:
+    """Sums over clusters of the rows predicted as each class, or one-vs-rest of all rows.
 
     Raises
     ------
     NotAvailable
-        For confidence-only data without predicted classes.
+        If the data lack the classes or probabilities that the view needs.
     """
-    events, winner = sample.top_scored, winners(sample)
-    classes = sample.data.n_classes or int(winner.max()) + 1
     cluster, weights = sample.row_draws.unit, sample.row_weights
-    residual = weights * (events.score.astype(np.float64) - events.hit)
-    of_class, (sums, mass) = sums_by_cluster(winner, cluster, residual, weights)
+    if view == "predicted-class":
+        events, winner = sample.top_scored, winners(sample)
+        score, classes = events.score.astype(np.float64), sample.data.n_classes
+        each = blocks.rows_by_class(winner, classes or int(winner.max()) + 1)
+        found = [_moments(cluster[i], weights[i], score[i], events.hit[i]) for i in each]
+    else:
+        data = full_predictions(sample)
+        found = [()] * data.n_classes
 
-    def total(values: npt.ArrayLike | None) -> FloatArray:
-        return np.bincount(of_class, values, minlength=classes).astype(np.float64)
+        def work(k: int, column: FloatArray) -> None:
+            found[k] = _moments(cluster, weights, column, data.labels == k)
 
-    rows = denominators(total(mass))
-    gap = total(sums) / rows
-    apart = sums - gap[of_class] * mass
-    return _ends(level, gap, total(apart**2) / rows**2, total(apart**3) / rows**3, total(None))
-
-
-@takes_weights
-def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
-    """Intervals of mean probability minus frequency of each class, over all rows; ``nan`` with fewer than `FEWEST_CLUSTERS` clusters.
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data.
-    """
-    data = full_predictions(sample)
-    cluster, clusters = sample.row_draws.unit, sample.row_draws.clusters
-    weights = sample.row_weights
-    mass = np.bincount(cluster, weights, minlength=clusters)
-    rows_of = blocks.rows_by_class(data.labels, data.n_classes)
-    gap, second, third = np.zeros((3, data.n_classes))
-
-    def work(k: int, column: FloatArray) -> None:
-        sums = np.bincount(cluster, weights * column, minlength=clusters)
-        own = rows_of[k]
-        sums -= np.bincount(cluster[own], weights[own], minlength=clusters)
-        gap[k] = sums.sum() / mass.sum()
-        apart = (sums - gap[k] * mass) / mass.sum()
-        second[k], third[k] = (apart**2).sum(), (apart * apart**2).sum()
-
-    blocks.for_columns(data.probs, work)
-    return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))
+        blocks.for_columns(data.probs, work)
+    return SumsByCluster(*np.array(found).T)
 
 
-def _ends(
-    level: float, gap: FloatArray, second: FloatArray, third: FloatArray, clusters: FloatArray
-) -> ClassEnds:
-    """Ends from the second and third moments of the sums of the clusters around the gap, all of shape (K,).
-
-    As from a bootstrap of very many resamples of clusters, with skewness, and widened as the variance is estimated from the
-    clusters: by Student's quantile and the unbiased variance.
-    """
-    degrees = np.maximum(clusters - 1, 1)
-    wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
-    wider = wider * np.sqrt(blocks.quotient(clusters, degrees, otherwise=1.0))
-    low, high = middle(level, gap, second * wider**2, third * wider**3)
-    known = clusters >= FEWEST_CLUSTERS
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+def _moments(
+    cluster: IntArray, weights: FloatArray, score: FloatArray, hit: BoolArray
+) -> tuple[float, ...]:
+    """What `SumsByCluster` has of one class, whose rows have arguments of shape (n,)."""
+    off, deviation = weights * (score - hit), weights * np.sqrt(score * (1 - score))
+    columns = (off, weights, None, hit, deviation)
+    sums, mass, size, hits, most = (np.bincount(cluster, column) * 1.0 for column in columns)
+    few = min(np.count_nonzero(hits), np.count_nonzero(hits < size)) < FEW
+    variance = max(deviation @ deviation, most @ most * few)
+    rows = mass.sum() or 1.0
+    gap = sums.sum() / rows
+    apart = sums - gap * mass
+    known = rows, gap, np.count_nonzero(size), sums @ sums, variance
+    return *map(float, known), float(apart @ apart), float(apart**2 @ apart)

@@ -189,8 +189,9 @@ class Slices(Displayed):
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes", "as others" with such scores are, or ""."""
-        return "" if one not in self.off else "yes" if one in self.named else "as others"
+        """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", or ""."""
+        words = "yes" if one in self.named else "as others"
+        return "by rows of others" if one.where in self.explained else words * (one in self.off)
 
     @property
     def counted_off(self) -> str:

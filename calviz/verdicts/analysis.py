@@ -30,12 +30,16 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
     """Keys of the main metrics: those of the Overview and of a report, by default.
 
     Where a class has under 20 % of the rows, or over 80 %, accuracy tells little, and the AUROC is in its place; of a class under
-    10 % a ratio, O/E, says more than points. The Brier score of two classes is the one-column form, as others report it.
+    10 % a ratio, O/E, says more than points, and slope and calibration in the large are what a validation states. The Brier score of
+    two classes is the one-column form, as others report it.
     """
     rate = rate_if_rare(sample, 0.2)
-    first = ("accuracy",) if rate is None else ("auroc", "oe_ratio") if rate < 0.1 else ("auroc",)
+    first = "accuracy" if rate is None else "auroc"
+    ratios = ("oe_ratio", "calibration_slope", "calibration_in_the_large")
+    of_rare = ratios if rate is not None and rate < 0.1 else ()
     several = sample.data.kind != "confidence" and sample.data.n_classes > 2
-    return *first, sample.ece_key, "mcs", "nll", "brier" if several else "brier_binary"
+    brier = "brier" if several else "brier_binary"
+    return first, *of_rare, sample.ece_key, "mcs", "nll", brier
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page

@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Told, check, takes_weights
+from calviz.core.entry_specs import CHECKS, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
@@ -229,14 +229,9 @@ class OneVsRestEvidence:
     rows: int
 
     @property
-    def means_off(self) -> bool:
-        """Whether a class is too high or too low on average."""
-        return bool(self.beyond.any())
-
-    @property
     def off(self) -> bool:
         """Whether any of the three tests finds more than a calibrated model would show."""
-        return self.means_off or self.ece.off or self.ks.off
+        return bool(self.beyond.any()) or self.ece.off or self.ks.off
 
     @property
     def words(self) -> str:
@@ -332,9 +327,10 @@ def of_the_top_label(sample: Sample) -> str:
 
 # ---- In the verdict
 
-_KINDS: tuple[tuple[class_gaps.ClassView, str], ...] = (
-    ("predicted-class", "predicted class"),
-    ("true-class", "true class"),
+_KINDS: tuple[tuple[class_gaps.ClassView, str, str], ...] = (
+    ("predicted-class", "predicted class", ""),
+    ("true-class", "true class", ""),
+    ("one-vs-rest", "class", " against the rest"),
 )
 
 
@@ -349,22 +345,23 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
 
     Of predicted classes if any of these is off, or else of true classes, or against the rest.
     """
-    for view, noun in _KINDS:
+    if not CHECKS["CAL023"].takes(sample.data):
+        return ()
+    for view, noun, more in _KINDS:
         ranges = ranges_of(sample, view)
         if ranges is not None and (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
             if _of_one_event(sample):
                 return (_sides_of_half(off),)
-            return (_count(sample, off, int(ranges.has.sum()), noun),)
+            return (_count(sample, off, int(ranges.has.sum()), noun, more),)
     rest = sample.once(one_vs_rest) if sample.reduction.kind == "top-label" else None
-    if rest is not None and rest.means_off:
-        return (_count(sample, rest.beyond, rest.beyond.size, "class", " against the rest"),)
     off_in_rest = rest is not None and rest.off
     return ("the probabilities of the classes against the rest are off",) if off_in_rest else ()
 
 
 def ranges_of(sample: Sample, view: class_gaps.ClassView) -> class_gaps.ClassRanges | None:
-    """Return the ranges of a calibrated model for the classes of a view; None where there are none, and by true class of one event."""
-    if view == "true-class" and _of_one_event(sample):
+    """Return the ranges of a calibrated model for the classes of a view; None where there are none, by true class of one event, and against the rest except under the top label."""
+    needless = {"true-class": _of_one_event(sample), "one-vs-rest": sample.reduction.kind != "top-label"}  # fmt: skip
+    if needless.get(view):
         return None
     try:
         ranges = sample.view(class_gaps.class_ranges, view=view)
@@ -409,7 +406,7 @@ def classes_unseen(sample: Sample) -> str:
 # ---- Checks
 
 
-@check("CAL023", "Classes too high or too low against the rest", cells=True, about="one-vs-rest")
+@check("CAL023", "Classes too high or too low against the rest", clusters=True, cells=True, about="one-vs-rest")  # fmt: skip
 @claim("classes")
 def against_the_rest(sample: Sample) -> Iterator[Told]:
     """Compare the mean probability of every class with its frequency."""
@@ -468,6 +465,7 @@ def class_confidence(sample: Sample) -> Iterator[Told]:
     "Predicted classes that are over- or underconfident",
     reference="Gupta & Ramdas 2022",
     about="predicted-class",
+    clusters=True,
     before="CAL012",
 )
 @claim("classes")

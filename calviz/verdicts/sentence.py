@@ -54,8 +54,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     tells_apart = bool(reverse) or evidence.rows < MIN_ROWS or not alike
     tells_apart = tells_apart or sample.once(hardly_telling) is None
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
-    # Ranges of the classes assume independent, equally weighted rows.
-    classes = classes_off(sample) if quiet and sample.data.alike else ()
+    classes = classes_off(sample) if quiet else ()
     if classes and _off_by_a_slice(sample):
         classes = ()
     describe = _off if evidence.beyond_noise else nothing_found
@@ -452,7 +451,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         also,
         verdict.beyond_noise and sample.once(label_errors_found) is not None,
         _expected(sample, verdict),
-        classes_off(sample) if verdict.beyond_noise and sample.data.alike else (),
+        classes_off(sample) if verdict.beyond_noise else (),
     )
     return (s.seen(rows_words(sample)), s.follows(), s.where(), s.example(), s.to_do())
 

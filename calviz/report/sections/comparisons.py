@@ -9,7 +9,7 @@ import pandas as pd
 
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, ModelComparison
-from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
+from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
 from calviz.core import errors, events
@@ -296,17 +296,15 @@ def make_folds(subject: Subject) -> Iterator[Block]:
 def make_sites(subject: Subject) -> Iterator[Block]:
     """Each site by itself, and what a new site is expected to show.
 
-    Yield the random effects, and the curve of each site; nothing unless a column of sites is named.
+    Yield the random effects, and the curve of each site; nothing unless a column of sites is named, or called so.
     """
-    if subject.sites is not None:
-        yield from _by_level(subject, partial(sites, by=subject.sites), subject.sites, "sites")
+    by = subject.sites or site_column(subject.sample.data)
+    if by is not None:
+        yield from _by_level(subject, partial(sites, by=by), by, "sites")
 
 
 def _by_level(
-    subject: Subject,
-    make: Callable[[Sample], FoldResults | SiteResults],
-    by: str | Sequence[str],
-    key: str,
+    subject: Subject, make: Callable[[Sample], LevelResults], by: str | Sequence[str], key: str
 ) -> Iterator[Block]:
     try:
         result = subject.sample.once(make)

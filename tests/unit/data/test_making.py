@@ -17,6 +17,7 @@ from sklearn.svm import LinearSVC
 import calviz
 from calviz import Predictions
 from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.features import as_values
 from calviz.data import ReadingOptions, first_rows, read
 from calviz.data.format import Table
 from calviz.data.loaded import ReadingForMap
@@ -693,6 +694,23 @@ def test_dates_are_recognised(dates):
 def test_dates_are_recognised_under_names_of_other_languages(name):
     loaded = opened_of_clusters_and_weights({name: [f"{1 + i % 28:02d}.03.2020" for i in range(N)]})
     assert loaded.recognition.time_column == name
+
+
+def test_days_as_whole_numbers_are_the_time_and_ages_are_years():
+    # As DICOM writes them; births are no times, and numbers under other names are none.
+    days = [20200301 + i % 28 for i in range(N)]
+    ages = [f"{20 + i % 60:03d}Y" for i in range(N)]
+    born = [19600101 + i % 28 for i in range(N)]
+    columns = {"StudyDate": days, "PatientAge": ages, "PatientBirthDate": born}
+    loaded = opened_of_clusters_and_weights(columns)
+    assert loaded.recognition.time_column == "StudyDate"
+    assert loaded.first.times[3] == np.datetime64("2020-03-04")
+    for name in ("visit", "PatientBirthDate", "code_date"):
+        odd = {name: [d + 60 * (name == "code_date") for d in days]}
+        assert opened_of_clusters_and_weights(odd).recognition.time_column is None
+    values, are_dates = as_values(("068Y", "006M", "", "14"))
+    np.testing.assert_array_equal(values, [68, 0.5, np.nan, 14])
+    assert not are_dates
 
 
 @pytest.mark.parametrize("name", ["date de naissance", "fecha_nacimiento", "data di nascita"])

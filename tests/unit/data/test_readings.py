@@ -246,7 +246,7 @@ def test_rare_labels_beside_the_two_of_a_score_are_left_out_only_as_answer(
         np.testing.assert_array_equal(found.first.probs[:, 1], p[kept])
         np.testing.assert_array_equal(found.first.labels, keys[kept] == happened.casefold())
         assert any(f"{(~kept).sum()} of 300 rows" in text for text in found.repairs_made)
-        assert any("labels that count as missing" in n.message for n in found.notices)
+        assert any("labels that are none of the classes" in n.message for n in found.notices)
 
 
 def test_where_the_event_is_as_rare_as_another_label_each_may_be_left_out() -> None:

@@ -9,10 +9,17 @@ from sklearn.metrics import confusion_matrix
 
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.events import BinaryEvents
 from calviz.figures.class_bars import ClassBars, headline
 from calviz.figures.confusion import Confusion
-from calviz.sample.class_gaps import class_expectation, class_gaps, true_class_range
+from calviz.sample.class_gaps import (
+    class_expectation,
+    class_gaps,
+    sums_of_clusters,
+    true_class_range,
+)
 from calviz.sample.sample import Sample
+from calviz.sample.slice_tests import p_against_calibrated, slice_sums
 from tests.inputs.simulated import draw_labels
 
 # ---- Errors by class against plain loops, simulation and the metrics
@@ -270,6 +277,35 @@ def test_no_interval_leaves_what_a_gap_can_be(mode):
     assert low.size
     assert low.min() >= -1
     assert high.max() <= 1
+
+
+@pytest.mark.parametrize("mode", ["predicted-class", "one-vs-rest"])
+def test_classes_of_clustered_rows_are_judged_by_their_clusters(mode):
+    # Each row ten times, as a cluster: ranges as of the rows alone, or wider, and no class of a calibrated model is outside.
+    p = classes(n=600, k=3)
+    copies = p.take(np.repeat(np.arange(600), 10))
+    clustered = calviz.Predictions(
+        probs=copies.probs, labels=copies.labels, clusters=np.arange(6_000) // 10
+    )
+    alone, figure = (ClassBars.compute(data, mode=mode) for data in (p, clustered))
+    for one, other in zip(figure.band, alone.band, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.12)
+    assert not figure.beyond.any()
+    # The test of slices, at the level of a class.
+    winner = copies.probs.argmax(axis=1)
+    events = BinaryEvents(copies.probs.max(axis=1), winner == copies.labels)
+    sums = slice_sums(events, winner, 3, clustered.clusters.codes)
+    p_values = p_against_calibrated(sums, events, winner)
+    view = Sample(clustered).view(sums_of_clusters, view="predicted-class")
+    for level in 1 - p_values:
+        ratio = np.abs(sums.gap) / view.calibrated(level)[1]
+        assert 0.8 < ratio[np.isclose(1 - level, p_values)][0] < 1.001
+    # Nothing can be said of few clusters.
+    few = ClassBars.compute(
+        calviz.Predictions(probs=p.probs, labels=p.labels, clusters=np.arange(600) // 60), mode=mode
+    )
+    assert few.band is None
+    assert headline([few])[0].endswith("would show is not known with so few clusters.")
 
 
 def test_the_legend_names_intervals_only_where_there_are_some():
