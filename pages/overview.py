@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import streamlit as st
@@ -23,10 +24,10 @@ from calviz.app import (
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import cheap_method, shown_first
 from calviz.core.errors import CalvizError
-from calviz.core.words import keep_units_together
+from calviz.core.words import keep_units_together, two_shares
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import ReliabilityOverlay
-from calviz.sample.sample import MIN_ROWS, on_days
+from calviz.sample.sample import MIN_ROWS, event_sums, on_days
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -63,6 +64,7 @@ def overview(chosen: Settings) -> None:
                 reading_panel.draw_offers(chosen.entry)
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
+    _draw_other_models(chosen)
     if plain:
         in_plain_words(chosen, judged)
         return
@@ -97,6 +99,21 @@ def overview(chosen: Settings) -> None:
         bar.draw_other_view(chosen, session.other_view(chosen))
         rows_shown.draw_selection(chosen)
     say_fix()
+
+
+def _draw_other_models(chosen: Settings) -> None:
+    """Link to the comparison of the models of the file; of two, with the mean score of the other, and how often it is right."""
+    others = [name for name in chosen.entry.loaded.models if name != chosen.model]
+    if not others:
+        return
+    label = f"Compare the {len(others) + 1} models"
+    if len(others) == 1:
+        sums = replace(chosen, model=others[0]).sample.view(event_sums)
+        said, true = two_shares(float(sums.score_sum[0] / sums.n), float(sums.hit_sum[0] / sums.n))
+        top = chosen.reduction.kind == "top-label"
+        means = f"sure of {said}, right in {true}" if top else f"mean score {said}, observed {true}"
+        label = f"{md(others[0], 24)}: {means}"
+    navigation.draw_link("compare_models", label, width="content")
 
 
 def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:

@@ -116,6 +116,11 @@ def clustered(n, rng, *, make, size=5):
     return Rows(rows.score[of], rows.chance[of], clusters=of)
 
 
+def uneven(n, rng, *, make):
+    """Clusters of 1 to about 15 rows, with scores of their own, whose outcomes depend on each other."""
+    return replace(make(n, rng), clusters=np.repeat(np.arange(n), rng.geometric(0.4, n))[:n])
+
+
 def varied(cases, *names):
     """Some of the cases with weights, and in clusters."""
     return {
@@ -343,7 +348,10 @@ RANKED = {
     "nearly always right": partial(beta, a=30, b=1),
     "ten values": partial(tied, make=partial(beta, a=4, b=1)),
 }
-RANKED |= varied(RANKED, "logits x 2", "nearly always right")
+RANKED |= {
+    f"{name}, uneven clusters": partial(uneven, make=RANKED[name])
+    for name in ("logits x 2", "nearly always right")
+} | varied(RANKED, "logits x 2", "nearly always right")
 
 
 @cache
@@ -394,18 +402,31 @@ for target in (0.1, 0.03):
                 )
 
 
+def alike(n, rng):
+    return Rows(rng.random(n), np.full(n, 0.8999))
+
+
+def all_in_large(n, rng):
+    """As many rows are wrong, in whole clusters of five rows or more, which hold 0.6^4 (1 + 4 * 0.4) of them."""
+    rows = uneven(n, rng, make=alike)
+    size = np.bincount(rows.clusters)[rows.clusters]
+    return replace(rows, chance=np.where(size < 5, 1, 1 - 0.1001 / (0.6**4 * 2.6)))
+
+
 #: A tenth of all rows is wrong from every threshold on: any threshold at all violates the risk, and chance alone decides.
+EVERYWHERE = {
+    "": alike,
+    ", uneven clusters": partial(uneven, make=alike),
+    ", in large clusters": all_in_large,
+}
 for n in (40, 200, 1_000, 5_000):
-    simulation(
-        "threshold-risk",
-        "the risk is larger",
-        f"10.01 % wrong everywhere, 10 %, {n:,} rows",
-        at_most=0.05,
-    )(
-        lambda rng, n=n: bool(
-            at_risk(lambda n, rng: Rows(rng.random(n), np.full(n, 0.8999)), n, 0.1, rng).kept
-        )
-    )
+    for how, make in EVERYWHERE.items():
+        simulation(
+            "threshold-risk",
+            "the risk is larger",
+            f"10.01 % wrong everywhere{how}, 10 %, {n:,} rows",
+            at_most=0.05,
+        )(lambda rng, n=n, make=make: bool(at_risk(make, n, 0.1, rng).kept))
 
 
 def of_tasks(rng, *, rows: int, tasks: int = 13, target: float = 0.1) -> bool:
@@ -498,7 +519,11 @@ PROMISED = {
     "ten values": partial(tied, make=partial(events, spread=2.0)),
 }
 PROMISED |= varied(PROMISED, "events")
-PROMISED_COST = {f"top of two, {name}": RANKED[name] for name in ("calibrated", "logits x 2")}
+PROMISED_COST = {
+    f"top of two, {name}": RANKED[name]
+    for name in RANKED
+    if name == "calibrated" or name.startswith("logits x 2")
+}
 EVERY_PROMISED = PROMISED | PROMISED_COST
 TARGETS = {"precision": 0.2, "recall": 0.2, "fpr": 0.2, "cost": 1.3}
 

@@ -637,8 +637,10 @@ def _of_scores(options: ReadingOptions) -> dict[str, Any]:
 
 def read_alike(settings: Settings) -> str:
     """Return the options of a command that read the scores of a new file as those of this one were."""
-    options = _of_scores(settings.entry.options)
-    if len(settings.entry.loaded.models) > 1:
+    options, loaded = _of_scores(settings.entry.options), settings.entry.loaded
+    # Without these the map knows its columns, also in a file that has no other model.
+    named = {"scores", "models", "kind"} & {*options} or loaded.recognition.model_column
+    if len(loaded.models) > 1 and named:
         options["model"] = settings.model
     return Reading("", options).in_shell()
 

@@ -324,6 +324,8 @@ _STATE = "calviz.selection"
 class _SelectionState:
     """The selection of a session, its name, and what must not change for it to mean the same; why the last one ended.
 
+    Once it has ended, `meant_for` are the rows on which it did.
+
     `turns` counts, per widget that selects, how often something was selected elsewhere. `page_is_behind` if so far only a
     fragment has shown the selection; `by` names the widget that selected.
     """
@@ -498,7 +500,9 @@ def sync_with_address(settings: Settings, page: str) -> None:
     state.page_is_behind = False
     if state.page is None or open_files.is_history_step():
         state.rule, state.meant_for = _in_address(), ()
-    if page != state.page:
+    if page != state.page or (
+        state.rule is None and state.meant_for not in ((), settings.rows_key)
+    ):
         state.page, state.end_reason = page, ""
     if state.rule is not None and (reason := _why_ended(state, state.rule, settings)):
         name = state.name
@@ -506,7 +510,7 @@ def sync_with_address(settings: Settings, page: str) -> None:
             f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
         )
         state.select(None, end_reason=full_sentence(f"{subject}: {reason}"))
-        state.name = ""
+        state.name, state.meant_for = "", settings.rows_key
     open_files.write_parameter(BIN, None)
     open_files.write_parameter(SELECTED, None if state.rule is None else state.rule.link())
 
@@ -542,7 +546,7 @@ def _why_ended(state: _SelectionState, chosen: SelectionRule, settings: Settings
 
 
 def end_reason() -> str:
-    """Return a sentence that says why the last selection ended, until the page changes or rows are selected."""
+    """Return a sentence that says why the last selection ended, until the page or its rows change, or rows are selected."""
     return _state().end_reason
 
 

@@ -451,10 +451,11 @@ def chosen_model(loaded: Loaded, name: str | None) -> str:
     return chosen
 
 
-def check_models(names: Iterable[str], known: Iterable[str]) -> None:
+def check_models(names: Iterable[str], known: Collection[str]) -> None:
     """Raise OptionError for a name that is not among the known ones."""
     if unknown := next((name for name in names if name not in known), None):
-        raise OptionError(f"there is no model '{unknown}'; known: {', '.join(known)}.")
+        only = " (the only one: leave out --model)" if len(known) == 1 else ""
+        raise OptionError(f"there is no model '{unknown}'; known: {', '.join(known)}{only}.")
 
 
 def summed(

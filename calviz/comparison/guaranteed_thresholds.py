@@ -25,7 +25,9 @@ from calviz.sample.risk_tests import (
     RiskName,
     RiskTests,
     lowest_scores,
+    missed_words,
     more_rows_words,
+    rarer_class,
     threshold_at,
 )
 from calviz.sample.sample import Sample, dataset_of, predicted_words, with_predicted
@@ -87,6 +89,8 @@ class ThresholdChoice:
         The same in words.
     refuted : bool
         Whether the risk of the other rows is larger than the target, at a level of 1 % (of all groups and risks together).
+    missed : str
+        `missed_words` of the other rows, without groups.
     """
 
     of: str | tuple[str, ...]
@@ -105,6 +109,7 @@ class ThresholdChoice:
     predicted: tuple[str, ...] = ()
     kept_as: str = ""
     refuted: bool = False
+    missed: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as in the JSON of ``calviz threshold``."""
@@ -167,7 +172,7 @@ class ThresholdChoice:
             return ""
         seen = self._risks(_tuple(self.observed))
         of = self.evaluation.how + f" predicted as {self.kept_as}," * bool(self.kept_as)
-        return f"; of {of} {percent(self.kept)} are kept{seen and ', and ' + seen}"
+        return f"; of {of} {percent(self.kept)} are kept{seen and ', and ' + seen}{self.missed and '; ' + self.missed}"
 
     @claim("threshold-risk")
     def line(self, name: str) -> str:
@@ -317,7 +322,12 @@ def threshold(
         if choice.threshold is None:
             return choice
         kept = events.score >= choice.threshold - _ROUNDING
-        choice = replace(choice, refuted=_refuted(judged, risks, scaled, choice.threshold, 1))
+        rarer = rarer_class(judged, events.score) if names[0] not in _OF_CLASS else None
+        choice = replace(
+            choice,
+            refuted=_refuted(judged, risks, scaled, choice.threshold, 1),
+            missed=missed_words(rarer, partial(np.less_equal, choice.threshold - _ROUNDING)),
+        )
         return _with_observed(choice, risks, kept, events.hit, weights)
     of_rows = judged.data.groups[by]
     kept = np.zeros(events.score.size, dtype=np.bool_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 import numpy as np
@@ -32,7 +33,9 @@ from calviz.sample.risk_tests import (
     CONFIDENCE,
     RiskTests,
     lowest_scores,
+    missed_words,
     more_rows_words,
+    rarer_class,
     threshold_at,
 )
 from calviz.sample.sample import (
@@ -82,6 +85,8 @@ class ReferralChoice:
         The rows that the coverage is a share of.
     promise : str
         `RiskCoverage.promise`, where there is one.
+    missed : str
+        `missed_words` of the kept rows.
     """
 
     coverage: float
@@ -96,6 +101,7 @@ class ReferralChoice:
     refused: bool = False
     rows: str = "the rows"
     promise: str = ""
+    missed: str = ""
 
     @property
     def headline(self) -> str:
@@ -112,7 +118,7 @@ class ReferralChoice:
             return self.promise
         if self.accuracy < 0.5:
             return f"Only {percent(self.accuracy)} are right if {percent(self.coverage)} of {self.rows} are kept"
-        return f"Keep {percent(self.coverage)} of {self.rows}: {percent(self.accuracy)} of them are right"
+        return f"Keep {percent(self.coverage)} of {self.rows}: {percent(self.accuracy)} of them are right{self.missed and ', but ' + self.missed}"
 
     @property
     def more_words(self) -> str:
@@ -161,6 +167,8 @@ class RiskCoverage(SampleFigure):
         Smallest confidence of the rows of each step, for a profile, whose steps are cells.
     predicted : str
         The predicted classes that the rows were chosen by, in words; empty for all.
+    rarer : (str, Steps) or None
+        See `calviz.sample.risk_tests.rarer_class`.
 
     References
     ----------
@@ -180,6 +188,7 @@ class RiskCoverage(SampleFigure):
     mean_confidence: float
     lowest: FloatArray | None
     predicted: str = ""
+    rarer: tuple[str, Steps] | None = None
 
     @classmethod
     def compute(
@@ -254,6 +263,7 @@ class RiskCoverage(SampleFigure):
             mean_confidence=float(sums.score_sum[0] / sums.n),
             lowest=lowest_scores(sample.top_scored, view),
             predicted=predicted_words(sample.data, predicted),
+            rarer=rarer_class(sample, ranking_values(sample, ranking)),
         )
 
     @property
@@ -346,9 +356,10 @@ class RiskCoverage(SampleFigure):
         limit = self._limit(step)
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
         kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
+        missed = choice.missed and f" {choice.missed}."
         words = (
             f"Of the predictions{self._of} with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. These are {kept} of "
-            f"{self._rows} here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{observed}"
+            f"{self._rows} here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{missed}{observed}"
         )
         return replace(choice, sentence=words, promise=self.promise(limit, risk))
 
@@ -420,6 +431,7 @@ class RiskCoverage(SampleFigure):
         else:
             by_chance = ", rows tied there split by chance" if tied else ""
             which = f"the {percent(kept / n)} {self._most} predictions{self._of} ({self._condition(shown)}{by_chance})"
+        missed = missed_words(self.rarer, partial(self.keeps, threshold=shown))
         sentence = (
             f"Keeping {which} the accuracy is {percent(accuracy)} ({self._ci(interval)}); "
             f"{'no row goes' if whole else _go_words(referred)} to an expert."
@@ -432,8 +444,9 @@ class RiskCoverage(SampleFigure):
             accuracy=accuracy,
             risk=errors / kept,
             interval=interval,
-            sentence=sentence,
+            sentence=f"{sentence} {missed}." if missed else sentence,
             rows=self._rows,
+            missed=missed,
         )
 
     def _limit(self, step: int) -> float:

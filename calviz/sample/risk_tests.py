@@ -21,7 +21,7 @@ from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.words import condition, counted, percent, shorten
 from calviz.sample import error_bars, slice_tests, step_views
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps
+from calviz.sample.steps import Steps, make_steps
 
 #: Confidence that the risk on new rows is at most what was asked for.
 CONFIDENCE = 0.95
@@ -158,39 +158,42 @@ class RiskTests:
         """Number of rows that count if all rows are kept."""
         return float(self.risk.counts @ self._cells(-1))
 
-    def _cells(self, steps: int | slice) -> FloatArray:
+    def _cells(self, steps: int | IntArray) -> FloatArray:
         """Rows per cell (see `Risk`), shape (4, ...)."""
         kept, misses = self.kept[steps], self.misses[steps]
         hits, n, all_misses = kept - misses, self.kept[-1], self.misses[-1]
         return np.array([hits, misses, n - all_misses - hits, all_misses - misses])
 
     @property
-    def _exact(self) -> bool:
-        return self.units is None and self.risk.name != "cost"
+    def _bets(self) -> bool:
+        return self.risk.name == "cost" and self.units is None
+
+    def _counted(self, step: int) -> tuple[float, float]:
+        """What is lost, and rows, of the rows from a step on; with weights or clusters, as so many independent rows."""
+        cells = self._cells(self.size - 1 - step)
+        worth = 1.0 if self.units is None else self.units.worth(self.risk, step)
+        return float(self.risk.loss @ cells) * worth, float(self.risk.counts @ cells) * worth
 
     def p_value(self, step: int, target: float) -> float:
         """p-value of a risk above a target in [0, 1], of the rows from a step on."""
-        cells = self._cells(self.size - 1 - step)
-        if self._exact:
-            return float(p_values.at_most(self.risk.loss @ cells, self.risk.counts @ cells, target))
-        if self.units is None:
-            gain = target * self.risk.counts - self.risk.loss
-            return _by_betting(gain, cells, 1 - target)
-        return self.units.p_value(self.risk, step, target)
+        if not self._bets:
+            return float(p_values.at_most(*self._counted(step), target))
+        gain = target * self.risk.counts - self.risk.loss
+        return _by_betting(gain, self._cells(self.size - 1 - step), 1 - target)
 
     def fewest(self, target: float, confidence: float) -> float:
         """Number of rows that show a risk of at most the target if nothing is lost."""
-        if self._exact:
-            return math.log1p(-confidence) / math.log1p(-target)
-        most = 1.0 if self.units is None else self.units.most
-        gain = math.log1p(_BETS[-1] * target / (1 - target))
-        return most * (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
+        if self._bets:
+            gain = math.log1p(_BETS[-1] * target / (1 - target))
+            return (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
+        mean = 1.0 if self.units is None else self.units.of_each(self.risk)[2]
+        return mean * math.log1p(-confidence) / math.log1p(-target)
 
     @errors.claim(
         "threshold-risk",
         says="With 95 % confidence at most x of the predictions from the threshold on are wrong.",
         chosen="the lowest threshold, of up to 100 (of all for the false-positive rate), or the highest of all for recall",
-        adjusted="fallback procedure, or fixed sequence (Learn then Test), with exact binomial p-values, or bets for costs, weights and clusters; of several groups or risks, Bonferroni",
+        adjusted="fallback procedure, or fixed sequence (Learn then Test), with exact binomial p-values, of the effective number of rows with weights or clusters, or bets for costs; of several groups or risks, Bonferroni",
     )
     def safe(self, target: float, confidence: float = CONFIDENCE) -> IntArray:
         """Steps from which on the risk is at most the target, with confidence for all of them together, ascending, shape (S,).
@@ -245,35 +248,43 @@ class RiskTests:
         )
 
     def bound(self, step: int, confidence: float) -> float:
-        """The smallest risk that the test at a step rejects, on the scale of the risk: Clopper & Pearson's bound where it is exact."""
-        cells = self._cells(self.size - 1 - step)
-        lost, rows = float(self.risk.loss @ cells), float(self.risk.counts @ cells)
-        if self._exact:
-            return float(betaincinv(lost + 1, rows - lost, confidence)) if lost < rows else 1.0
+        """The smallest risk that the test at a step rejects, on the scale of the risk: Clopper & Pearson's bound, but of bets."""
+        lost, rows = self._counted(step)
+        least, unit = self.risk.least, self.risk.unit
+        if not self._bets:
+            return least + unit * (
+                float(betaincinv(lost + 1, rows - lost, confidence)) if lost < rows else 1.0
+            )
 
         def too_large(target: float) -> float:
             return self.p_value(step, target) - (1 - confidence)
 
         low, high = max(lost / rows, 1e-9), 1 - 1e-9
         if too_large(high) > 0:
-            return self.risk.least + self.risk.unit
+            return least + unit
         bound = brentq(too_large, low, high) if too_large(low) > 0 else low
-        return self.risk.least + self.risk.unit * float(bound)
+        return least + unit * float(bound)
 
     def rows_missing(self, target: float, confidence: float) -> int | None:
         """About how many more rows like these would show a threshold with this risk; None if ten times as many would not, as far as these rows tell.
 
         At each step the risk is taken to be ``(lost + 1) / (rows + 2)``; m rows with a risk of q show one of at most r if
-        ``m KL(q, r) >= ln(1 / (1 - confidence))`` (the Chernoff bound of the binomial tail). With weights or clusters, rows count as
-        what `fewest` says they are worth.
+        ``m KL(q, r) >= ln(1 / (1 - confidence))`` (the Chernoff bound of the binomial tail). With weights or clusters, rows
+        count as in the test of so many.
         """
         n, population = float(self.kept[-1]), self.population
         if not 0 < target < 1 or not population:
             return None
-        cells = self._cells(slice(None))
         fewest = self.fewest(target, confidence)
-        effect = fewest * math.log1p(-target) / math.log1p(-confidence)
-        rows, lost = self.risk.counts @ cells / effect, self.risk.loss @ cells / effect
+        steps: IntArray = np.arange(self.size)
+        worth: FloatArray | float = math.log1p(-confidence) / math.log1p(-target) / fewest
+        if self.units is not None:
+            steps = np.unique(np.linspace(0, self.size - 1, 100).astype(np.intp))
+            worth = np.array(
+                [self.units.worth(self.risk, step, _MOST_MORE) for step in self.size - 1 - steps]
+            )
+        cells = self._cells(steps)
+        rows, lost = self.risk.counts @ cells * worth, self.risk.loss @ cells * worth
         share = (lost + 1) / (rows + 2)
         fine = (share < target) & (rows > 0)
         if fine.any():
@@ -301,7 +312,7 @@ def more_rows_words(more: int | None, wrong: float | None = None) -> str:
     return f"about {math.ceil(more / digits) * digits:,} more rows are needed"
 
 
-def _by_betting(gain: FloatArray, count: FloatArray | float, most: float) -> float:
+def _by_betting(gain: FloatArray, count: FloatArray, most: float) -> float:
     """p-value: the inverse of what bets on gains, whose mean is at most 0 under the null hypothesis, have become.
 
     ``prod (1 + b gain)`` has a mean of at most 1 for every b that cannot lose more than everything; so has the mean over several b.
@@ -317,7 +328,7 @@ def _by_betting(gain: FloatArray, count: FloatArray | float, most: float) -> flo
 
 @dataclass(frozen=True)
 class _Units:
-    """Rows with weights, or clusters of rows, as independent units; nothing is assumed about how rows of a unit depend on each other.
+    """Rows with weights, or clusters of rows, as independent units.
 
     Attributes
     ----------
@@ -325,31 +336,41 @@ class _Units:
         Unit and step of each row.
     weight : ndarray, shape (n,)
     hit : ndarray of bool, shape (n,)
-    most : float
-        Largest total weight of a unit.
     """
 
     unit: IntArray
     step: IntArray
     weight: FloatArray
     hit: BoolArray
-    most: float
 
     @classmethod
     def of(cls, sample: Sample, view: Steps, events: BinaryEvents, value: FloatArray) -> _Units:
         unit, weight = sample.row_draws.unit, sample.row_weights
         step = np.searchsorted(view.score, value.astype(np.float64) - 1e-12)
-        return cls(unit, step, weight, events.hit, float(np.bincount(unit, weight).max()))
+        return cls(unit, step, weight, events.hit)
 
-    def p_value(self, risk: Risk, lowest: int, target: float) -> float:
-        """See `RiskTests.p_value`: bets on ``sum w (target - loss)`` of each unit."""
+    def of_each(self, risk: Risk, lowest: int = 0) -> tuple[FloatArray, FloatArray, float]:
+        """Rows that count, and what is lost, of each unit from a step on; and a mean of these rows in which large units weigh most."""
         cell = _cell(self.step >= lowest, self.hit)
-        counts = risk.counts[cell] > 0
-        unit, weight = self.unit[counts], self.weight[counts]
-        if not unit.size:
-            return 1.0
-        gain = np.bincount(unit, weight * (target - risk.loss[cell[counts]])).astype(np.float64)
-        return _by_betting(gain, 1.0, float(np.bincount(unit, weight).max()) * (1 - target))
+        parts = (self.weight * part[cell] for part in (risk.counts, risk.loss))
+        rows, lost = (np.bincount(self.unit, part) * 1.0 for part in parts)
+        return rows, lost, float((rows**4).sum() / max((rows**3).sum(), 1e-300))
+
+    def worth(self, risk: Risk, lowest: int, times: float = 1) -> float:
+        """As how many independent rows a row from a step on counts: the inverse of the design effect of the share that is lost.
+
+        One more unit of the size `of_each`, lost as a whole, stands for what few losses do not tell of how they come together; with
+        so many `times` the rows it says less.
+
+        References
+        ----------
+        Korn & Graubard 1998, Confidence intervals for proportions with small expected number of positive counts estimated from survey data.
+        """
+        rows, lost, mean = self.of_each(risk, lowest)
+        losses = times * lost.sum() + mean
+        share = losses / max(times * rows.sum() + mean, 1e-300)
+        variance = times * np.square(lost - share * rows).sum() + (mean * (1 - share)) ** 2
+        return float(losses * (1 - share) / variance) if variance else 1.0
 
 
 def threshold_at(
@@ -382,6 +403,28 @@ def lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
 
 
 # ---- Rows that are kept
+
+
+def rarer_class(sample: Sample, value: FloatArray) -> tuple[str, Steps] | None:
+    """The rarer of two classes, and its rows by `value`, shape (n,), with those that are found as hits; None of other data."""
+    if sample.data.kind == "confidence" or sample.data.n_classes != 2:
+        return None
+    events, weights = sample.but(reduction="positive").scored.hit, sample.row_weights
+    rare = int(np.average(events, weights=weights) < 0.5)
+    rows = np.flatnonzero(events == rare)
+    found = BinaryEvents(value[rows], sample.top_scored.hit[rows])
+    return (sample.data.class_names[rare], make_steps(found, weights[rows])) if rows.size else None
+
+
+def missed_words(rarer: tuple[str, Steps] | None, kept: Callable[[FloatArray], BoolArray]) -> str:
+    """Say how many of the kept rows of the rarer class are missed; "" if most are found."""
+    if rarer is None:
+        return ""
+    name, steps = shorten(rarer[0], 40), rarer[1]
+    rows, found = (float(sums[kept(steps.score)].sum()) for sums in (steps.count, steps.hits))
+    words = f"{rows - found:,.0f} of the {rows:,.0f} kept rows of '{name}' are missed"
+    return words if found < rows / 2 else ""
+
 
 #: Slices with fewer kept rows are not looked at.
 LEAST_KEPT = 50

@@ -471,6 +471,8 @@ def test_a_selection_ends_with_its_data_and_says_so():
     next(s for s in app.selectbox if s.label == "Data set").set_value("breast_cancer").run()
     assert "ended: another data set is shown." in text_of(quiet(app))
     assert "selected" not in app.query_params
+    setting(app, "split").set_value("all rows").run()
+    assert "ended:" not in text_of(quiet(app))  # other rows
 
 
 PINS = st.builds(

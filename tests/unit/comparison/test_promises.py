@@ -17,6 +17,7 @@ from benchmarks import record_monitors as monitors
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import cut_columns
+from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
 from calviz.sample.risk_tests import Risk, RiskTests
 from calviz.sample.sample import Sample
@@ -247,10 +248,23 @@ def test_equal_weights_change_nothing_and_copies_of_a_row_count_once():
     for of in ("precision", "recall", "fpr"):
         one = calviz.threshold(data, risk=0.2, of=of)
         pair, many = (calviz.threshold(d, risk=0.2, of=of) for d in (twice, four))
-        assert pair.threshold == many.threshold
-        # Bets lose a little against the exact test.
-        assert abs(pair.threshold - 0.5) >= abs(one.threshold - 0.5) or of == "recall"
-        assert pair.bound >= one.bound - 0.05
+        assert one.threshold == pair.threshold == many.threshold
+        assert one.bound == pytest.approx(pair.bound) == pytest.approx(many.bound)
+
+
+def test_rows_of_a_cluster_count_as_so_many_as_their_errors_come_together():
+    # 300 patients of 1 to 14 rows, 24 wrong at 5 %: each of another patient, or three times all of one with eight rows.
+    patient = np.repeat(np.arange(300), np.resize([1, 1, 1, 2, 8, 14], 300))
+    ends = np.flatnonzero(np.diff(patient, append=300))
+    apart, together = np.isin(np.arange(patient.size), ends[5:149:6]), np.isin(patient, [4, 10, 16])
+    assert apart.sum() == together.sum() == 24
+    score = np.linspace(0.5, 1, patient.size)[np.random.default_rng(0).permutation(patient.size)]
+    kept = []
+    for wrong in (apart, together):
+        rows = calviz.ConfidencePredictions(confidence=score, correct=~wrong, clusters=patient)
+        kept.append(RiskCoverage.compute(rows, band=False, resamples=1).at_risk(0.05, others=False))
+    assert kept[0].coverage == 1
+    assert kept[1].coverage < 0.7
 
 
 def test_more_rows_than_are_needed_show_it():
