@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import BEFORE, Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size, listed, shorten
 from calviz.data import Loaded, ReadingOptions
+from calviz.data.csv_dialect import Dialect
 from calviz.data.writing import SUFFIXES, score_names, write_predictions
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
@@ -414,13 +416,14 @@ _BUILT_FILES = "calviz.recalibrate.ready"
 
 @dataclass(frozen=True, eq=False)
 class MethodFiles:
-    """The contents of the files, or the reason why there is no snippet; and how many rows a map of a slice changes."""
+    """The contents of the files, or the reason why there is no snippet; how many rows a map of a slice changes, and how many without a label are calibrated."""
 
     table: bytes
     map: bytes
     snippet: str | None
     no_snippet: str = ""
     changed: str = ""
+    later: int = 0
 
 
 def draw_downloads(
@@ -483,7 +486,7 @@ def draw_downloads(
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     words += f" {capitalised(files.changed)}" * bool(files.changed)
-    columns, *others = differences(suffix, settings.entry.loaded, whole)
+    columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
     st.caption(f"{words} {columns}", help=" ".join(others))
     return method
 
@@ -559,20 +562,26 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         data = _with_rows(every, out_of_fold, in_file[rows.judged])
     else:
         data = out_of_fold
-    table = written(data, whole, suffix, settings.entry.loaded)
-    columns = settings.entry.loaded.score_columns(settings.model)
+    file = settings.entry.loaded
+    later = fitting.calibrated_later(recalibrator, file, settings.model)
+    table, n = written(data, whole, suffix, file, later)
+    columns = file.score_columns(settings.model)
     where, changed = "", ""
     if isinstance(recalibrator, SliceMap):
-        more = fitting.columns_to_apply(recalibrator, whole)
         where = recalibrator.words
-        changed = recalibrator.reading(recalibrator.counts(fitting.scores_of(whole)[0], **more))
+        tally: Counter[str] = Counter()
+        for some in (whole, file.waiting[settings.model]) if n > whole.n else (whole,):
+            more = fitting.columns_to_apply(recalibrator, some)
+            tally.update(recalibrator.counts(fitting.scores_of(some)[0], **more))
+        changed = recalibrator.reading(tally)
     record = recalibrator.to_apply(outcome.data, columns, where)
-    named = settings.entry.loaded.named_as_labels(outcome.data).class_names
+    named = file.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        return MethodFiles(table, content, recalibrator.snippet(named), changed=changed)
+        snippet, why = recalibrator.snippet(named), ""
     except NotAvailable as reason:
-        return MethodFiles(table, content, None, str(reason), changed)
+        snippet, why = None, str(reason)
+    return MethodFiles(table, content, snippet, why, changed, n - whole.n)
 
 
 def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
@@ -584,18 +593,20 @@ def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
     return fitting.with_probabilities(whole, every)
 
 
-def written(data: Dataset, before: Dataset, suffix: str, file: Loaded) -> bytes:
-    """Return the content of a calibrated file, as `write_predictions` writes it."""
+def written(
+    data: Dataset, before: Dataset, suffix: str, file: Loaded, waiting: Dataset | None = None
+) -> tuple[bytes, int]:
+    """Return the content of a calibrated file, as `write_predictions` writes it, and how many of its rows are calibrated."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        write_predictions(data, path, before=before, file=file)
-        return path.read_bytes()
+        _, n = write_predictions(data, path, before=before, file=file, waiting=waiting)
+        return path.read_bytes(), n
 
 
-def differences(suffix: str, loaded: Loaded, written: Dataset) -> Iterator[str]:
+def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -> Iterator[str]:
     """Say which columns are calibrated and where the scores before are, what stays, and which rows are left out or not calibrated."""
     new = score_names(loaded.named_as_labels(written), loaded.own_scores.get(written.name, ()))
     if suffix == ".npz":
@@ -605,13 +616,18 @@ def differences(suffix: str, loaded: Loaded, written: Dataset) -> Iterator[str]:
     if BEFORE in written.numbers:  # from the first map
         before = f"'{BEFORE}' is as it was"
     yield f"{md(listed(new))} {'is' if len(new) == 1 else 'are'} calibrated; {before}."
-    keeps = suffix == ".csv" and loaded.cells is not None  # the columns of the file
+    # The cells of the file stand in a table, but scores in its text cannot in Parquet.
+    is_table = {".csv": True, ".parquet": not isinstance(loaded.style, Dialect)}.get(suffix, False)
+    keeps = is_table and loaded.cells is not None
     yield "All else is as in your file." if keeps else STAYS
     for repair in loaded.repairs_made:
         key, _, what = repair.partition(": ")
         if key.startswith("drop-"):
             is_there = keeps and key in _OF_ROWS and written.n == loaded.first.n
-            yield f"{'In the file, without a calibrated score' if is_there else 'Not in the file'}: {what}."
+            without = ", without a calibrated score" * (not later)
+            yield f"{f'In the file{without}' if is_there else 'Not in the file'}: {what}."
+    if later:
+        yield f"Of these, {counted(later, 'row')} {'lacks' if later == 1 else 'lack'} only a label, and {'is' if later == 1 else 'are'} calibrated."
 
 
 #: Repairs that leave out rows; others leave out lines that are none.

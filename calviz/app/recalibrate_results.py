@@ -545,7 +545,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
     suffix = usual_suffix(file.title)
     offer_file(
         f"Calibrated file ({suffix[1:].upper()})",
-        lambda: written(after, before, suffix, loaded),
+        lambda: written(after, before, suffix, loaded)[0],
         f"{file.title.split('.')[0]}-calibrated{suffix}",
         "text/csv" if suffix == ".csv" else "application/octet-stream",
         type="primary",

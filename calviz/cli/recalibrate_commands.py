@@ -63,7 +63,12 @@ def recalibrate(
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
-    from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
+    from calviz.comparison.fitting import (
+        calibrate,
+        calibrated_later,
+        reading_of_unlabelled,
+        trade_off,
+    )
     from calviz.data.writing import check_target, write_predictions
 
     parameters = options.parse_parameters(option, [method])
@@ -120,8 +125,9 @@ def recalibrate(
     about |= _raw_scores(fitted, raw_score, json_only)
     record = fitted and fitted.to_apply(data, loaded.score_columns(data.name))
     with _saving(record, fitted, save_map, save_snippet):
-        rows = write_predictions(result.calibrated, out, before=data, file=loaded)
-    _say_written(json_only, {_rows_words(rows, data.n): out, **saved})
+        later = calibrated_later(fitted, loaded, data.name)
+        rows = write_predictions(result.calibrated, out, before=data, file=loaded, waiting=later)
+    _say_written(json_only, {_rows_words(*rows): out, **saved})
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
 
@@ -277,7 +283,7 @@ def apply(
             say(other)
             warnings.append(other)
         rows = write_predictions(calibrated, out, before=data, file=loaded)
-        what, written = _rows_words(rows, data.n), [out]
+        what, written = _rows_words(*rows), [out]
     _say_written(json_only, {what: out})
     if tally and not json_only.quiet:
         click.echo(fitted.reading(tally))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -24,7 +25,9 @@ from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, listed, percent
 from calviz.data import loaded
 from calviz.data.format import ReadingOptions
+from calviz.data.loaded import Loaded
 from calviz.recalibrators.base import check_two_classes, load_map
+from calviz.recalibrators.composition import written_where
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, smaller_squared_error, squared_error
 from calviz.sample.sample import Sample, dataset_of
@@ -639,6 +642,8 @@ def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> A
             "not available for confidence-only data: it needs the scores of all classes."
         )
     spec.check(options)
+    if isinstance(where := options.get("where"), Mapping) and where:
+        options = {**options, "where": written_where(data, where)}
     logits = isinstance(data, Predictions) and data.logits is not None
     return spec.make(input="logits" if logits else "probabilities", **options)
 
@@ -671,6 +676,15 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     """
     probs = recalibrator.transform(scores, **columns_to_apply(recalibrator, data))
     return with_probabilities(data, probs, interval_columns(recalibrator, data, scores))
+
+
+def calibrated_later(recalibrator: Any, file: Loaded, model: str) -> Dataset | None:
+    """Apply a fitted map, if there is one, to a model's rows whose labels have not come; None if there are none, or it needs a column that they lack."""
+    if recalibrator is None or (later := file.waiting.get(model)) is None:
+        return None
+    with suppress(InputError):
+        return calibrated_by(recalibrator, later, scores_of(later)[0])
+    return None
 
 
 def with_probabilities(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,20 +45,20 @@ class Cut:
         Inner edges of the intervals of a number, ascending, each the upper end of an interval; dates in microseconds since 1970.
     kept : tuple of str or None
         For a text: the values that are slices; all others are one.
-    dates : bool
-        Whether the numbers are dates.
+    dates : bool or str
+        Whether the numbers are dates; the format of the texts that hold them, if it is known, for days that do not tell which comes first.
     cycle : str
         For times: the one of `CYCLES` whose values are kept.
     """
 
     edges: tuple[float, ...] = ()
     kept: tuple[str, ...] | None = None
-    dates: bool = False
+    dates: bool | str = False
     cycle: str = ""
     labels: tuple[str, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        labels = _interval_labels(self.edges, self.dates) if self.kept is None else self.kept
+        labels = _interval_labels(self.edges, bool(self.dates)) if self.kept is None else self.kept
         if self.kept is not None:
             labels += ("other" if "other" not in self.kept else "all other values",)
         object.__setattr__(self, "labels", labels)
@@ -73,7 +73,7 @@ class Cut:
             return {" to ".join(dict.fromkeys((s[0], s[-1]))): s for s in spans}
         if self.kept is not None or len(self.edges) < 2:
             return {}
-        ends, intervals = _edge_texts(self.edges, self.dates), self.labels[:-1]
+        ends, intervals = _edge_texts(self.edges, bool(self.dates)), self.labels[:-1]
         low = {f"≤ {end}": intervals[: i + 1] for i, end in enumerate(ends) if i}
         return low | {f"> {end}": intervals[i + 1 :] for i, end in enumerate(ends[:-1])}
 
@@ -99,13 +99,14 @@ class Cut:
     def codes(self, column: Factor | FloatArray, name: str) -> IntArray:
         """Index of the slice of each row of a column, shape (n,); raises InputError for texts that are no numbers or dates where it takes these."""
         if self.cycle:
-            return self.of_times(local_times(column, name))
+            return self.of_times(local_times(column, name, self.dates))
         if self.kept is not None and isinstance(column, Factor):
             at = {level: i for i, level in enumerate(self.kept)}
             places = [at.get(level, len(self.kept)) for level in column.levels]
             return np.array(places, np.intp)[column.codes]
-        read = values_in(column)
+        read = values_in(column, self.dates)
         if read is None:
+            told_apart(column.levels, name)  # type: ignore[union-attr]
             raise InputError(
                 f"the column '{shortened(name)}' holds texts, and the map was fitted on numbers or dates"
             )
@@ -189,8 +190,8 @@ def interval(value: str, column: str) -> tuple[Cut, str] | None:
     return cut, cut.labels[value[:2] != "≤ "]
 
 
-def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
-    """Texts as numbers, or as dates in microseconds since 1970, shape (L,), and whether they are dates; None if they are neither."""
+def as_values(levels: tuple[str, ...], form: bool | str = "") -> tuple[FloatArray, bool] | None:
+    """Texts as numbers, or as dates in microseconds since 1970, shape (L,), and whether they are dates; None if they are neither; `form` as in `Cut.dates`."""
     texts = [text.strip() for text in levels]
     known = [text for text in texts if text not in MISSING_TEXTS]
     values: dict[str, float] = {}
@@ -198,43 +199,47 @@ def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
     try:
         values = {text: _number(text) for text in known}
     except ValueError:
-        readers = [read for read in date_readers() if reads_all(read, known)]
+        ways = date_ways(known)
+        ways = {form: ways[form]} if form and form in ways else ways
+        first = next(iter(ways.values()), None)
         # Where day and month cannot be told apart, they are texts.
-        ways = [[read(date_text(text)) for text in known] for read in readers]
-        if not ways or any(way != ways[0] for way in ways):
+        if first is None or any(way != first for way in ways.values()):
             return None
-        times = np.array(ways[0], "datetime64[us]").astype(np.int64)
+        times = np.array(first, "datetime64[us]").astype(np.int64)
         values, dates = dict(zip(known, times.tolist(), strict=True)), True
     return read_only(np.array([values.get(text, np.nan) for text in texts], np.float64)), dates
 
 
-def values_in(column: Factor | FloatArray) -> tuple[FloatArray, bool] | None:
+def values_in(column: Factor | FloatArray, form: bool | str = "") -> tuple[FloatArray, bool] | None:
     """A column as numbers, or as dates in microseconds since 1970, shape (n,), as `as_values`."""
     if not isinstance(column, Factor):
         return column, False
-    read = as_values(column.levels)
+    read = as_values(column.levels, form)
     return read and (read[0][column.codes], read[1])
 
 
-def dates_in(column: Factor | FloatArray, name: str) -> FloatArray:
-    """Texts or numbers as microseconds since 1970, shape (n,); raises InputError if they are no dates."""
-    read = values_in(column)
+def dates_in(column: Factor | FloatArray, name: str, form: bool | str = "") -> FloatArray:
+    """Texts or numbers as microseconds since 1970, shape (n,); raises InputError if they are no dates, or day and month cannot be told apart."""
+    read = values_in(column, form)
     # Smaller numbers are no dates.
     if read is None or (not read[1] and 0 <= np.nanmax(np.abs(read[0]), initial=-1) < 1e12):
-        raise InputError(
-            f"the column '{shortened(name)}' holds no dates", remedy="write them as 2026-01-31"
-        )
+        if isinstance(column, Factor):
+            told_apart(column.levels, name)
+        what = f"the column '{shortened(name)}' holds no dates"
+        raise InputError(what, remedy="write them as 2026-01-31")
     return read[0]
 
 
-def local_times(column: Factor | FloatArray, name: str) -> npt.NDArray[np.datetime64]:
+def local_times(
+    column: Factor | FloatArray, name: str, form: bool | str = ""
+) -> npt.NDArray[np.datetime64]:
     """Texts, without their offsets, or numbers as times, shape (n,); raises InputError if they are none."""
     if isinstance(column, Factor):
         with suppress(ValueError):
             texts = [text.strip()[:16] for text in column.levels]
             texts = ["NaT" if t in MISSING_TEXTS else "no" * t.isdigit() or t for t in texts]
             return np.array(texts, "datetime64[m]")[column.codes]
-    values = dates_in(column, name)
+    values = dates_in(column, name, form)
     times = np.nan_to_num(values).astype("datetime64[us]")
     return np.where(np.isnan(values), np.datetime64("NaT"), times)
 
@@ -298,15 +303,43 @@ _FORMATS = (
 )  # fmt: skip
 
 
+#: Remedy for dates that cannot be read.
+WRITE_DATES = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
+
+
 def date_text(level: str) -> str:
     """The text of a date without what a column of numbers adds to it."""
     text = level.strip()
     return text.removesuffix(".0") if text.removesuffix(".0").isdigit() else text
 
 
-def date_readers() -> list[Callable[[str], datetime]]:
-    """Functions that read a date of one format each, or raise ValueError; times with an offset are converted to UTC."""
-    return [_iso, *(lambda text, form=form: datetime.strptime(text, form) for form in _FORMATS)]
+def date_ways(texts: Iterable[str]) -> dict[bool | str, list[datetime]]:
+    """The dates that texts are by each format that reads all of them, "" for ISO 8601; times with an offset are converted to UTC."""
+    levels = [date_text(text) for text in texts]
+    ways: dict[bool | str, list[datetime]] = {}
+    for form in ("", *_FORMATS):
+        with suppress(ValueError, OverflowError):
+            ways[form] = [datetime.strptime(t, form) if form else _iso(t) for t in levels]
+    return ways
+
+
+def date_form(levels: Iterable[str]) -> bool | str:
+    """The one format that reads texts of dates, for `Cut.dates`; True if it is ISO 8601, or there are several."""
+    forms = [*date_ways(_known(levels))]
+    return (len(forms) == 1 and forms[0]) or True
+
+
+def told_apart(levels: Iterable[str], name: str) -> dict[bool | str, list[datetime]]:
+    """`date_ways`; raises InputError if two differ."""
+    ways = date_ways(known := _known(levels))
+    if len({*map(tuple, ways.values())}) > 1:
+        what = f"'{shortened(known[0])}' may have the day or the month first, and no other date settles it"
+        raise InputError(what, column=name, remedy=WRITE_DATES)
+    return ways
+
+
+def _known(levels: Iterable[str]) -> list[str]:
+    return [text for level in levels if (text := level.strip()) not in MISSING_TEXTS]
 
 
 def _iso(text: str) -> datetime:
@@ -317,32 +350,24 @@ def _iso(text: str) -> datetime:
     return time if offset is None else time.replace(tzinfo=None) - offset
 
 
-def reads_all(read: Callable[[str], datetime], levels: list[str]) -> bool:
-    """Whether a function reads all texts as dates."""
-    try:
-        for level in levels:
-            read(level)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
 #: Source that reads dates as `as_values` does, for a program of a fitted map.
 DATES_SOURCE = '''\
 from datetime import datetime, timedelta
 
 
-def {name}_dates(values):
-    """Microseconds since 1970; of texts by ISO 8601, or by the format that reads all of them."""
+def {name}_dates(values, own=""):
+    """Microseconds since 1970; of texts by their own format, by ISO 8601, or by the format that reads all of them."""
     if np.asarray(values).dtype.kind != "M":
         texts, ways = [str(value).strip() for value in values], set()
         known = sorted(set(texts) - set(__MISSING__))
-        for form in ("", *__FORMATS__):
+        for form in [own] * isinstance(own, str) + ["", *__FORMATS__]:
             try:
                 read = [datetime.strptime(t, form) if form else datetime.fromisoformat(t) for t in known]
                 ways.add(tuple((t - (t.utcoffset() or timedelta(0))).replace(tzinfo=None) for t in read))
             except ValueError:
                 continue
+            if form and form == own:
+                break
         if len(ways) != 1:
             raise ValueError("no format reads all dates, or two read them differently: give them as datetime64")
         times = dict(zip(known, *ways))

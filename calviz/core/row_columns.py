@@ -350,7 +350,7 @@ Kind = Literal["probabilities", "logits", "confidence"]
 
 #: Columns on which no metric depends.
 _DESCRIPTIVE = frozenset(
-    "name splits groups ids numbers texts times column_names related cuts prevalence file_rows".split()
+    "name splits groups ids numbers texts times column_names time_form related cuts prevalence file_rows".split()
 )
 
 
@@ -366,6 +366,8 @@ class RowColumns:
     clusters: Factor | None = None
     weights: FloatArray | None = None
     times: npt.NDArray[np.datetime64] | None = None
+    #: How the file writes times, as `Cut.dates`.
+    time_form: bool | str = True
     cells: Cells | None = None
     column_names: Mapping[str, str] = field(default_factory=dict)
     #: Names of columns whose values may say which rows belong together.
@@ -424,7 +426,7 @@ class RowColumns:
             if name in cuts:
                 continue
             if not isinstance(column, Factor):
-                dates = name not in self.numbers
+                dates = name not in self.numbers and self.time_form
                 cuts[name] = replace(cut_of_numbers(column, counts), dates=dates)
             elif len(column.levels) > FEW_VALUES:
                 rows = np.bincount(column.codes, counts, minlength=len(column.levels))
@@ -448,7 +450,7 @@ class RowColumns:
     def within(self, column: str, value: str) -> BoolArray | None:
         """Mask of the rows in an interval of a column of numbers or dates, shape (n,); None if it is no interval of this column."""
         cut, read = self.cuts.get(column), features.interval(value, column)
-        if cut is None or cut.kept or read is None or read[0].dates != cut.dates:
+        if cut is None or cut.kept or read is None or read[0].dates != bool(cut.dates):
             return None
         return self.sliced(column, read[0]).mask(read[1])
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
-from calviz.core.features import date_readers, date_text, reads_all
+from calviz.core.features import WRITE_DATES, date_text, date_ways, told_apart
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
 from calviz.data import column_names
@@ -37,11 +37,12 @@ from calviz.data.roles import ColumnRoles, TableView
 
 #: The offset at the end of a time of day.
 _OFFSET = re.compile(r"(?:[Tt]|:)\d\d[\d:.,]*\s?(?:[Zz]|[+-]\d\d(?::?\d\d)*(?:\.\d+)?)\s*$")
-_REMEDY = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
 
 
-def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.datetime64]:
-    """Convert a column of dates or times to datetime64 in microseconds, shape (n,); times with an offset are converted to UTC.
+def as_times(
+    values: npt.NDArray[Any] | Factor, name: str
+) -> tuple[npt.NDArray[np.datetime64], bool | str]:
+    """Convert a column of dates or times to datetime64 in microseconds, shape (n,), and return how texts write them, as `Cut.dates`; times with an offset are converted to UTC.
 
     Raises
     ------
@@ -52,23 +53,17 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         if missing.any():
             raise _no_date(missing, name)
-        return values.astype("datetime64[us]")
+        return values.astype("datetime64[us]"), True
     factor = Factor.of(values)
     levels = {level: date_text(level) for level in factor.levels if not is_missing(level.strip())}
     known = [*levels.values()]
-    readers = [read for read in date_readers() if reads_all(read, known)]
-    if not readers:
+    ways = told_apart(known, name)
+    if not ways:
         raise _unreadable(factor, levels, name)
     if missing.any():
         raise _no_date(missing, name)
-    readings = [np.array([*map(read, known)], "datetime64[us]") for read in readers]
-    if any(not np.array_equal(reading, readings[0]) for reading in readings[1:]):
-        what = (
-            f"'{short(known[0])}' may have the day or the month first, and no other date settles it"
-        )
-        raise InputError(what, column=name, remedy=_REMEDY)
-    times: npt.NDArray[np.datetime64] = readings[0][factor.codes]
-    return times
+    times: npt.NDArray[np.datetime64] = np.array(next(iter(ways.values())), "datetime64[us]")
+    return times[factor.codes], len(ways) > 1 or next(iter(ways)) or True
 
 
 def have_offsets(values: Factor) -> bool:
@@ -78,8 +73,8 @@ def have_offsets(values: Factor) -> bool:
 
 def may_be_times(texts: list[Any]) -> bool:
     """Whether text values look like dates: one format reads all of them."""
-    levels = [date_text(str(v)) for v in dict.fromkeys(texts)]
-    return bool(levels) and any(reads_all(read, levels) for read in date_readers())
+    levels = [str(v) for v in dict.fromkeys(texts)]
+    return bool(levels and date_ways(levels))
 
 
 def blank(values: npt.NDArray[Any] | Factor) -> BoolArray:
@@ -100,15 +95,15 @@ def _no_date(missing: BoolArray, name: str) -> InputError:
 def _unreadable(factor: Factor, levels: dict[str, str], name: str) -> InputError:
     first, *_ = known = [*levels.values()]
     for level, text in levels.items():
-        if not any(reads_all(read, [text]) for read in date_readers()):
+        if not date_ways([text]):
             row = int(np.argmax(factor.codes == factor.levels.index(level)))
             what = f"'{short(text)}' cannot be read as a date"
-            return InputError(what, row=row + 1, column=name, remedy=_REMEDY)
-    readers = [read for read in date_readers() if reads_all(read, [first])]
-    others = (text for text in known if not any(reads_all(read, [text]) for read in readers))
+            return InputError(what, row=row + 1, column=name, remedy=WRITE_DATES)
+    forms = date_ways([first]).keys()
+    others = (text for text in known if not forms & date_ways([text]).keys())
     other = next(others, known[-1])
     what = f"the dates are of two formats ('{short(first)}' and '{short(other)}')"
-    return InputError(what, column=name, remedy=_REMEDY)
+    return InputError(what, column=name, remedy=WRITE_DATES)
 
 
 # ---- Building
@@ -343,7 +338,7 @@ class OtherColumns:
     ) -> bool:
         """Add times, also as the file has them where they have offsets or all columns are kept; return whether they can be used."""
         try:
-            columns["times"] = as_times(values, name)
+            columns["times"], columns["time_form"] = as_times(values, name)
         except InputError as error:
             if self.options.time_column is not None:
                 raise
@@ -378,7 +373,7 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
             return {key: taken(column) for key, column in value.items()}
         return value.take(rows) if isinstance(value, Factor) else value[rows]
 
-    names = ("column_names", "related")
+    names = ("column_names", "related", "time_form")
     return {k: v if k in names else taken(v) for k, v in columns.items()}
 
 
@@ -530,7 +525,7 @@ def _are_days(column: Column) -> bool:
 def _have_days_of_times(texts: list[Any]) -> bool:
     """Whether the dates in the first rows are of many days, or in order in a file that goes on, and do not span a life."""
     try:
-        days = as_times(np.array(texts, dtype=object), "").astype("datetime64[D]").astype(int)
+        days = as_times(np.array(texts, dtype=object), "")[0].astype("datetime64[D]").astype(int)
     except InputError:
         return False
     is_sorted = len({*np.sign(np.diff(days)).tolist()} - {0}) == 1

@@ -45,9 +45,14 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(
-    data: Dataset, path: str | Path, *, before: Dataset | None = None, file: Loaded | None = None
-) -> int:
-    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has.
+    data: Dataset,
+    path: str | Path,
+    *,
+    before: Dataset | None = None,
+    file: Loaded | None = None,
+    waiting: Dataset | None = None,
+) -> tuple[int, int]:
+    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has, and how many of them are those of `data` or `waiting`.
 
     In tables, score columns keep the names that they have in `file`, if they held these probabilities or confidences themselves there
     (`Loaded.own_scores`), and are named ``p_<class>`` or ``confidence`` otherwise; labels are class names, and all columns but splits keep
@@ -57,7 +62,7 @@ def write_predictions(
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
     nothing is written about the true classes. CSV is written in the style of the `file`. If that was a table with names above its columns, tables
     begin with these, as they stand there (numbers of text only in CSV, lists only in Parquet), also of rows that were left out, whose
-    calibrated scores are empty; only the columns that the file lacks are added, and scores replace those of the same name.
+    calibrated scores are empty, unless they are `waiting`: those of the `file` (`Loaded.waiting`), calibrated; only the columns that the file lacks are added, and scores replace those of the same name.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -66,11 +71,16 @@ def write_predictions(
             remedy="apply the map to the files: calviz apply FILE... --map MAP.json --out FOLDER",
         )
     if before is not None:
-        name = _free(BEFORE, {*data.groups, *data.texts})
-        data = replace(data, numbers={name: one_score(before), **data.numbers})
+        data = _beside(data, before)
     named = file.named_as_labels(data) if file else data
     with errors.replacing(target) as temporary_path:
-        return _write(named, before or data, temporary_path, file)
+        return _write(named, before or data, temporary_path, file, waiting)
+
+
+def _beside(data: Dataset, before: Dataset) -> Dataset:
+    """The rows with their scores before a map."""
+    name = _free(BEFORE, {*data.groups, *data.texts})
+    return replace(data, numbers={name: one_score(before), **data.numbers})
 
 
 def one_score(data: Dataset) -> npt.NDArray[Any]:
@@ -80,11 +90,13 @@ def one_score(data: Dataset) -> npt.NDArray[Any]:
     return data.probs[:, 1] if data.n_classes == 2 else data.probs.max(axis=1)
 
 
-def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) -> int:
+def _write(
+    data: Dataset, before: Dataset, target: Path, file: Loaded | None, waiting: Dataset | None
+) -> tuple[int, int]:
     labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
-        return data.n
+        return data.n, data.n
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -107,7 +119,7 @@ def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) ->
             pq.write_table(table.replace_schema_metadata(None), target)
         else:
             target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
-        return data.n
+        return data.n, data.n
     cells, rows = found
     confidence = roles.confidence
     there = {"label": roles.label or next(iter(roles.one_hot if own else ()), None)}
@@ -116,11 +128,20 @@ def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) ->
     scores = {k: v for k, v in scores.items() if there.get(k) not in cells}
     added = _columns(_lacking(data, before, (cells, rows), roles), scores)
     frame = pd.DataFrame(added if is_parquet else _with_date_texts(added))
-    size = len(next(iter(cells.values())))
+    size, calibrated = len(next(iter(cells.values()))), data.n
     if rows is not None:
         # Whole numbers stay whole beside missing ones.
         whole = {name: object for name, kind in frame.dtypes.items() if kind.kind in "iu"}
-        frame = frame.astype(whole).set_index(rows).reindex(range(size))
+        frame = frame.astype(whole).set_index(rows)
+        if waiting is not None:
+            later, first = file.named_as_labels(waiting), file.waiting[before.name]
+            later = _lacking(_beside(later, first), first, (cells, first.file_rows), roles)
+            more = pd.DataFrame(_columns(later, _scores(later, False, own))).set_index(
+                first.file_rows
+            )
+            frame = pd.concat([frame, more[[name for name in frame if name in more]]])
+            calibrated += waiting.n
+        frame = frame.reindex(range(size))
         if own and BEFORE in frame:  # else the scores of rows that were left out would be lost
             names = own[-1:] if data.n_classes == 2 else own
             replaced_commas = (_texts(cells[name]).str.replace(",", ".") for name in names)
@@ -140,7 +161,7 @@ def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) ->
     else:
         texts = {k: _texts(v) for k, v in cells.items() if not pl.Series(v).dtype.is_nested()}
         target.write_bytes(csv_bytes(frame, style, pl.DataFrame(texts)))
-    return size
+    return size, calibrated
 
 
 def _is_text(cells: Any) -> bool:

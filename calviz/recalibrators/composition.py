@@ -193,7 +193,13 @@ SLICE = "slice"
 
 def slice_of(data: Any, where: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return the conditions of a slice as a map saves them."""
-    return [Condition.on(data, name, value).to_dict() for name, value in where]
+    return [Condition.on(data, name, value).dated_as(data).to_dict() for name, value in where]
+
+
+def written_where(data: Any, where: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return conditions in words as a map of these data saves them."""
+    written = [Condition.written(name, str(value)) for name, value in where.items()]
+    return [condition.dated_as(data).to_dict() for condition in written]
 
 
 class SliceMap(FlooredRecalibrator):
@@ -249,8 +255,7 @@ class SliceMap(FlooredRecalibrator):
     def conditions(self) -> tuple[Condition, ...]:
         """The conditions, read."""
         if isinstance(self.where, Mapping):
-            pairs = self.where.items()
-            return tuple(Condition.written(name, str(value)) for name, value in pairs)
+            return tuple(Condition.written(n, str(value)) for n, value in self.where.items())
         return tuple(Condition.of(self.key, record) for record in self.where)
 
     @property

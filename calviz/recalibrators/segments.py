@@ -42,7 +42,7 @@ class SegmentedColumn:
         """Segment of each row, shape (n,); `values` are texts or numbers."""
         column = _as_column(values)
         if self.cut.dates:
-            features.dates_in(column, self.name)
+            features.dates_in(column, self.name, self.cut.dates)
         if self.cut.kept is not None and not (self.cut.cycle or isinstance(column, Factor)):
             column = _texts(Factor.of(column))
         return self.cut.codes(column, self.name)
@@ -84,8 +84,10 @@ class Condition:
         own = ("is", "dates", "class")
         rest = {name: value for name, value in record.items() if name not in own}
         column = _read_column(key, rest)
-        if record.get("dates"):
-            column = replace(column, cut=replace(column.cut, dates=True))
+        if dates := record.get("dates"):
+            if not isinstance(dates, bool | str):
+                raise damaged(key, "dates must be true or their format")
+            column = replace(column, cut=replace(column.cut, dates=dates))
         if not column.holds(record["is"]).any():
             raise damaged(key, f"'{shortened(column.name)}' has no '{shortened(record['is'])}'")
         if not is_whole(record.get("class", 0), 0):
@@ -94,7 +96,7 @@ class Condition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        dates = {"dates": True} if self.column.cut.dates else {}
+        dates = {"dates": self.column.cut.dates} if self.column.cut.dates else {}
         of_class = {} if self.of_class is None else {"class": self.of_class}
         return self.column.to_dict() | dates | {"is": self.value} | of_class
 
@@ -120,6 +122,15 @@ class Condition:
             cut = Cut(kept=tuple(dict.fromkeys([*cut.kept, NO_IDENTIFIER])))
             value = cut.labels[-1]
         return cls(SegmentedColumn(name, cut), value)
+
+    def dated_as(self, data: Dataset) -> Self:
+        """The same with how the data write dates, if they are texts: other rows may not tell day and month apart."""
+        cut, texts = self.column.cut, data.to_slice().get(self.column.name)
+        if not (cut.dates or cut.cycle):
+            return self
+        form = features.date_form(texts.levels) if isinstance(texts, Factor) else data.time_form
+        cut = replace(cut, dates=form if form is not True or cut.dates else False)
+        return replace(self, column=replace(self.column, cut=cut))
 
     @classmethod
     def of_value(cls, name: str, value: str) -> Self:
@@ -155,7 +166,7 @@ class Condition:
         return condition(f"{cycle}{self.column.name}", self.value)
 
     @property
-    def source(self) -> tuple[str, list[Any], list[bool], bool | tuple[str, int], int | None]:
+    def source(self) -> tuple[str, list[Any], list[bool], bool | str | tuple[str, int], int | None]:
         """The column, how it is cut, which segments are meant, whether it holds dates, or how values come round in them (as in `CODES_SOURCE`); or the predicted class."""
         cut = self.column.cut
         held = self.column.holds(self.value).tolist()
@@ -696,7 +707,7 @@ __DATES__def {name}_codes(values, cut, dates=False):
         number = times.astype("datetime64[" + dates[0] + "]").astype(int) + dates[1]
         return np.where(np.isnat(times), len(cut), number % len(cut))
     if dates and np.asarray(values).dtype.kind not in "iuf":
-        values = {name}_dates(values)
+        values = {name}_dates(values, dates)
     if not cut or not isinstance(cut[0], str):
         if np.asarray(values).dtype.kind not in "biuf":  # ages such as 068Y or 007M, in years
             texts, years = [str(v).strip() for v in values], dict(Y=1, M=12, W=52.18, D=365.25)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import sys
 import time
@@ -602,6 +603,40 @@ def test_rows_that_are_left_out_have_no_calibrated_score_and_keep_the_one_before
     before = probs[:, 1] if k == 2 else probs.max(axis=1)
     np.testing.assert_allclose(written["uncalibrated"], before)
     assert [i for i, score in enumerate(written[names[-1]]) if score is None] == [7]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("named", [True, False])
+def test_rows_whose_label_has_not_come_are_calibrated_and_written(
+    tmp_path: Path, suffix: str, named: bool, capsys: pytest.CaptureFixture[str]
+):
+    rng, n = np.random.default_rng(0), 400
+    p = rng.uniform(0.05, 0.95, n).round(3)
+    score = [None if i == 7 else v for i, v in enumerate(p.tolist())]
+    frame = pl.DataFrame({"p_yes": score, "site": [f"s{i % 2}" for i in range(n)]})
+    frame = frame.rename({} if named else {"p_yes": "logit_yes"})
+    labels = [None if i in (9, 10) else ("yes" if u < v else "no") for i, (u, v) in enumerate(zip(rng.random(n), p, strict=True))]  # fmt: skip
+    frame = frame.with_columns(outcome=pl.Series(labels))
+    path, out, saved = (tmp_path / name for name in (f"in{suffix}", f"out{suffix}", "map.json"))
+    frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
+    how = ["--label", "outcome", "--repair", "drop-missing"]
+    how += [] if named else ["--scores", "logit_yes", "--kind", "logits"]
+    fit = ["--method", "slice+platt", "--option", 'slice+platt.where={"site": "s1"}']
+    fit += ["--fit-fraction", "0.5", "--save-map", str(saved), "--out", str(out)]
+    run("recalibrate", str(path), *fit, *how)
+    said = f"wrote 400 rows (399 of them calibrated) to {out}"
+    assert f"\n{said}, the map to" in capsys.readouterr().out
+    slope, intercept = np.ravel(json.loads(saved.read_text())["fitted"]["base"]["fitted"]["coefficients_"])  # fmt: skip
+    written = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
+    assert written["outcome"].to_list()[9:11] == [None, None]
+    found = written["p_yes"].to_list()
+    z = np.log(p / (1 - p)) if named else p
+    expected = 1 / (1 + np.exp(-(slope * z[9] + intercept)))  # of site s1
+    assert found[9] == pytest.approx(expected, abs=1e-6)
+    before = p if named else 1 / (1 + np.exp(-p))
+    assert found[10] == pytest.approx(before[10])
+    assert written["uncalibrated"].to_list()[9:11] == pytest.approx(before[9:11])
+    assert [i for i, v in enumerate(found) if v is None] == [7]
 
 
 def test_a_file_that_has_changed_is_not_written(tmp_path: Path):

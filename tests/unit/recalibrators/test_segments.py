@@ -20,6 +20,7 @@ from calviz.comparison.recalibrate_files import apply_to_files, recalibrate_file
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import Predictions, cut_columns
+from calviz.data.reading import read
 from calviz.recalibrators import SegmentOffsets
 from calviz.recalibrators.base import load_map
 from calviz.recalibrators.composition import SliceMap, slice_of
@@ -612,6 +613,26 @@ def test_a_program_refuses_dates_that_may_have_the_day_or_the_month_first():
     days = np.where(np.arange(6) < 3, "2026-09-01T01:00+02:00", "2026-09-01T03:00+02:00")
     changed = (program["recalibrate"](data.probs, {"time": days}) != data.probs).any(axis=1)
     np.testing.assert_array_equal(changed, np.arange(6) > 2)
+
+
+def test_a_map_keeps_how_the_dates_of_its_column_were_written():
+    days = [f"{1 + i % 28:02d}/{1 + i % 12:02d}/2026" for i in range(280)]
+    rows = [f"{i % 10 / 10 + 0.05:.2f},{day},{i % 3 // 2}" for i, day in enumerate(days)]
+    data = read("\n".join(["p_yes,day,label", *rows]).encode(), name="in.csv").first
+    own = SliceMap.around(load_map(HALVED), slice_of(data, (("day", "> 2026-03-31"),)))
+    assert own.to_dict()["parameters"]["where"][0]["dates"] == "%d/%m/%Y"
+    probs, program = np.full((4, 2), [0.2, 0.8]), {}
+    exec(own.snippet(), program)
+    loaded = load_map(json.loads(json.dumps(own.to_dict())))
+    later = np.array(["05/03/2026", "01/04/2026", "12/01/2026", "11/12/2026"])
+    for apply in (loaded.transform, program["recalibrate"]):
+        changed = (apply(probs, {"day": later}) != probs).any(axis=1)
+        assert changed.tolist() == [False, True, False, True]
+    without = SliceMap.around(load_map(HALVED), {"day": "> 2026-03-31"})
+    with pytest.raises(InputError, match="may have the day or the month first"):
+        without.transform(probs, {"day": later})
+    iso = {"day": np.array(["2026-03-05", "2026-04-01", "2026-01-12", "2026-12-11"])}
+    np.testing.assert_array_equal(loaded.met(iso, probs)[0], [False, True, False, True])
 
 
 def test_a_map_of_a_slice_never_changes_rows_of_which_the_column_is_not_known():
