@@ -231,9 +231,9 @@ def judge(chosen: Settings) -> None:
         st.markdown("\n".join(f"- {md(d.sentence(), 300)}" for d in found.differences))
     st.subheader("How many labels?", anchor=False)
     _more_labels(chosen, found)
-    st.caption(
-        "The pages Diagnose and Recalibrate take the judge's score as a probability, of the labelled rows."
-    )
+    is_sure = chosen.whole.kind == "confidence"
+    what = "judge its confidence in its verdict" if is_sure else "take its score as a probability"
+    st.caption(f"Of the labelled rows, the pages Diagnose and Recalibrate {what}.")
 
 
 def _more_labels(chosen: Settings, found: Judged) -> None:
