@@ -637,7 +637,7 @@ class SiteResults(_ByLevel):
             table.append(of_all)
             for site in self.sites[:10]:
                 value, ends = site.values[key]
-                own = shorten(site.name, 30), value_text(key, value), _ends_text(key, ends)
+                own = f"at {shorten(site.name, 30)}", value_text(key, value), _ends_text(key, ends)
                 table.append(dict.fromkeys(of_all, "") | dict(zip(of_all, own, strict=False)))
         note = "A prediction interval for a new site needs three sites."
         if all(e.prediction is not None for e in self.effects.values()):
