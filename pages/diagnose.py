@@ -17,6 +17,7 @@ from calviz.app import (
     interactive_reliability,
     navigation,
     pinning,
+    reading_panel,
     rows_shown,
     screen,
     selection,
@@ -366,6 +367,7 @@ def time(chosen: Settings) -> None:
                 "one; any other can be chosen behind the file's name, under *How it was read*.",
                 icon=":material/info:",
             )
+            reading_panel.draw_offers(chosen.entry, of="time_column")
         else:
             diagnose_groups.explore_over_time(chosen, say)
 

@@ -193,8 +193,8 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
         return
     before, after = (evaluation[key] for evaluation in result.values)
     words = md(fix_words(before, after, result.values[0].rows))
-    help = md(f"{result.words} {SIMPLE}", 600)
-    st.markdown(f"**{words}**" if after.value < before.value else words, help=help)
+    words = f"**{words}**" if after.value < before.value else words
+    st.markdown(f"{words} {SIMPLE}", help=md(result.words, 600))
 
 
 def in_plain_words(chosen: Settings, judged: Verdict) -> None:

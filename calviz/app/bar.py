@@ -57,6 +57,9 @@ def draw_bar(page: str) -> None:
                 screen.draw_picture_choices()
         selection.sync_with_address(chosen, page)
         pinning.sync_with_address(chosen)
+        open_files.hold(
+            (*open_files.data_parameters(), *SETTINGS, selection.SELECTED, pinning.PINNED)
+        )
         selection.draw_selected(chosen)
         pinning.draw_pinned(chosen)
         if not phone:
@@ -236,8 +239,11 @@ CUTS, CUTS_ERROR = "cuts", "calviz.cuts.error"
 _LAST = "calviz.settings.last"
 #: How often another value was asked for than a widget showed, by setting.
 _ASKED = "calviz.asked"
-#: Names of the settings in the address, which are the keys of their widgets.
+#: Choices of the tab Groups, which asks for them; that a step back finds them, the address of every page holds them.
+OF_GROUPS = ("slice-columns", "pairs", "against", "least", "fdr")
+#: Names of the settings in the address; of the others, the keys of their widgets.
 SETTINGS = (
+    *OF_GROUPS,
     *("model", "split", "reduction", "r", "class", "prevalence", "scheme", "bins", CUTS),
     *(key for condition in session.CONDITIONS for key in condition[:2]),
 )
@@ -252,17 +258,22 @@ class _Requests(dict[str, str]):
     def __init__(self) -> None:
         super().__init__(open_files.requested_settings())
         file, kept = st.session_state.get(_LAST, ("", {}))
-        if file != open_files.current_key():  # bins are the same for every file
+        other = file != open_files.current_key()
+        if other:  # bins are the same for every file
             kept = {key: value for key, value in kept.items() if key in ("scheme", "bins")}
             if file:  # the rate of the events is of the file before
                 st.session_state["prevalence"] = None
         #: What differs from its default, by name in the address, as it is shown.
         self.shown: dict[str, str] = {}
+        # Of the file before, the address still has them.
+        gone = OF_GROUPS if other and file and not open_files.is_history_step() else ()
         for key in SETTINGS:
             if open_files.is_history_step():
                 st.session_state.pop(_widget(key), None)
-            if key in st.query_params and _widget(key) not in st.session_state:
-                self.setdefault(key, st.query_params[key])
+            texts = st.query_params.get_all(key)
+            if texts and key not in gone and _widget(key) not in st.session_state:
+                # Older links name each column of the tab Groups by itself.
+                self.setdefault(key, texts[0] if len(texts) == 1 else open_files.join_parts(texts))
         # Streamlit forgets what had no widget in a run, as while a file is read, or none on screen, as behind a chip after a link.
         if not open_files.is_history_step():
             self.update(
@@ -272,6 +283,7 @@ class _Requests(dict[str, str]):
     def write(self) -> None:
         """Write the address; only now is nothing asked for any more, as another click may break the run off before."""
         open_files.forget_requests()
+        self.shown |= {key: self[key] for key in OF_GROUPS if self.get(key)}
         st.session_state[_LAST] = open_files.current_key(), dict(self.shown)
         for key in SETTINGS:
             open_files.write_parameter(key, self.shown.get(key))

@@ -16,7 +16,7 @@ from calviz.app.session import NOT_RECALIBRATED, Settings, choose_one, md, model
 from calviz.core import words
 from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.events import Reduction
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, decimal, keep_units_together, percent, shorten, whole
 from calviz.figures.marks import Overlay
 from calviz.figures.net_benefit import NetBenefit, Shown
@@ -334,25 +334,11 @@ _IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80", "none
 
 def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     """Draw a table of the grades in a group column; `say` replaces the title."""
-    columns = cutoff_and_grades.possible_grade_columns(sample.data)
-    if not columns:
-        say("No column of this file could hold grades")
-        st.caption(
-            f"Such a column has {cutoff_and_grades.LEAST_GRADES} to {cutoff_and_grades.MOST_GRADES} values, such as A, B, C."
-        )
+    if not cutoff_and_grades.possible_grade_columns(sample.data):
+        few, many = cutoff_and_grades.LEAST_GRADES, cutoff_and_grades.MOST_GRADES
+        say(f"No column of this file could hold grades: {few} to {many} values, such as A, B, C")
         return
-    recognised = cutoff_and_grades.grade_columns(sample.data)
-    column = st.selectbox(
-        "Column of rating grades",
-        (*recognised, *(name for name in columns if name not in recognised)),
-        index=0 if recognised else None,
-        placeholder="no column looks like grades; choose one",
-        key=GRADES_KEY,
-        bind="query-params",
-        format_func=lambda name: shorten(name, 60),
-        width=380,
-        persist_state="session",
-    )
+    column = choose_grades(sample.data)
     if column is None:
         say("Choose the column of grades")
         return
@@ -362,6 +348,23 @@ def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
     _grades_table(tested)
     st.caption(
         f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {cutoff_and_grades.tests_words(sample.data)}"
+    )
+
+
+def choose_grades(data: Dataset) -> str | None:
+    """Draw the choice of the column of grades, the recognised ones first; return it, or None."""
+    recognised = cutoff_and_grades.grade_columns(data)
+    others = cutoff_and_grades.possible_grade_columns(data)
+    return st.selectbox(
+        "Column of rating grades",
+        dict.fromkeys((*recognised, *others)),
+        index=0 if recognised else None,
+        placeholder="no column looks like grades; choose one",
+        key=GRADES_KEY,
+        bind="query-params",
+        format_func=lambda name: shorten(name, 60),
+        width=380,
+        persist_state="session",
     )
 
 

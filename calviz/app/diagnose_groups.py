@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,21 +16,21 @@ import streamlit as st
 
 from calviz.app import bar, navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import LongWork
-from calviz.app.open_files import join_parts, queue_note, request_settings, split_parts
+from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import CHECKS, METRICS
 from calviz.core.predictions import Dataset, columns_with_slices, cycles, edges_of, has_score
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
-from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
+from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine, label_of
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.sample import Sample, where_words
+from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, default_columns, slices
 from calviz.verdicts.watching import WatchState, watched
 
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 MOST = 2_000
 #: Characters of a name, and width of the column of pictures in pixels.
 _NAME, _PICTURE = 64, 108
-_QUESTION, _MARKS, _SITES = "calviz.slices.asked", "slices.marks", "sites"
-_AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
+_MARKS, _SITES = "slices.marks", "sites"
+_AGAINST: dict[Against, str] = {"calibrated": "a calibrated model", "rest": "the other rows"}
+#: Limits of the choices; in the address, that no column is chosen.
+_ROWS, _RATES, _NONE = (2, 1_000_000), (0.1, 50.0), "-"
 
 
 @dataclass(frozen=True)
@@ -56,71 +59,108 @@ class SlicesChoice:
 
 
 def ask_for_slices(settings: Settings) -> SlicesChoice:
-    """Draw the choices, and return and keep them."""
+    """Draw the choices, which the address of every page holds, and return them."""
+    usual, asked = _usual_choice(settings), _asked(settings)
+
+    def kept(key: str, now: Any, default: Any, text: Callable[[Any], str] = str) -> dict[str, Any]:
+        widget = f"calviz.groups.{key}"
+        st.session_state[widget] = now
+
+        def changed() -> None:
+            chosen = st.session_state[widget]
+            request_settings({key: "" if chosen == default else text(chosen) or _NONE})
+
+        return {"key": widget, "on_change": changed}
+
+    st.multiselect(
+        "Columns",
+        columns_with_slices(settings.whole),
+        format_func=lambda name: _label(settings.whole, name),
+        help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
+        "and all others one; of hours and weekdays, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
+        **kept("slice-columns", [*asked.columns], [*usual.columns], join_parts),
+    )
+    with screen.rare_choices("How slices are tested"):
+        st.selectbox(
+            "Compare with",
+            list(_AGAINST),
+            format_func=_AGAINST.__getitem__,
+            width=200,
+            help="A calibrated model: is the slice miscalibrated? The other rows: is it worse off than "
+            "they are?",
+            **kept("against", asked.against, usual.against),
+        )
+        st.number_input(
+            "Minimum rows",
+            *_ROWS,
+            width=140,
+            help="Slices with fewer rows are counted, not measured.",
+            **kept("least", asked.min_rows, usual.min_rows),
+        )
+        st.number_input(
+            "False discovery rate, %",
+            *_RATES,
+            step=0.5,
+            format="%g",
+            width=190,
+            help="Of the slices that are reported as off, at most this share is expected to be so by chance "
+            "(Benjamini and Hochberg).",
+            **kept("fdr", round(100 * asked.rate, 6), round(100 * usual.rate, 6)),
+        )
+        st.toggle(
+            "Pairs of columns too",
+            disabled=len(asked.columns) < 2,
+            **kept("pairs", asked.pairs, usual.pairs, lambda _: "true"),
+        )
+    if asked != usual:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                "Your choice; the verdict on Overview keeps to the default.", width="content"
+            )
+            default = dict.fromkeys(bar.OF_GROUPS, "")
+            st.button(
+                "Back to the default", on_click=request_settings, args=(default,), type="tertiary"
+            )
+    return asked
+
+
+def _usual_choice(settings: Settings) -> SlicesChoice:
     names = columns_with_slices(settings.whole)
-    if not {*names}.issuperset(st.session_state.get("slice-columns", ())):
-        # They were chosen in another file; what it lacks would be dropped in silence, to the last one.
-        del st.session_state["slice-columns"]
     # A text that hardly repeats has no slice.
     texts = {**settings.whole.groups, **settings.whole.texts}
     texts = {name: text for name, text in texts.items() if "values" in _kind(settings.whole, name)}
     free = {name for name, text in texts.items() if np.bincount(text.codes).max(initial=0) < 50}
     usual = [name for name in default_columns(settings.sample) if name in names]
-    columns = st.multiselect(
-        "Columns",
-        names,
-        default=[name for name in usual if name not in free] or usual,
-        format_func=lambda name: shorten(f"{name} ({_kind(settings.whole, name)})", 50),
-        key="slice-columns",
-        bind="query-params",
-        help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
-        "and all others one; of hours and weekdays, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
+    columns = [name for name in usual if name not in free] or usual
+    return SlicesChoice(tuple(columns), False, "calibrated", 50, USUAL_RATE)
+
+
+def _asked(settings: Settings) -> SlicesChoice:
+    """Return the choice in the address; of columns that this file lacks, the usual ones."""
+    usual, query = _usual_choice(settings), st.query_params
+    names = columns_with_slices(settings.whole)
+    # Older links have the labels.
+    labels = {_label(settings.whole, name): name for name in names}
+    text = query.get("slice-columns", "")
+    columns = tuple(labels.get(part, part) for part in split_parts(text))
+    columns = columns if {*columns} <= {*names} else usual.columns
+
+    least, rate = _given("least", _ROWS), _given("fdr", _RATES)
+    return SlicesChoice(
+        () if text == _NONE else columns,
+        query.get("pairs") == "true",
+        "rest" if query.get("against") in ("rest", _AGAINST["rest"]) else usual.against,
+        int(least or usual.min_rows),
+        rate / 100 if rate else usual.rate,
     )
-    with screen.rare_choices("How slices are tested"):
-        against = st.selectbox(
-            "Compare with",
-            list(_AGAINST),
-            key="against",
-            bind="query-params",
-            width=200,
-            help="A calibrated model: is the slice miscalibrated? The other rows: is it worse off than "
-            "they are?",
-        )
-        min_rows = st.number_input(
-            "Minimum rows",
-            2,
-            1_000_000,
-            50,
-            key="least",
-            bind="query-params",
-            width=140,
-            help="Slices with fewer rows are counted, not measured.",
-        )
-        rate = st.number_input(
-            "False discovery rate, %",
-            0.1,
-            50.0,
-            round(100 * USUAL_RATE, 6),
-            0.5,
-            format="%g",
-            key="fdr",
-            bind="query-params",
-            width=190,
-            help="Of the slices that are reported as off, at most this share is expected to be so by chance "
-            "(Benjamini and Hochberg).",
-        )
-        pairs = st.toggle(
-            "Pairs of columns too",
-            value=False,
-            key="pairs",
-            bind="query-params",
-            disabled=len(columns) < 2,
-        )
-    question = SlicesChoice(
-        tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
-    )
-    st.session_state[_QUESTION] = (settings.entry.content_key, settings.model, question)
-    return question
+
+
+def _given(key: str, limits: tuple[float, float]) -> float | None:
+    """Return a number in the address; None if it is not between the limits."""
+    with suppress(ValueError):
+        if limits[0] <= (given := float(st.query_params.get(key, ""))) <= limits[1]:
+            return given
+    return None
 
 
 def _kind(data: Dataset, column: str) -> str:
@@ -135,12 +175,14 @@ def _kind(data: Dataset, column: str) -> str:
     return f"{len((texts or data.sliced(column)).levels):,} values"
 
 
+def _label(data: Dataset, column: str) -> str:
+    return shorten(f"{column} ({_kind(data, column)})", 50)
+
+
 def last_slices_asked(settings: Settings) -> SlicesChoice | None:
-    """Return the last question about these data, if there was one."""
-    content, model, question = st.session_state.get(_QUESTION, ("", "", None))
-    if (content, model) != (settings.entry.content_key, settings.model):
-        return None
-    return question if question is None or question.columns else None
+    """Return the choice, if it is not the usual one."""
+    asked = _asked(settings)
+    return asked if asked.columns and asked != _usual_choice(settings) else None
 
 
 def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
@@ -210,16 +252,8 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
             st.session_state[field] = ", ".join(chosen.get(column, ()))
 
         def changed() -> None:
-            given = st.session_state[field].strip()
-            edges = chosen | {column: given.split(",")}
-            edges = {
-                name: list(map(str.strip, e))
-                for name, e in edges.items()
-                if given or name != column
-            }
-            request_settings(
-                {bar.CUTS: join_parts([f"{n}={','.join(e)}" for n, e in edges.items()])}
-            )
+            edges = ",".join(map(str.strip, st.session_state[field].split(",")))
+            request_settings({bar.CUTS: session.with_edges(settings, column, edges)})
 
         st.text_input(
             "Edges",
@@ -359,9 +393,6 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
     ):
         # The rows of the slice are then all rows, and no selection among them.
         selection.choose(None, answers_first=True)
-        if (before := session.current().where) not in ((), one.where):
-            replaced = f"{where_words(one.where)} takes the place of {where_words(before)}."
-            queue_note(capitalised(replaced))
         look_at_slice(settings.whole, one.where)
         st.switch_page(navigation.link("overview"))
 
@@ -438,10 +469,10 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         metric = st.selectbox(
             "Metric",
             ("mcs", *METRICS.in_table("fits")),
-            format_func=lambda key: METRICS[key].label,
+            format_func=lambda key: label_of(key, settings.reduction),
             key="time-metric",
             bind="query-params",
-            width=220,
+            width=320,
         )
         every = st.selectbox(
             "Periods",
@@ -476,7 +507,11 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     # A lasting change shows in the watch long before one period differs from the others.
     lasting = state if state is not None and (state.changed or state.found) else None
     if lasting is not None:
-        say(lasting.headline)
+        # In the words of Overview, where another headline leads.
+        changes = (
+            f for f in session.evaluation(settings).findings if CHECKS[f.code].about == "times"
+        )
+        say(next((f.short for f in changes), lasting.headline))
         if lasting.found is not None:
             said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
             # What follows the title is no remark in brackets; all rows are below, where the days are watched.

@@ -60,8 +60,8 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f":material/link: {md(missing, 1_000)}", width="content")
             navigation.draw_link("compare_models", "Compare models", width="content")
+    preset, usual = _preset(settings, inputs)
     offered = _offered(settings, inputs)
-    preset, usual = _preset(settings, inputs, offered)
     inputs = replace(inputs, subject=replace(inputs.subject, preset=preset))
     answer = st.container()
     with st.expander("Sections, title and notes", icon=":material/tune:"):
@@ -176,10 +176,17 @@ def _latest(place: str, settings: Settings) -> Any:
 def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
     """Return the sections that have content."""
     about = inputs.subject
-    applicable = _applicable(settings, about.grades)
     folds = diagnose_groups.has_folds(settings.whole)
     times, sites = settings.whole.times is not None, about.sites is not None
-    applicable |= {OVER_TIME: times, SITES: sites, FOLDS: folds}
+    applicable = {OVER_TIME: times, SITES: sites, FOLDS: folds}
+    # Groups that do not look like grades can be declared as such: by the preset "credit", or in the room Decide.
+    declared = about.grades is not None or st.session_state.get("preset") == "credit"
+    declared = declared and bool(possible_grade_columns(settings.whole))
+    applicable[GRADES] = declared or has_grades(settings.whole)
+    try:
+        decidable(settings.sample)
+    except NotAvailable:
+        applicable |= {DECISIONS: False, GRADES: False}
     # The report measures slices itself if none were asked for on their page.
     sliceable = bool(sliceable_columns(settings.whole))
     return {
@@ -190,9 +197,7 @@ def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
     }
 
 
-def _preset(
-    settings: Settings, inputs: PageResults, offered: Mapping[str, Section]
-) -> tuple[Preset | None, list[str]]:
+def _preset(settings: Settings, inputs: PageResults) -> tuple[Preset | None, list[str]]:
     """Draw the choice of a preset, which chooses its sections; return it (None for all sections), and the sections of the default."""
 
     def choose() -> None:
@@ -203,6 +208,7 @@ def _preset(
             Subject(settings.sample, cutoff=inputs.subject.cutoff) if named == "default" else None
         )
         keys = preset_sections("full" if named == "all" else named, about)
+        offered = _offered(settings, inputs)  # which the preset changes
         return [key for key in keys if key in offered]
 
     named = st.session_state.get("preset", st.query_params.get("preset"))
@@ -224,7 +230,7 @@ def _preset(
     if named not in _MORE:
         st.toggle("More presets: a clinical study, a validation of ratings", key=_MORE_PRESETS)
     if "sections" not in st.session_state:
-        now = {section.earlier: section.title for section in offered.values()}
+        now = {each.earlier: each.title for each in _offered(settings, inputs).values()}
         query = {name: st.query_params.get_all(name) for name in st.query_params}
         named = query.get("sections", ())
         if (
@@ -235,9 +241,12 @@ def _preset(
         if preset != "default" and not named:  # a link that names only the preset
             choose()
     try:
-        preset_sections(presets[preset], Subject(settings.sample, grades=inputs.subject.grades))
+        preset_sections(presets[preset], Subject(settings.sample))
     except OptionError as reason:
-        st.info(md(str(reason), 1_000), icon=":material/info:")
+        if GRADES in _offered(settings, inputs):  # none is recognised
+            decide_cutoff.choose_grades(settings.whole)
+        else:
+            st.info(md(str(reason), 1_000), icon=":material/info:")
     return None if preset == "all" else presets[preset], keys_of("default")
 
 
@@ -264,17 +273,6 @@ def _sections(
     if missing:
         st.caption(f"For more sections: {'; '.join(missing)}.")
     return tuple(key for key in offered if key in (chosen or ()))
-
-
-def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
-    """Return whether the sections on decisions and grades apply to these data, by section."""
-    try:
-        decidable(settings.sample)
-    except NotAvailable:
-        return {DECISIONS: False, GRADES: False}
-    # Groups that do not look like grades can be declared as such: by the preset "credit", or in the room Decide.
-    is_declared = column is not None or st.session_state.get("preset") == "credit"
-    return {GRADES: has_grades(settings.whole) or (is_declared and bool(settings.whole.groups))}
 
 
 #: What to do so that more sections are offered, by the work that they need.

@@ -288,10 +288,7 @@ def _follow_address(possible: list[str]) -> None:
 def _write_address(chosen: Sequence[str], preselected: tuple[str, ...]) -> None:
     """Write the choice to the address, unless it is what is suggested."""
     text = None if set(chosen) == set(preselected) else join_parts(chosen) or _NO_METHOD
-    if text is None and _METHODS_KEY in st.query_params:
-        del st.query_params[_METHODS_KEY]
-    elif text is not None and st.query_params.get_all(_METHODS_KEY) != [text]:
-        st.query_params[_METHODS_KEY] = text
+    open_files.write_parameter(_METHODS_KEY, text)
 
 
 def _keep(possible: list[str], preselected: tuple[str, ...], about: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from calviz.app import navigation, screen
+from calviz.app.open_files import write_parameter
 from calviz.app.session import md
 from calviz.app.tables_and_cards import ENTRY_PARAMETER, entry_address
 from calviz.core.entry_specs import METRICS
@@ -77,11 +78,9 @@ def draw_entries() -> None:
         filter_mode="contains",
     )
     # Written by hand: a bound widget would write the long label that it shows.
+    write_parameter(ENTRY_PARAMETER, chosen)
     if chosen is not None:
-        st.query_params[ENTRY_PARAMETER] = chosen
         _card(by_key[chosen])
-    elif ENTRY_PARAMETER in st.query_params:
-        del st.query_params[ENTRY_PARAMETER]
 
 
 def _card(e: LearnEntry) -> None:

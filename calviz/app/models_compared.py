@@ -19,6 +19,7 @@ from calviz.app.open_files import (
     all_models,
     files,
     missing_files,
+    model_key,
     write_other_files,
 )
 from calviz.app.session import AT_ONCE, Settings, cells, choose_one, cut_as_chosen, md
@@ -78,7 +79,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     reading_panel.draw_offers(entry, of="model")
     _offer_signals(entry)
     shown = _short(offered)
-    likely = list(usual_models(entry).models)
+    likely = [m.name for m in _of_same_rows(entry)]
     renewed = _choose_new(list(offered), likely)
     choice, more = st.columns([6, 1], vertical_alignment="bottom")
     chosen = choice.multiselect(
@@ -97,7 +98,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
             _another_file()
     if len(offered) == 1:
         _another_file()
-    picked = _chosen_models(offered[name] for name in chosen)
+    picked = _chosen_models([offered[name] for name in chosen], entry)
     write_other_files(other_files(picked, entry))
     return picked
 
@@ -132,16 +133,22 @@ def _offer_signals(entry: OpenFile) -> None:
 
 def usual_models(entry: OpenFile) -> ChosenModels:
     """Return the models that are compared by default: those with nearly the same rows as the first."""
+    return _chosen_models(_of_same_rows(entry), entry)
+
+
+def _of_same_rows(entry: OpenFile) -> list[OpenModel]:
     first, *others = all_models(entry)
     same = [m for m in others if _nearly_same_rows((first.key, m.key), first.data, m.data)]
-    return _chosen_models([first, *same][:MOST])
+    return [first, *same][:MOST]
 
 
-def _chosen_models(models: Iterable[OpenModel]) -> ChosenModels:
-    listed = list(models)
-    return ChosenModels(
-        {m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed)
-    )
+def _chosen_models(models: list[OpenModel], entry: OpenFile) -> ChosenModels:
+    own = {model_key(entry, name): name for name in entry.loaded.models}
+    # The name of a file tells its models from those of others.
+    alone = all(m.key in own for m in models)
+    named = {own[m.key] if alone else m.name: m for m in models}
+    data = {name: m.data.renamed(name) for name, m in named.items()}
+    return ChosenModels(data, tuple(f"{m.key} {name}" for name, m in named.items()))
 
 
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)

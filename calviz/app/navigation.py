@@ -133,12 +133,14 @@ ROOMS = (
 PANELS = (PageSpec("data", "Data", "d"), PageSpec("learn", "Learn", "l"))
 PAGES = (*(tab for room in ROOMS for tab in room.tabs), *PANELS)
 PAGES_BY_KEY = {page.key: page for page in PAGES}
+#: The tab that Decide opens with, if there are more classes than two.
+_DECIDE = "risk_coverage"
 #: Pages of earlier versions and names of rooms, which people type, with the page and the settings that show the same.
 MOVED: dict[str, tuple[str, dict[str, str]]] = {
     "explain": ("overview", {"plain": "true"}),
     "overview": ("overview", {}),  # the first page is at "/"
     "diagnose": ("reliability", {}),
-    "decide": ("risk_coverage", {}),
+    "decide": (_DECIDE, {}),
     "compare": ("compare_models", {}),
 }
 #: The icon in the browser's tab. A material icon there would be fetched from the network.
@@ -165,8 +167,9 @@ def draw_navigation(panels: Mapping[str, Callable[[], None]]) -> Page:
     page = _navigation(opened, panels)
     key = page.url_path or PAGES[0].key
     if page.url_path in MOVED:
-        moved, settings = MOVED[page.url_path]
-        st.switch_page(link(moved), query_params=st.query_params.to_dict() | settings)
+        key, settings = MOVED[page.url_path]
+        if key != _DECIDE:  # whose first tab depends on the data
+            st.switch_page(link(key), query_params=st.query_params.to_dict() | settings)
     room = room_of(key)
     if room is not None and opened.get(room.key, _first_tab(room)) != key:
         opened[room.key] = key
@@ -179,10 +182,12 @@ def draw_navigation(panels: Mapping[str, Callable[[], None]]) -> Page:
 def follow_data(page: Page, panels: Mapping[str, Callable[[], None]]) -> Page:
     """Draw the navigation again if the tabs that rooms open with are others for the current data; return the page."""
     data = current().whole
-    decides = "decisions" if data.kind != "confidence" and data.n_classes == 2 else "risk_coverage"
-    if st.session_state.get(_DECIDES, "risk_coverage") == decides:
+    decides = "decisions" if data.kind != "confidence" and data.n_classes == 2 else _DECIDE
+    before, st.session_state[_DECIDES] = st.session_state.get(_DECIDES, _DECIDE), decides
+    if page.url_path in MOVED:
+        st.switch_page(link(decides), query_params=st.query_params.to_dict())
+    if before == decides:
         return page
-    st.session_state[_DECIDES] = decides
     return draw_navigation(panels)
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -94,7 +94,7 @@ DATA, READING, FILE = "data", "reading", "file"
 
 _FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
 _WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
-_PAGE, _STEP, _FIRST = "calviz.page", "calviz.view", "calviz.first"
+_PAGE, _STEP, _FIRST, _HELD = "calviz.page", "calviz.view", "calviz.first", "calviz.held"
 
 
 @dataclass(frozen=True, eq=False)
@@ -534,9 +534,19 @@ def follow_address(page: str) -> None:
         # What a link asks for holds in place of what its widget kept.
         for name in st.query_params:
             st.session_state.pop(name, None)
+        file, held = st.session_state.get(_HELD, ("", {}))
+        if file == current_key() and not (st.query_params or is_history_step()):
+            # At once: each write is a step in the browser's history, which the browser may take for one of the page before.
+            st.query_params.update(held)
     st.session_state[_PAGE] = page
     if waiting_link() is None:
         _write_address()
+
+
+def hold(names: Iterable[str]) -> None:
+    """Keep the parameters of the address that all pages share, which streamlit drops on the way to another page."""
+    query = st.query_params
+    st.session_state[_HELD] = current_key(), {name: query[name] for name in names if name in query}
 
 
 def _of_server() -> Path | None:
@@ -697,13 +707,8 @@ def decode_options(text: str) -> ReadingOptions:
     for option in fields(options) if isinstance(values, dict) else ():
         if option.name in ("confidence_pattern", "answer_pattern"):
             continue  # a regular expression from a link could run without end
-        kind = (
-            list
-            if "tuple" in str(option.type)
-            else int
-            if "int" in str(option.type) or option.name == "label_base"
-            else str
-        )
+        is_int = "int" in str(option.type) or option.name == "label_base"
+        kind = list if "tuple" in str(option.type) else int if is_int else str
         value: Any = values.get(option.name)
         parts = value if kind is list else ()
         # By type, as True is an int.

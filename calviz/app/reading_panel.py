@@ -42,7 +42,7 @@ _ROLES: Mapping[ColumnRole, tuple[str, str, str]] = {
     "cluster": ("Cluster", "gray", "rows that belong together"),
     "id": ("Identifier", "gray", "of each row"),
     "named model": ("Model of the row", "gray", "its name"),
-    "ignored": ("No role", "gray", "numbers and texts are sliced by"),
+    "ignored": ("Not used", "gray", "in any result"),
 }
 
 
@@ -215,8 +215,7 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
         told = failure.options
         of_user = {told.label, *(told.scores or ()), *(told.models or ())}
         with_role = {name for name, role in shown.roles.items() if role != "ignored"}
-        proposed = with_role - of_user
-        shown = replace(shown, asked=shown.asked | proposed)
+        shown = replace(shown, asked=shown.asked | (with_role - of_user))
     st.caption(said)
     chosen = draw_rows("failed", shown)
     if chosen is not None:
@@ -281,8 +280,10 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
 
 
 def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
-    """Name the class of a single score, which only the labels say."""
-    found = entry.loaded.recognition
+    """Say of each column that has no other role whether it is sliced by, and name the class of a single score, which only the labels say."""
+    found, sliced = entry.loaded.recognition, entry.loaded.first.to_slice()
+    roles = {n: "group" if r == "ignored" and n in sliced else r for n, r in shown.roles.items()}
+    shown = replace(shown, roles=roles)
     of_event = found.kind != "confidence" and len(found.class_names) == 2
     if len(found.scores) != 1 or not of_event or len(found.models) > 1:
         return shown
@@ -337,9 +338,14 @@ def _first_rows(content_key: str, _entry: OpenFile) -> FirstRows:
 
 
 def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
-    """Read a file with these options, and start the run that shows what came of it."""
+    """Read a file with these options, and start the run that shows what came of it: on the page Data the verdict, if what it asked is answered and it warns of nothing."""
+    asked = open_files.unreadable_file() is not None and navigation.here() == "data"
     with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
-        open_files.open_file(name, source, options)
+        file = open_files.open_file(name, source, options)
+    if asked and isinstance(file, OpenFile) and not file.loaded.offered:
+        warned = sum(notice.severity != "info" for notice in file.loaded.notices)
+        if warned == len(file.loaded.repairs_made):  # of what was asked for
+            st.switch_page(navigation.link("overview"))
     st.rerun()
 
 

@@ -469,7 +469,7 @@ def draw_downloads(
     files, result = st.session_state[_BUILT_FILES][1], outcome.comparison[method]
     of = where_words((*settings.where, *outcome.comparison.off_where * result.is_of_slice))
     of = of.replace(">", "above").replace("≤", "up to")
-    names = filter(None, (settings.file_stem, of[:60], method))
+    names = filter(None, (settings.file_stem, of[:80], method))
     _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
     fit = outcome.comparison.fit
     rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{_of_slice(settings)}"

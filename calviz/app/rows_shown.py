@@ -95,10 +95,16 @@ def slice_words(settings: Settings) -> str:
 
 
 def say_not_followed(settings: Settings, subject: str) -> None:
-    """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
+    """Say that this page does not follow the selection, in a sentence that begins with `subject`, with a button that shows a selected slice alone; nothing without a selection."""
     chosen = selection.current(settings)
     if chosen is not None:
-        st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            words = f"{subject}, not only the selected ones ({md(chosen.name, 200)})."
+            st.caption(words, width="content")
+            where = chosen.rule.where if type(chosen.rule) is SliceRule else ()
+            if where and st.button(f"Look at {md(where_words(where))} alone"):
+                session.look_at_slice(settings.whole, where)
+                selection.choose(None)
 
 
 def say_changed(settings: Settings, *, primary: bool = False, when: str = "") -> str:

@@ -22,7 +22,7 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import SCORE, CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
-from calviz.core.words import capitalised, condition, counted, distinct, shorten, within_sentence
+from calviz.core.words import capitalised, counted, distinct, shorten, within_sentence
 from calviz.data.loaded import fit_split_for
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
@@ -34,7 +34,7 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.sample.logistic_curves import FlexibleKind
-from calviz.sample.sample import Sample, Where, on_days, rows_where
+from calviz.sample.sample import Sample, Where, on_days, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
@@ -335,10 +335,15 @@ def conditional_values(
 
 
 def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
-    """Show the rows of a slice from the next drawing of the bar on, all rows if `where` is empty, with other settings; for callbacks."""
+    """Show the rows of a slice from the next drawing of the bar on, all rows if `where` is empty, with other settings, and say which conditions give way; for callbacks."""
+    both = where, current().where
+    new, gone = (tuple(c for c in a if c not in b) for a, b in (both, both[::-1]))
+    if new and gone:
+        said = f"{where_words(new)} takes the place of {where_words(gone)}."
+        open_files.queue_note(capitalised(said))
     if (cut := predictions.cut_at_score(data, where)) is not data:
         data, above = cut, dict(where)[SCORE][2:]
-        others = {"cuts": _with_edge(current(), SCORE, above), **others}
+        others = {"cuts": with_edges(current(), SCORE, above), **others}
     names = distinct(sliceable_columns(data))
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
@@ -349,20 +354,15 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
 
 def look_on_days(settings: Settings, days: tuple[str, str], where: Where = ()) -> None:
     """Show the rows of a slice, or of those shown, on some days from the next drawing of the bar on; for callbacks."""
-    where = where or settings.where
-    *others, late = on_days(settings.whole, days, where)
-    now = (*others[: len(CONDITIONS) - 1], late)
-    for replaced in set(where) - set(now):
-        said = f"{condition(*late)} takes the place of {condition(*replaced)}."
-        open_files.queue_note(capitalised(said))
-    look_at_slice(settings.whole, now)
+    *others, late = on_days(settings.whole, days, where or settings.where)
+    look_at_slice(settings.whole, (*others[: len(CONDITIONS) - 1], late))
 
 
-def _with_edge(settings: Settings, column: str, edge: object) -> str:
-    """The cuts in a link, with one edge of a column in place of its own."""
+def with_edges(settings: Settings, column: str, edges: str) -> str:
+    """The cuts in a link, with edges of a column in place of its own; without any, if they are empty."""
     parts = open_files.split_parts(settings.cuts)
     cuts = [cut for cut in parts if cut.rpartition("=")[0] not in ("", column)]
-    return open_files.join_parts([*cuts, f"{column}={edge}"])
+    return open_files.join_parts([*cuts, *[f"{column}={edges}"] * bool(edges)])
 
 
 # ---- Results

@@ -15,7 +15,7 @@ from calviz.app.session import choose_one, current, md, offer_file, on_screen
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core import words
 from calviz.core.blocks import IntArray
-from calviz.core.entry_specs import CHECKS, METRICS, MetricResult, shown_first
+from calviz.core.entry_specs import BEHIND, CHECKS, METRICS, MetricResult, shown_first
 from calviz.core.errors import Finding, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
@@ -81,7 +81,7 @@ def draw_values(reported: Sequence[Finding]) -> None:
 
 def _of_values(reported: Sequence[Finding]) -> list[Finding]:
     first = shown_first(reported)
-    return [f for f in worst_first(reported) if CHECKS[f.code].about == "values" and f not in first]
+    return [f for f in worst_first(reported) if CHECKS[f.code].about in BEHIND and f not in first]
 
 
 def _listed(shown: Sequence[Finding]) -> None:

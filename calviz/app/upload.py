@@ -156,6 +156,7 @@ def draw_counts(data: Dataset) -> None:
     name = by if by in columns else next(iter(columns))
     rows = pd.Series(columns[name].counts())
     shares = 100 * rows / max(1, int(rows.sum()))
+    usual = float(shares[shares > 0].median()) if (shares > 0).any() else 0.0  # 0.1 % of 1,000
     frame = pd.DataFrame({shorten(name, 40): rows.index, "rows": rows.array, "share": shares.array})
     screen.table(
         frame,
@@ -163,7 +164,7 @@ def draw_counts(data: Dataset) -> None:
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "share": st.column_config.ProgressColumn(
-                format=f"%.{_share_decimals(frame['share'])}f %%",
+                format=f"%.{decimals_for(usual, most=3)}f %%",
                 min_value=0,
                 max_value=max(1.0, float(frame["share"].max())),
             ),
@@ -172,12 +173,6 @@ def draw_counts(data: Dataset) -> None:
     empty = int((frame["rows"] == 0).sum())
     if empty:
         st.caption(f"{empty:,} of them without rows.")
-
-
-def _share_decimals(shares: pd.Series[float]) -> int:
-    """Return the decimals with which two digits of a usual share are seen: of 1,000 classes each has about 0.1 %."""
-    usual = float(shares[shares > 0].median()) if (shares > 0).any() else 0.0
-    return decimals_for(usual, most=3)
 
 
 def draw_first_rows(data: Dataset) -> None:

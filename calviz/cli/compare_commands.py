@@ -223,7 +223,7 @@ def over_time(
     file: str,
     *,
     metric: Annotated[str, options.METRIC] = "nll",
-    every: Literal["day", "week", "month", "year", "equal-counts"] | None = None,
+    every: Literal["day", "week", "month", "quarter", "year", "equal-counts"] | None = None,
     parts: Annotated[int, {"type": click.IntRange(min=2)}] = 10,
     method: Annotated[str, options.METHOD] = "temperature",
     split: str | None = None,

@@ -18,6 +18,7 @@ from calviz.cli import command_group, options
 from calviz.cli.command_group import check_folder, check_output, naming, say, show
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
 from calviz.core.errors import CalvizError, OptionError, Reading, picked, replacing
+from calviz.core.words import counted
 
 if TYPE_CHECKING:
     from calviz.comparison.recalibrate_files import RecalibratedFiles
@@ -63,7 +64,6 @@ def recalibrate(
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
     from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
-    from calviz.core.words import counted
     from calviz.data.writing import check_target, write_predictions
 
     parameters = options.parse_parameters(option, [method])
@@ -120,10 +120,15 @@ def recalibrate(
     about |= _raw_scores(fitted, raw_score, json_only)
     record = fitted and fitted.to_apply(data, loaded.score_columns(data.name))
     with _saving(record, fitted, save_map, save_snippet):
-        write_predictions(result.calibrated, out, before=data, file=loaded)
-    _say_written(json_only, {counted(data.rows, "row"): out, **saved})
+        rows = write_predictions(result.calibrated, out, before=data, file=loaded)
+    _say_written(json_only, {_rows_words(rows, data.n): out, **saved})
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
+
+
+def _rows_words(rows: int, calibrated: int) -> str:
+    """Say how many rows a file has, and how many of them are calibrated if some were left out."""
+    return f"{counted(rows, 'row')}{f' ({calibrated:,} of them calibrated)' * (calibrated < rows)}"
 
 
 def _say_written(json_only: options.Outputs, files: Mapping[str, str | None]) -> None:
@@ -177,7 +182,6 @@ def _recalibrate_files(
     quiet: bool,
 ) -> RecalibratedFiles:
     from calviz.comparison.recalibrate_files import recalibrate_files
-    from calviz.core.words import counted
 
     if Path(out).suffix:
         raise OptionError(
@@ -237,7 +241,6 @@ def apply(
     """
     from calviz.comparison.fitting import apply_map, reading_for_map
     from calviz.comparison.recalibrate_files import apply_to_files
-    from calviz.core.words import counted
     from calviz.data.format import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
     from calviz.recalibrators.base import load_map
@@ -273,8 +276,8 @@ def apply(
         if other := loaded.other_scores(record, data.name):
             say(other)
             warnings.append(other)
-        write_predictions(calibrated, out, before=data, file=loaded)
-        what, written = counted(data.rows, "row"), [out]
+        rows = write_predictions(calibrated, out, before=data, file=loaded)
+        what, written = _rows_words(rows, data.n), [out]
     _say_written(json_only, {what: out})
     if tally and not json_only.quiet:
         click.echo(fitted.reading(tally))

@@ -144,7 +144,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
     if why := _why_none(comparison):
         return Advice(UNCALIBRATED, (why, rule.reason), given=False)
-    name = METRICS[str(comparison.criterion)].label
+    name = comparison.column(str(comparison.criterion)).heading.removesuffix(" (points)")
     first = _named_beforehand(comparison, rule, keep_classes)
     candidates = comparison.candidates(keep_classes=keep_classes)
     near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]
@@ -170,6 +170,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     since = change is not None and leads and bool(change.where) and not ended
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
+    if since and off and own != SEGMENTS and (chosen in (own, UNCALIBRATED) or not why_not):
+        caveat = ()
     if off and not why_not and chosen != own:
         chosen, near = own, []
         why = f"{_found(comparison)}. {comparison.alone}"
@@ -186,8 +188,6 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
             why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
         among = _among(comparison, chosen, candidates, near, even)
         why = f"{why}, and {comparison[chosen].label} {among}"
-    if since and chosen == own != SEGMENTS:
-        caveat = ()
     cautions = _cautions(comparison, comparison[chosen])
     if why_not and chosen != own:
         cautions = (*cautions, f"{comparison.alone} {why_not}")
@@ -485,8 +485,7 @@ def _in_slice(result: MethodResult, before: Dataset | None) -> str:
     if of_slice is None:
         return ""
     old, new = map(words.signed_points, of_slice[1:])
-    judged = words.counted(of_slice[0], "judged row")
-    return f"On the {judged} of the slice, the mean score is off by {old} points before the map and {new} after it."
+    return f"On the {words.counted(of_slice[0], 'judged row')} of the slice, the mean score is off by {old} points before the map and {new} after it."
 
 
 # ---- Evidence

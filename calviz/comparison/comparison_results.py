@@ -268,8 +268,8 @@ class Compared(Displayed, Generic[R]):
         ranked = list(self)[:1] if self.KIND == "method" else self
         of = [r.metrics[RANKED_BY].details for r in ranked if RANKED_BY in r.metrics]
         rows = int(max((details.get("clipped_rows", 0) for details in of), default=0))
-        says = "with probability 0 for what happened: NLL is infinite; the Brier score decides"
-        return f"{counted(rows, 'row')} {says} if measured." if rows else ""
+        says = f"with probability 0 for what happened: the NLL counts each as a loss of 36, not as infinite{'; the Brier score decides' * ('brier' in self.directions)}"
+        return f"{counted(rows, 'row')} {says}." if rows else ""
 
     def _of(self, metric: str) -> dict[str, MetricResult]:
         return {k: r.metrics[metric] for k, r in self.results.items() if metric in r.metrics}
@@ -668,11 +668,11 @@ class ModelComparison(Compared[ModelResult]):
         return self.alignment.rows
 
     def usual(self, *more: str) -> tuple[str, ...]:
-        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, and how well scores rank the rows; of a rare event, that instead of accuracy, and first."""
+        """Keys of few metrics, with `more`: what ranks the models, accuracy, NLL, ECE, MCS, and how well scores rank the rows; of a rare event, that instead of accuracy, and first."""
         first, every = self.alignment.more_metrics(self.reduction)[:1], self.alignment.models
         rare = first if event_rate_if_rare(Sample(every[min(every)]), 0.2) else ()
         few = {*ranked_by(self)[:1], *METRICS.in_table("drawn"), *first} - {"accuracy" * len(rare)}
-        return (*rare, *(k for k in self.directions if k in {*more, *few} - {*rare}))
+        return (*rare, *(k for k in self.directions if k in {*more, *few, "mcs"} - {*rare}))
 
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
@@ -681,8 +681,8 @@ class ModelComparison(Compared[ModelResult]):
         return replace(shared, title=f"{shared.title}: {of}")
 
     def short_names(self) -> dict[str, str]:
-        """Return the names of the models as they are shown, at most 30 characters each."""
-        return dict(zip(self.models, told_apart(self.models, 30), strict=True))
+        """Return the names of the models as sentences show them."""
+        return dict(zip(self.models, told_apart(self.models, 80), strict=True))
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """Return the metric of `one` minus that of `other`; None without paired resamples."""

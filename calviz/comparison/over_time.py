@@ -48,11 +48,11 @@ LEAST_PAST = max(LEAST_ROWS, 50)
 MANY_PAST, GROWN = 100_000, 1.1
 #: Rows times classes that maps are fitted to for what was expected of the last periods.
 EXPECTED_CELLS = 5_000_000
-_UNITS: Mapping[str, str] = {"day": "D", "month": "M", "year": "Y"}
+_UNITS: Mapping[str, str] = {"day": "D", "month": "M", "quarter": "3M", "year": "Y"}
 
 
 #: How time is divided into periods.
-Every = Literal["day", "week", "month", "year", "equal counts"]
+Every = Literal["day", "week", "month", "quarter", "year", "equal counts"]
 EVERY: tuple[Every, ...] = get_args(Every)
 
 
@@ -220,7 +220,7 @@ class Periods:
 def _usual_length(sample: Sample, min_rows: int) -> Every:
     """Return the shortest length with few periods of which most have enough rows; months or years at least, if all times are the first day of one."""
     times = np.asarray(sample.data.times)
-    for length in EVERY[{"D": 0, "M": 2, "Y": 3}[_unit(times)] : -1]:
+    for length in EVERY[{"D": 0, "M": 2, "Y": 4}[_unit(times)] : -1]:
         count = np.bincount(periods(times, length).code, sample.row_counts)
         enough = count[count >= min_rows].sum() >= MOST_ROWS * count.sum()
         if enough and 1 < count.size <= USUAL_PERIODS:
@@ -234,7 +234,7 @@ def periods(times: npt.NDArray[np.datetime64], every: Every, *, parts: int = PAR
     Parameters
     ----------
     times : ndarray of datetime64, shape (n,)
-    every : {"day", "week", "month", "year", "equal counts"}
+    every : {"day", "week", "month", "quarter", "year", "equal counts"}
         Length of a period; weeks begin on Monday.
     parts : int
         Number of periods of equal counts; rows with the same time stay together.
@@ -250,7 +250,10 @@ def periods(times: npt.NDArray[np.datetime64], every: Every, *, parts: int = PAR
     else:
         start = times.astype(f"datetime64[{_UNITS[every]}]")
     levels, code = np.unique(start, return_inverse=True)
-    return Periods(every, code.astype(np.intp), tuple(str(level) for level in levels))
+    names = [str(level) for level in levels]
+    if every == "quarter":
+        names = [f"{name[:-2]}Q{(int(name[-2:]) + 2) // 3}" for name in names]
+    return Periods(every, code.astype(np.intp), tuple(names))
 
 
 def _unit(times: npt.NDArray[np.datetime64]) -> str:
@@ -528,7 +531,7 @@ class OverTime:
     metric, reduction : str
     bins : int
     seed : int
-    every : {"day", "week", "month", "year", "equal counts"}
+    every : {"day", "week", "month", "quarter", "year", "equal counts"}
     whole : MetricResult
         The metric of all rows.
     periods : tuple of Period

@@ -897,9 +897,7 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
 
 # ---- Checks
 
-About = Literal[
-    "scores", "values", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"
-]
+About = Literal["scores", "values", "certainty", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"]  # fmt: skip
 #: What a check finds: severity, message and short form, which with its key make a `Finding`.
 Told = tuple[Severity, str] | tuple[Severity, str, str] | tuple[Severity, str, str, str]
 
@@ -918,8 +916,9 @@ class Check:
         ``run(sample)`` yields what it finds.
     reference : str
         The publication that it comes from, if any.
-    about : {"scores", "values", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"}
-        What its findings are about, which determines where more about them is shown; values of the file stand behind the rest.
+    about : {"scores", "values", "certainty", "bins", "predicted-class", "true-class", "one-vs-rest", "slices", "times"}
+        What its findings are about, which determines where more about them is shown; values of the file stand behind the rest, and so
+        do certain scores unless some are wrong.
     clusters, weights : bool
         Whether it is valid for clustered rows, and for weighted rows: a test for independent rows is not, and is
         then skipped.
@@ -957,6 +956,8 @@ def check(key: str, title: str, **facts: Any) -> Callable[[F], F]:
     return CHECKS.adding(lambda run: Check(key, title, run, **facts))
 
 
+#: What findings that stand behind others are about.
+BEHIND = ("values", "certainty")
 #: Number of findings that are shown at once.
 AT_ONCE = 3
 
@@ -965,7 +966,7 @@ def shown_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the first few findings of checks, worst first, without what needs no action, beside others; about values of the file, only what asks for action, if nothing else does."""
     asking = [f for f in worst_first(findings) if f.severity != "info"]
     others = [f for f in asking if CHECKS[f.code].about != "values"]
-    calm = [f for f in worst_first(findings) if CHECKS[f.code].about != "values"]
+    calm = [f for f in worst_first(findings) if CHECKS[f.code].about not in BEHIND]
     return tuple((others or asking)[:AT_ONCE] or calm[:1])
 
 

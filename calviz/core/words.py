@@ -54,6 +54,7 @@ def shorten(text: object, limit: int = 40) -> str:
 
 #: An interval of times that begins and ends with a day: up to its last second.
 _WHOLE_DAYS = re.compile(r"(> |≤ |\()(\d{4}-\d\d-\d\d) 23:59:59(?:, (\d{4}-\d\d-\d\d) 23:59:59\])?")
+_MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d)[ T]00:00:00(\.0+)?$")
 
 
 def condition(column: str, value: str, limit: int = 10_000) -> str:
@@ -61,8 +62,8 @@ def condition(column: str, value: str, limit: int = 10_000) -> str:
 
     >>> condition("age", "(23, 31]"), condition("age", "> 31"), condition("site", "b"), condition("site", "")
     ('age in (23, 31]', 'age > 31', 'site = b', 'site = missing')
-    >>> condition("day", "> 2026-07-31 23:59:59")
-    'day since 2026-08-01'
+    >>> condition("day", "> 2026-07-31 23:59:59"), condition("day", "2026-07-01 00:00:00")
+    ('day since 2026-08-01', 'day = 2026-07-01')
     """
     name = shorten(column, limit)
     if days := _WHOLE_DAYS.fullmatch(value):
@@ -70,6 +71,7 @@ def condition(column: str, value: str, limit: int = 10_000) -> str:
         since = date.fromisoformat(first) + timedelta(1)
         ends = f"{since} to {last}" if last else f"since {since}"
         return f"{name} {f'until {first}' if sign == '≤ ' else ends}"
+    value = _MIDNIGHT.sub("", value)
     is_interval = value.startswith("(") and value.endswith("]")
     sign = "" if value.startswith(("≤ ", "> ")) else "in " if is_interval else "= "
     most = max(limit, 44) if is_interval else limit  # both ends of times

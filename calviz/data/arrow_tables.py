@@ -5,9 +5,9 @@ from __future__ import annotations
 import mmap
 import struct
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -54,6 +54,12 @@ def readable(what: str) -> Iterator[None]:
         raise damaged() from None
 
 
+def _columns_of(whole: Callable[[Source], Any], source: Source, what: str) -> dict[str, Any]:
+    with readable(what):
+        table = whole(source)
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
 @dataclass(eq=False, kw_only=True)
 class TypedTable(Table):
     """A table from a file that declares the Arrow types of its columns.
@@ -68,13 +74,16 @@ class TypedTable(Table):
     source: Source
     schema: Any
     rows: int
-    #: Columns with missing values, among those that were fetched.
-    with_nulls: set[str] = field(default_factory=set)
 
     @property
-    def types(self) -> Mapping[str, Any]:
-        """The field of each column by name; see `Table.types`."""
-        return {c.name: c.with_nullable(c.name in self.with_nulls) for c in self.schema}
+    def cells(self) -> Callable[[], dict[str, Any]] | None:
+        """Reads all columns with their types; see `Table.cells`. It keeps no file open."""
+        return partial(_columns_of, self._whole, self.source, self.format)
+
+    @staticmethod
+    @abstractmethod
+    def _whole(source: Source) -> Any:
+        """Read the file as a pyarrow table."""
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested columns; see `Table.fetch`."""
@@ -87,7 +96,6 @@ class TypedTable(Table):
             if columns:
                 table = self._table(list(columns))
                 single_columns = {name: single(table.column(name), name) for name in columns}
-                self.with_nulls |= {name for name in columns if table.column(name).null_count}
         return Fetched(arrays, single_columns)
 
     def _out(self, group: tuple[str, ...]) -> tuple[FloatArray, bool]:
@@ -540,6 +548,17 @@ def _checked(batch: Any, fields: list[int], packed: bool) -> Any:
 
 class ArrowTable(TypedTable):
     """A table from an Arrow file or stream."""
+
+    @staticmethod
+    def _whole(source: Source) -> Any:
+        import polars as pl
+
+        table, old = pa.Table.from_batches(_batches(source, [])), pl.CompatLevel.oldest()
+        for j, column in enumerate(table.columns):
+            if "view" in str(column.type):  # Parquet cannot hold a dictionary of them
+                plain = pl.Series(column).to_arrow(compat_level=old)
+                table = table.set_column(j, table.column_names[j], plain)
+        return table
 
     def _table(self, columns: list[str]) -> Any:
         fields = sorted({self.places[name] for name in columns})

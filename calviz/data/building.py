@@ -363,6 +363,7 @@ class _Builder:
             self._note_repair(f"above-zero: the event is that '{short(layout.label)}' is above 0")
             happened = np.where(np.isnan(amounts), -1, amounts > 0).astype(np.int32)
             return labels.Labels(happened, "0 or above", names or ("0", "above 0"))
+        given = bool(names)
         if not names:
             names = first.class_names
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
@@ -382,6 +383,7 @@ class _Builder:
             only=named or "drop-labels" in self.options.repair,
             asks=first.width > 2 or len(first.columns) == first.width,
             models=len(layout.scores),
+            given=given,
         )
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
@@ -612,9 +614,6 @@ class _Builder:
         made = (Notice.REPAIRED.finding("warning", f"{AS_ASKED}{what}") for what in self.repairs)
         notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
         asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
-        types = dict(self.table.types)
-        if self.layout.split in types:
-            types["split"] = types[self.layout.split]
         return Loaded(
             file=self.name,
             models=models,
@@ -624,7 +623,6 @@ class _Builder:
             ways=(*self.layout.ways, *self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             waiting=self.waiting,
-            types=types,
             cells=self.table.cells if self.counts is None else None,
             roles=replace(self.layout, notices=(), ways=()),
             own_scores=self.own,

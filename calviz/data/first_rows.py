@@ -104,9 +104,9 @@ class FirstRows:
         """The columns to slice by where one has another role; those that are recognised stay so."""
         groups = ("*",) if self.options.groups is None else self.options.groups
         others = tuple(g for g in groups if g not in (column, f"!{column}"))
-        if role == "group":
+        if role == "group" and f"!{column}" not in groups:
             return (*others, column)
-        if role == "ignored" and "*" in others and self.roles[column] not in _SCORES:
+        if role == "ignored" and "*" in others:
             return (*others, f"!{column}")
         return None if others == ("*",) else others
 
@@ -321,6 +321,7 @@ def _named(
         roles[predicted] = "prediction"
     named = options.named_groups
     roles |= {n: "group" for n in layout.groups if as_read or n in named or _repeats(table[n])}
+    roles |= dict.fromkeys(layout.features, "group")
     roles |= {name: role for role, name in layout.single.items()}
     roles |= dict.fromkeys(layout.one_hot, "label")
     of_models = len(layout.scores) > 1 and all(s.width == 1 for s in layout.scores)

@@ -754,9 +754,9 @@ class Table(ABC):
         check_distinct(self.names)
 
     @property
-    def types(self) -> Mapping[str, Any]:
-        """The Arrow field of each column by name, if the file declares types; nullable are those with missing values, once fetched."""
-        return {}
+    def cells(self) -> Callable[[], dict[str, Any]] | None:
+        """A function that reads every column: of a text file whose columns have names as texts, of a table in memory or with types as it is."""
+        return None
 
     def for_map(self) -> Table:
         """Return the table with the rows to which a map is applied, which need no labels."""
@@ -794,11 +794,6 @@ class Table(ABC):
     def missing_as(self, row: int, name: str) -> str:
         """What stands in a cell without a number, once fetched: it is "empty", "NaN", or a quoted text."""
         return "NaN"
-
-    @property
-    def cells(self) -> Callable[[], Any] | None:
-        """A function that reads the text of every cell, if these are rows of a text file whose columns have names."""
-        return None
 
 
 # ---- Formats

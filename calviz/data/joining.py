@@ -62,11 +62,6 @@ class JoinedTable(Table):
         joined = {c: self.joined[c] for c in columns if c in self.joined}
         return replace(base, columns=dict(base.columns) | joined)
 
-    @property
-    def types(self) -> Mapping[str, Any]:
-        """Arrow types of the columns of the predictions."""
-        return self.base.types
-
     def line(self, row: int) -> int | None:
         """Line number of a row in the file of predictions."""
         return self.base.line(row)

@@ -73,6 +73,7 @@ def decode(
     only: bool = False,
     asks: bool = False,
     models: int = 1,
+    given: bool = True,
 ) -> Labels:
     """Return the class indices of a label column, matched by class name first, by index second.
 
@@ -100,13 +101,15 @@ def decode(
         Whether leaving them out is offered.
     models : int
         The number of models, of which each has these classes.
+    given : bool
+        Whether the user named the classes; names from a header are spelled as most of the labels are.
 
     Raises
     ------
     InputError
         If a label is none of the classes; names the row.
     """
-    decoder = _Decoder(k, class_names, columns, base, name, line, only, asks, models)
+    decoder = _Decoder(k, class_names, columns, base, name, line, only, asks, models, given)
     if not class_labels and (plain := decoder.plain_indices(values)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
@@ -136,6 +139,7 @@ class _Decoder:
     only: bool
     asks: bool
     models: int
+    given: bool
 
     def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
         """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
@@ -209,6 +213,9 @@ class _Decoder:
         out[self.left_out] = NO_CLASS
         out[self.known] = codes
         spelled: dict[int, list[str]] = {}
+        if not self.given:
+            usual = {class_key(t): t for t in reversed(self.texts) if whole(t) is None}
+            names = tuple(usual.get(class_key(name), name) for name in names)
         for j, code in zip(self.known, codes, strict=True):
             if self.rows[j] and whole(text := self.levels[j]) is None:
                 spelled.setdefault(code, []).append(f"'{short(text)}' ({self.rows[j]:,})")

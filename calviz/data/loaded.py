@@ -363,13 +363,10 @@ class Loaded:
         Repairs that would make sense but were not requested.
     repairs_made : tuple of str
         Descriptions of the repairs that were requested and applied, for a report.
-    types : mapping of str to pyarrow.Field
-        Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them; nullable are those
-        with missing values.
     style : CsvStyle
         How the file is written, if it is text, so that a calibrated one can be written alike.
     cells : callable or None
-        Reads the text of its cells again (`Table.cells`), so that a calibrated one can keep them.
+        Reads its columns again (`Table.cells`), so that a calibrated one can keep them.
     roles : ColumnRoles
         The role of every column, as it was read.
     own_scores : mapping of str to tuple of str
@@ -389,9 +386,8 @@ class Loaded:
     notices: tuple[Finding, ...] = ()
     repairs_offered: tuple[Repair, ...] = ()
     repairs_made: tuple[str, ...] = ()
-    types: Mapping[str, Any] = field(default_factory=dict)
     style: CsvStyle = PLAIN_CSV
-    cells: Callable[[], Any] | None = None
+    cells: Callable[[], dict[str, Any]] | None = None
     roles: ColumnRoles = field(default_factory=ColumnRoles)
     own_scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ways: tuple[Reading, ...] = ()
@@ -430,8 +426,8 @@ class Loaded:
         new = own.get(self.recognition.label_form)
         return replace(data, class_names=new) if new and data.class_names == counted[:-1] else data
 
-    def cells_of(self, data: Dataset) -> tuple[Any, IntArray | None] | None:
-        """The text of the cells in which `data`, some rows of a model, are written, and the rows among them of `data`.
+    def cells_of(self, data: Dataset) -> tuple[dict[str, Any], IntArray | None] | None:
+        """The columns of the file in whose rows `data`, some rows of a model, are written, and the rows among them of `data`.
 
         These are all rows of the file if `data` are all that were not left out (the rows are None if none was), otherwise those of `data`.
         None if the file has no such cells.
@@ -440,11 +436,12 @@ class Loaded:
             return None
         self.hash()  # raises InputError if the file has changed
         cells, rows = self.cells(), data.file_rows
+        size = len(next(iter(cells.values())))
         if rows is None:
-            return (cells, None) if data.n == cells.height else None
+            return (cells, None) if data.n == size else None
         if data.n == self.first.n and self.recognition.model_column is None:
             return cells, rows
-        return cells[rows], None
+        return {k: v.take(rows) if hasattr(v, "take") else v[rows] for k, v in cells.items()}, None
 
     @property
     def first(self) -> Dataset:

@@ -136,6 +136,11 @@ class ParquetTable(arrow_tables.TypedTable):
         """Number of rows of each row group."""
         return _groups(self.metadata)
 
+    @staticmethod
+    def _whole(source: Source) -> Any:
+        with _opened(source) as file:
+            return file.read()
+
     def _table(self, columns: list[str]) -> Any:
         texts = [name for name in columns if arrow_tables.is_text(self.schema.field(name).type)]
         with self._opened(texts) as file:

@@ -19,13 +19,14 @@ import numpy.typing as npt
 from calviz.core import errors, profile
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
-from calviz.core.predictions import ConfidencePredictions, Dataset
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
-from calviz.core.words import PLAIN_CSV, decimals_for, percent
+from calviz.core.words import decimals_for, percent
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import (
     FORMATS,
+    REPAIRS,
     SAMPLE_ROWS,
     Column,
     Format,
@@ -118,12 +119,9 @@ class Logs:
             if several:
                 answers = [_of_model(a, self._folders[index]) for a in answers]
             # Logs are sorted by date: if a task was run twice, the last run counts.
-            model_and_task = (
-                tuple(answers[0].columns.get(key, "") for key in ("model", "task"))
-                if answers
-                else ()
-            )
-            key = model_and_task if any(model_and_task) else (source.name,)
+            named = answers[0].columns if answers else {}
+            run = tuple(named.get(key, "") for key in ("model", "task"))
+            key = run if any(run) else (source.name,)
             repeated += key in runs
             runs[key] = answers, findings
         notices = [finding for _, findings in runs.values() for finding in findings]
@@ -146,10 +144,8 @@ class Logs:
         digests = [source.hasher() for source, _ in self._logs]
 
         def digest() -> str:
-            digester = hashlib.blake2b(digest_size=32)
-            for log_digest in digests:
-                digester.update(log_digest().encode())
-            return digester.hexdigest()
+            of_logs = "".join(log_digest() for log_digest in digests)
+            return hashlib.blake2b(of_logs.encode(), digest_size=32).hexdigest()
 
         return digest
 
@@ -229,11 +225,9 @@ def _texts(column: Any) -> Any:
 
 def _numbers(column: Any, name: str) -> Any:
     if name == "hit":
-        return (
-            np.asarray([v in ("True", "true", "1") for v in _texts(column)])
-            if isinstance(column, Factor)
-            else np.asarray(column).astype(bool)
-        )
+        if isinstance(column, Factor):
+            column = [text in ("True", "true", "1") for text in _texts(column)]
+        return np.asarray(column).astype(bool)
     if isinstance(column, Factor):
         raise InputError("the profile is damaged: a column of numbers holds text", column=name)
     values = np.asarray(column, dtype=np.float64)
@@ -364,25 +358,27 @@ def read(
                 asks = labels is None and opened.size <= MOST_READ_ON
                 if not asks or not isinstance(source, str | os.PathLike | bytes):
                     raise
-                further = _asked_next(error, partial(Source, source, name), options, ())
-                raise (error.but(further=further) if further else error) from error.__cause__
+                error, *further = _asked(error, partial(Source, source, name), options, ())
+                raise error.but(further=further) from error.__cause__
 
 
 #: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
 MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
+#: The answer to a question about missing values.
+_LEAVE_OUT = errors.Reading(REPAIRS["drop-missing"].label, {"repair": ("drop-missing",)})
 
 
-def _asked_next(
+def _asked(
     error: InputError,
     source: Callable[[ReadingOptions], Source],
     options: ReadingOptions,
     before: tuple[str, ...],
 ) -> list[InputError]:
-    """Return what a file asks after a question, as far as it is the same whichever answer this gets."""
+    """Return a question, and what a file asks after it, as far as that is the same whichever answer this gets; rows with missing values of one answer are part of that."""
     answers = [answer for answer in error.answers if not answer.no_labels]
     before = (*before, error.what)
     if len(answers) > _MOST_ANSWERS or len(before) > _MOST_FURTHER:
-        return []
+        return [error]
     each: list[list[InputError]] = []
     for answered in map(options.answered, answers):
         each.append([])
@@ -391,11 +387,19 @@ def _asked_next(
                 _read(opened, answered, None)
         except InputError as further:
             if further.answers and further.what not in before:
-                each[-1] = [further, *_asked_next(further, source, answered, before)]
+                each[-1] = _asked(further, source, answered, before)
         except errors.CalvizError:
-            return []
+            return [error]
     of_all = [[(q.what, q.answers) for q in one] for one in each]
-    return [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
+    same = [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
+    own, ways = iter(each), []
+    for way in error.readings:
+        asked = () if way.no_labels else next(own)
+        blank = {q.what for q in asked if q.answers == (_LEAVE_OUT,)} - {q.what for q in same}
+        words = [f"{_LEAVE_OUT.label} ({what.partition(' rows')[0]})" for what in blank]
+        left_out = [replace(_LEAVE_OUT, label=said) for said in words]
+        ways.append(errors.Reading.joined([way, *left_out]))
+    return [error.but(readings=ways), *same]
 
 
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
@@ -434,9 +438,7 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
         raise error.in_file(opened.name) from None
     except MemoryError:
         raise InputError("there is not enough memory to read it", file=opened.name) from None
-    # The text of a table inside of an archive is in another style.
-    cells = loaded.cells if opened.style != PLAIN_CSV else None
-    named = replace(loaded, file=opened.name, size=opened.size, hash=digest, cells=cells)
+    named = replace(loaded, file=opened.name, size=opened.size, hash=digest)
     return replace(named, style=opened.style)
 
 
@@ -459,11 +461,11 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         used = with_array_names(rows, used)
         layout = _recognised(rows, used)
         made = {"": build(rows, layout, used, name)}
-    except InputError:
+    except InputError as error:
         # Verdicts are no probabilities, and most of their rows have no label.
         judged = None if options.for_map else judged_rows(table, options)
         if judged is None:
-            raise
+            raise _by_fit(error, rows, used, name) from error.__cause__
         rows = judged.table
         read = build(rows, recognise(rows, judged.options), judged.options, name)
         found = replace(read.recognition, columns=table.names)
@@ -482,6 +484,26 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         what = f"does {' or '.join(map(repr, map(short, weighed)))} say how much each row counts?"
         raise InputError(what, readings=ways)
     return made[""]
+
+
+def _by_fit(error: InputError, table: Table, options: ReadingOptions, name: str) -> InputError:
+    """Return the question which of two classes a score is of with what each answer means; the one that fits the rows better comes first."""
+    names = [way.options.get("class_names", ()) for way in error.readings]
+    told = any("scores" in way.options for way in error.readings)  # by words
+    if told or len(names) != 2 or not names[0] or names[0] != names[1][::-1]:
+        return error
+    means: list[tuple[float, errors.Reading]] = []
+    for way in error.readings:
+        answered = options.answered(way).answered(_LEAVE_OUT)
+        try:
+            loaded = build(table, _recognised(table, answered), answered, name)
+        except InputError:
+            return error
+        data = loaded.first
+        assert isinstance(data, Predictions)
+        loss = float(np.mean((data.probs[:, 1] - data.labels) ** 2))
+        means.append((loss, replace(way, label=f"{way.label} ({_means(loaded)})")))
+    return error.but(readings=[way for _, way in sorted(means, key=lambda each: each[0])])
 
 
 def _means(loaded: Loaded) -> str:

@@ -629,18 +629,13 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
     names = view.table.names
     listed = ", ".join(map(short, names[:10]))
     present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""
-    if not named:
-        return InputError(
-            f"there are no columns that add up to 1 in every row, as probabilities do{present}",
-            remedy="say which columns hold the scores, and whether they are logits",
-            asks=True,
-        )
-    return InputError(
-        f"there are no probability {word}s{present}",
-        asks=True,
-        remedy=(
-            "name the array 'probs' or 'logits', or say which one holds the scores"
-            if view.table.arrays
-            else "name them p_<class>, or say which columns hold the scores"
-        ),
+    what, remedy = (
+        f"probability {word}s",
+        "name them p_<class>, or say which columns hold the scores",
     )
+    if not named:
+        what = "columns that add up to 1 in every row, as probabilities do"
+        remedy = "say which columns hold the scores, and whether they are logits"
+    elif view.table.arrays:
+        remedy = "name the array 'probs' or 'logits', or say which one holds the scores"
+    return InputError(f"there are no {what}{present}", remedy=remedy, asks=True)

@@ -57,6 +57,11 @@ class ArrowRows(Table):
         }
         return Fetched(arrays, single_columns)
 
+    @property
+    def cells(self) -> Callable[[], dict[str, Any]] | None:
+        """The columns as they are."""
+        return lambda: dict(zip(self.data.column_names, self.data.columns, strict=True))
+
     def _scores(self, group: tuple[str, ...]) -> Any:
         from calviz.data import arrow_tables
 
@@ -389,11 +394,6 @@ class WrittenCells(Table):
     base: Table
     written: Mapping[str, _Cell]
     _texts: dict[str, Factor] = field(default_factory=dict)
-
-    @property
-    def types(self) -> Mapping[str, Any]:
-        """The fields of the other columns; see `Table.types`."""
-        return {name: kind for name, kind in self.base.types.items() if name not in self.written}
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns of the base, and the numbers of the others from their text; see `Table.fetch`."""

@@ -16,8 +16,11 @@ import numpy.typing as npt
 from calviz.core import errors
 from calviz.core.predictions import BEFORE, Dataset, Predictions
 from calviz.core.words import PLAIN_CSV, csv_bytes
+from calviz.data.roles import ColumnRoles
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from calviz.core.blocks import IntArray
     from calviz.data.loaded import Loaded
 
@@ -43,8 +46,8 @@ def check_target(path: str | Path) -> Path:
 
 def write_predictions(
     data: Dataset, path: str | Path, *, before: Dataset | None = None, file: Loaded | None = None
-) -> None:
-    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
+) -> int:
+    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has.
 
     In tables, score columns keep the names that they have in `file`, if they held these probabilities or confidences themselves there
     (`Loaded.own_scores`), and are named ``p_<class>`` or ``confidence`` otherwise; labels are class names, and all columns but splits keep
@@ -52,10 +55,9 @@ def write_predictions(
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. The column ``uncalibrated``
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
-    nothing is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of the `file` that was read,
-    where their values have these. CSV is written in its style and, if it was CSV with names above its columns, begins with these: each cell
-    as it stands there, also of rows that were left out, whose calibrated scores are empty; only the columns that the file lacks are added, and scores
-    replace those of the same name.
+    nothing is written about the true classes. CSV is written in the style of the `file`. If that was a table with names above its columns, tables
+    begin with these, as they stand there (numbers of text only in CSV, lists only in Parquet), also of rows that were left out, whose
+    calibrated scores are empty; only the columns that the file lacks are added, and scores replace those of the same name.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -68,7 +70,7 @@ def write_predictions(
         data = replace(data, numbers={name: one_score(before), **data.numbers})
     named = file.named_as_labels(data) if file else data
     with errors.replacing(target) as temporary_path:
-        _write(named, before or data, temporary_path, file)
+        return _write(named, before or data, temporary_path, file)
 
 
 def one_score(data: Dataset) -> npt.NDArray[Any]:
@@ -78,67 +80,97 @@ def one_score(data: Dataset) -> npt.NDArray[Any]:
     return data.probs[:, 1] if data.n_classes == 2 else data.probs.max(axis=1)
 
 
-def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) -> None:
+def _write(data: Dataset, before: Dataset, target: Path, file: Loaded | None) -> int:
     labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
-        return
+        return data.n
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
+    is_parquet, style = target.suffix.lower() == ".parquet", file.style if file else PLAIN_CSV
     own = file.own_scores.get(before.name, ()) if file else ()
     scores = _scores(data, labelled, own)
     columns = _columns(data, scores)
     order = dict.fromkeys([*(file.recognition.columns if file else ()), *columns])
     columns = {name: columns[name] for name in order if name in columns}
-    if target.suffix.lower() == ".parquet":
-        import pyarrow.parquet as pq
-
-        types = file.types.items() if file else ()
-        kept = {name: kind for name, kind in types if name not in {*scores, BEFORE}}
-        # These tell missing texts from empty ones.
-        texts = {**data.texts, **data.groups}.items()
-        with_missing = {name for name, factor in texts if factor.missing is not None}
-        pq.write_table(_typed(pd.DataFrame(columns), kept, with_missing), target)
-        return
-    style = file.style if file else PLAIN_CSV
     found = file.cells_of(before) if file else None
+    roles = file.roles if file else ColumnRoles()
+    before_map = own or sum((s.columns for s in roles.scores if s.model in ("", before.name)), ())
+    if found and is_parquet and any(_is_text(found[0][c]) for c in before_map if c in found[0]):
+        found = None  # texts of numbers
     if file is None or found is None:
-        target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
-        return
+        if is_parquet:
+            table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
+            pq.write_table(table.replace_schema_metadata(None), target)
+        else:
+            target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
+        return data.n
     cells, rows = found
-    roles, confidence = file.roles, file.roles.confidence
+    confidence = roles.confidence
     there = {"label": roles.label or next(iter(roles.one_hot if own else ()), None)}
     if confidence is not None:
         there |= {"predicted": confidence.predicted, "correct": confidence.correct}
-    scores = {k: v for k, v in scores.items() if there.get(k) not in cells.columns}
-    frame = pd.DataFrame(_with_date_texts(_columns(_lacking(data, before, found, file), scores)))
+    scores = {k: v for k, v in scores.items() if there.get(k) not in cells}
+    added = _columns(_lacking(data, before, (cells, rows), roles), scores)
+    frame = pd.DataFrame(added if is_parquet else _with_date_texts(added))
+    size = len(next(iter(cells.values())))
     if rows is not None:
         # Whole numbers stay whole beside missing ones.
         whole = {name: object for name, kind in frame.dtypes.items() if kind.kind in "iu"}
-        frame = frame.astype(whole).set_index(rows).reindex(range(cells.height))
+        frame = frame.astype(whole).set_index(rows).reindex(range(size))
         if own and BEFORE in frame:  # else the scores of rows that were left out would be lost
             names = own[-1:] if data.n_classes == 2 else own
-            scored = [cells[name].str.replace(",", ".").cast(float, strict=False) for name in names]
+            replaced_commas = (_texts(cells[name]).str.replace(",", ".") for name in names)
+            scored = [text.cast(float, strict=False) for text in replaced_commas]
             frame[BEFORE] = frame[BEFORE].fillna(pd.Series(np.max(scored, axis=0)))
     # Scores are written in the place of those of the same name; other columns give way to them.
-    before_map = own or sum((s.columns for s in roles.scores if s.model in ("", before.name)), ())
     if {*before_map} & {*scores}:  # else some of a row would be calibrated, and others not
-        cells = cells.drop([name for name in before_map if name not in scores])
+        cells = {k: v for k, v in cells.items() if k not in before_map or k in scores}
     replaced = {roles.split, confidence and confidence.score, *before_map}
     replaced |= {name for name in before.numbers if name not in scores}
-    twice = {*cells.columns} & {*frame.columns} - replaced
-    cells = cells.rename({name: _free(name, {*cells.columns, *frame.columns}) for name in twice})
-    target.write_bytes(csv_bytes(frame, style, cells))
+    twice = {*cells} & {*frame.columns} - replaced
+    taken = {*cells, *frame.columns}
+    cells = {_free(k, taken) if k in twice else k: v for k, v in cells.items()}
+    if is_parquet:
+        new = pa.Table.from_pandas(frame, preserve_index=False)
+        pq.write_table(pa.table(cells | {name: new[name] for name in frame}), target)
+    else:
+        texts = {k: _texts(v) for k, v in cells.items() if not pl.Series(v).dtype.is_nested()}
+        target.write_bytes(csv_bytes(frame, style, pl.DataFrame(texts)))
+    return size
+
+
+def _is_text(cells: Any) -> bool:
+    """Whether a column of the file is text."""
+    import polars as pl
+
+    return pl.Series(cells).dtype == pl.String
+
+
+def _texts(cells: Any) -> pl.Series:
+    """The cells of a column of the file as texts, dates without a time of day where there is none."""
+    import polars as pl
+
+    column = pl.Series(cells)
+    if column.dtype.is_temporal():
+        column = column.dt.to_string("iso").str.replace(r"[ T]00:00:00(\.0+)?$", "")
+    return column.cast(pl.String)
 
 
 def _lacking(
-    data: Dataset, before: Dataset, found: tuple[Any, IntArray | None], file: Loaded
+    data: Dataset,
+    before: Dataset,
+    found: tuple[dict[str, Any], IntArray | None],
+    roles: ColumnRoles,
 ) -> Dataset:
     """The same rows without the columns that the cells of the file have."""
     cells, rows = found
-    names, splits = {*cells.columns}, data.splits
-    if splits is not None and file.roles.split in names:
-        there = cells[file.roles.split].fill_null("").to_numpy()
+    names, splits = {*cells}, data.splits
+    if splits is not None and roles.split in names:
+        there = _texts(cells[roles.split]).fill_null("").to_numpy()
         is_own = np.array_equal(there if rows is None else there[rows], splits.values())
         splits = None if is_own else splits
     own = {key for key, name in data.column_names.items() if name in names}
@@ -159,57 +191,6 @@ def _lacking(
         weights=None if "weights" in own else data.weights,
         times=None if "times" in own else data.times,
     )
-
-
-def _typed(frame: Any, types: Mapping[str, Any], with_missing: Collection[str]) -> Any:
-    """Return a frame as an Arrow table with these types where possible; empty texts are missing ones, except `with_missing`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    for place, column in enumerate(table.schema):
-        field = types.get(column.name)
-        # Numbers were read as double precision, which has 15 digits.
-        if field is None or (pa.types.is_decimal(field.type) and field.type.precision > 15):
-            continue
-        kind, values = field.type, table.column(place)
-        is_dictionary = pa.types.is_dictionary(kind)
-        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-        is_list |= pa.types.is_fixed_size_list(kind)
-        plain = kind.value_type if is_dictionary or is_list else kind
-        # Views cannot be written as dictionaries.
-        views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-        plain = views.get(plain, plain)
-        is_text, becomes_text = (
-            pa.types.is_string(t) or pa.types.is_large_string(t) for t in (column.type, plain)
-        )
-        is_mixed = column.name in with_missing
-        if is_text and not is_mixed and (field.nullable or not becomes_text):
-            values = pc.if_else(pc.equal(values, ""), None, values)
-        try:
-            values = _text_cast(values, plain) if is_text else values.cast(plain)
-            if is_dictionary:
-                coded = pa.dictionary(kind.index_type, plain, kind.ordered)
-                values = values.dictionary_encode().cast(coded)
-            if is_list:  # of one value each
-                values = values.combine_chunks()
-                one = pa.FixedSizeListArray.from_arrays(values, 1, mask=values.is_null())
-                values = one.cast(kind)
-            table = table.set_column(place, column.name, values)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # such as a cluster that was added to the file's own
-    return table
-
-
-def _text_cast(texts: Any, kind: Any) -> Any:
-    """Cast texts to a type; Arrow itself has no cast to times of day and to durations, which are written as a number of their unit."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_time(kind):
-        moments = pc.binary_join_element_wise("1970-01-01", texts.cast(pa.string()), " ")
-        return moments.cast(pa.timestamp(kind.unit)).cast(kind)
-    return texts.cast(pa.int64()).cast(kind) if pa.types.is_duration(kind) else texts.cast(kind)
 
 
 def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:

@@ -27,7 +27,7 @@ from calviz.sample.step_views import steps
 #: The three parts of a proper score, as suffixes of metric keys.
 PARTS = ("miscalibration", "discrimination", "uncertainty")
 #: Scores of (score, hit), which use one column. The metrics called Brier score and NLL use all classes.
-LABELS = {"brier": "Brier score", "nll": "Log loss"}
+LABELS = {"brier": "Brier score (binary)", "nll": "Log loss (binary)"}
 
 
 @figure(
@@ -112,7 +112,7 @@ class CorpDiagram(ResampledFigure):
         a, b, c = self.parts[score]
         total, mcb, dsc, unc = (decimal(part, 4) for part in (a - b + c, a, b, c))
         return (
-            f"{LABELS[score]} of (score, hit) {total} = miscalibration {mcb} − discrimination {dsc} + "
+            f"{LABELS[score]} {total} = miscalibration {mcb} − discrimination {dsc} + "
             f"uncertainty {unc}"
         )
 
@@ -264,7 +264,7 @@ class MiscalibrationPlane(Figure):
     def caption(self) -> tuple[str, ...]:
         """Decomposed score; what is drawn; rows: one line each."""
         details = facts(self.split, counted(self.rows, "row"), counted(len(self.models), "model"))
-        return f"{self.label} of (score, hit)", "miscalibration against discrimination", details
+        return self.label, "miscalibration against discrimination", details
 
     def describe(self) -> str:
         """Say in plain words what it shows."""

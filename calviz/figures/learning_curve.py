@@ -590,7 +590,7 @@ class ModelDifferences(Figure):
 
 _RIGHT, _TOP, _BOTTOM, _ROW, _TALL = 16, 30, 54, 28, 44
 #: Maximum characters of a name, of one above its row, before the numbers; and space beside the names in pixels.
-_NAME, _SHORT, _BESIDE = 26, 16, 16
+_NAME, _SHORT, _BESIDE = 32, 19, 16
 
 
 def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:

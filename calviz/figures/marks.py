@@ -278,8 +278,8 @@ _NARROW = 620
 _TALL, _LOW = 340, 280
 #: Width of a character of the caption in pixels, and minimum number of characters per line.
 _CHARACTER, _FEWEST = 7.6, 24
-#: Widths of a legend entry without its text and of a letter, and of a narrow column on a desktop, assumed if none is known; in pixels.
-_ENTRY, _LETTER, _USUAL = 48, 6.4, 560
+#: Widths of a legend entry without its text, of a letter in a picture and on a page, and of a narrow column on a desktop, assumed if none is known; in pixels.
+_ENTRY, _LETTER, _SMALL_LETTER, _USUAL = 48, 6.4, 4.85, 560
 
 
 @dataclass(frozen=True)
@@ -385,15 +385,20 @@ class Sheet:
         """
         left, right, top, bottom = margins
         all_traces = list(traces)
-        # Wherever it is centred, a legend is at most as wide as the panels.
+        # Wherever it is centred, a legend is at most as wide as the panels; on a narrow page one that begins left of them may be wider.
         width = (self.width or _USUAL) - left - right
         below = _legend_room(all_traces, width) if entries else 0
+        aside: Trace = {}
+        if self.narrow and below > LINE + 10:
+            x, y = (right - left) / width, -bottom / inner
+            aside = {"x": x, "xanchor": "left", "yref": "paper", "y": y}
+            below = _legend_room(all_traces, width + left, _SMALL_LETTER)
         lines = self.caption_lines(left)
         top += LINE * len(lines) + air if lines else 0
         height = top + inner + bottom + below
         legend_entries: dict[str, Any] = {"showlegend": False}
         if below:
-            place: Trace = {"xref": legend_over, "yref": "container", "y": below / height}
+            place: Trace = {"xref": legend_over, "yref": "container", "y": below / height} | aside
             # By default, plotly draws no legend for a single entry, and its space would stay empty.
             legend_entries = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
@@ -442,11 +447,11 @@ def entries(traces: Iterable[Any]) -> list[str]:
     ]
 
 
-def _legend_room(traces: Iterable[Any], width: float) -> int:
+def _legend_room(traces: Iterable[Any], width: float, letter: float = _LETTER) -> int:
     """Estimate the height of a legend in pixels; plotly puts entries in one row, or in columns of equal width."""
     if not (names := entries(traces)):
         return 0
-    widths = [_ENTRY + _LETTER * len(re.sub("<[^>]*>", "", name)) for name in names]
+    widths = [_ENTRY + letter * len(re.sub("<[^>]*>", "", name)) for name in names]
     lines = 1 if sum(widths) <= width else -(-len(names) // max(1, int(width / max(widths))))
     return LINE * lines + 10
 
@@ -484,7 +489,7 @@ def with_legend_for(drawn: Drawing, width: int) -> Drawing:
 #: Room on each side of a score's axis, so that no point on an edge is cut.
 EDGE = 0.015
 #: The axes end where the scores do if that is at most here.
-_ZOOMED = 0.4
+ZOOMED = 0.4
 #: Margins of the square (above, for the button that saves it), and diameter of a circle for all rows, in pixels.
 _MARGINS, _CIRCLE = (54, 8, 28, 46), 26
 
@@ -515,7 +520,7 @@ def diagonal(p: Palette) -> Trace:
 def end_of(*values: FloatArray) -> float:
     """Where the axes of score and frequency end: at 1, or beyond all values, shape (n,) each, if that is at most 0.4."""
     most = float(np.nanmax(np.concatenate(values)))
-    if not 0 < most <= _ZOOMED:
+    if not 0 < most <= ZOOMED:
         return 1.0
     size = 10.0 ** math.floor(math.log10(most))
     return next(size * end for end in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if most <= size * end)

@@ -25,6 +25,12 @@ from calviz.verdicts.evaluation import scale_of, value_text
 from calviz.verdicts.watching import WatchState
 
 
+def label_of(metric: str, reduction: Reduction) -> str:
+    """Label of a metric; of the MCS, with the two means whose difference it is."""
+    means = f": {' − '.join(score_and_hit(reduction))}" * (metric == "mcs")
+    return f"{METRICS[metric].label}{means}"
+
+
 @dataclass(frozen=True, eq=False)
 class OverTimeLine(Figure):
     """The periods of `calviz.over_time`, ready to draw.
@@ -179,6 +185,7 @@ class OverTimeLine(Figure):
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the periods in their order."""
         across, (_, sign) = _across(sheet, _names(self.result)), scale_of(self.result.metric)
+        reduction = Reduction.of(self.result.reduction)
         names = across["ticktext"]
         room = (sheet.width or _USUAL) - _LEFT - _RIGHT
         fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
@@ -188,7 +195,9 @@ class OverTimeLine(Figure):
             inner=sheet.panel_height,
             margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
             xaxis=across,
-            yaxis=sheet.axis(self.label + (f", {sign}" if sign else ""), nticks=7),
+            yaxis=sheet.axis(
+                label_of(self.result.metric, reduction) + f", {sign}" * bool(sign), nticks=7
+            ),
             shapes=list(_change(self.result, sheet)),
         )
 
@@ -286,8 +295,10 @@ def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
     """A line at the day on which calibration changed, and the band of days on which it may have, with 95 % confidence."""
     found = r.watch and r.watch.found
     if since := found.since if found else r.watch and r.watch.changed:
-        # Names begin with the first day, month or year of a period.
-        first = [np.datetime64(p.name.split(" to ")[0], "D").astype(int) for p in r.periods]
+        # Names begin with the first day, month, quarter or year of a period.
+        names = (p.name.split(" to ")[0].partition("-Q") for p in r.periods)
+        months = (f"{start}-{3 * int(q) - 2:02}" if q else start for start, _, q in names)
+        first = [np.datetime64(month, "D").astype(int) for month in months]
         days = [
             np.datetime64(d, "D").astype(int) for d in (since, *(found.between if found else ()))
         ]
@@ -337,7 +348,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
     look: Trace = {"width": 1.5, "hoverinfo": None}
     each = "Each period"
     if figure.where:
-        each = f"Each period where {plotly_text(figure.where, 60)}"
+        each = f"Where {plotly_text(figure.where, 60)}"
         values = scale * np.array([p.result.value for p in every])
         yield line(
             np.arange(len(every), dtype=float), values, palette.neutral, width=1.5, name="All rows"
@@ -347,7 +358,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         yield line(x, scale * floor, palette.muted, **look)
     expected = np.array([p.expected for p in r.periods])
     if np.isfinite(expected).any():
-        look |= {"dash": "dash", "name": "Usual, if nothing changes"}
+        look |= {"dash": "dash", "name": "If nothing changes"}
         yield line(x, scale * expected, palette.ink, **look)
     if any(p.recalibrated for p in r.periods):
         after = np.array([p.recalibrated.value if p.recalibrated else np.nan for p in r.periods])
@@ -369,7 +380,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
             [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
             palette.vermillion if changed else palette.blue,
             symbol="diamond" if changed else "circle",
-            name="Differs from the others beyond chance" if changed else f"{each}, with 95 % CI",
+            name="Differs beyond chance" if changed else f"{each}, 95 % CI",
             customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )

@@ -21,7 +21,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
 from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, pointwise
-from calviz.figures.marks import Drawing, Page, Role, drawn, end_of
+from calviz.figures.marks import ZOOMED, Drawing, Page, Role, drawn, end_of
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample import step_views
 from calviz.sample.binning import FEW_ROWS, BinSums, bin_between, bins_off, expected_share
@@ -40,6 +40,8 @@ from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import collect_evidence
 
+#: Largest share of the rows whose points may lie beyond the axes.
+_BEYOND = 0.025
 #: Powers of ten on logarithmic axes, at most.
 _DECADES = 6
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
@@ -243,9 +245,16 @@ class Reliability(ScoreFigure):
         )
 
     def end(self, *beside: FloatArray) -> float:
-        """Where the axes end: beyond all points, those beside them too, and beyond the intervals of all bins but those of few rows."""
+        """Where the axes end: beyond the points, those beside them too, and beyond the intervals of all bins but those of few rows, which alone do not make them end at 1.
+
+        The outermost bins of few rows, not off beyond noise, may lie beyond the end if they hold at most 2.5 % of all rows.
+        """
+        out = np.argsort(-np.maximum(self.mean_score, self.observed))
+        out = out[np.cumsum(self.share[out]) <= _BEYOND]
+        out = out[(self.count[out] < FEW_ROWS) & np.isnan(self.expected_gap[out])]
+        points = (np.delete(v, out) for v in (self.mean_score, self.observed))
         sure = self.interval[1][self.count >= FEW_ROWS]
-        return end_of(self.mean_score, self.observed, sure, *beside)
+        return end_of(*points, np.minimum(sure, ZOOMED), *beside)
 
     def floor(self, *beside: FloatArray) -> float:
         """Where logarithmic axes start: the power of ten below all points, at most six below the end; 0 for linear axes.

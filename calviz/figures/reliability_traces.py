@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core import words
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.words import counted, decimal, expected_gap, plotly_text, points, score_and_hit
 from calviz.figures import marks
 from calviz.figures.marks import LINE, UNFADED, Picture, ScoreAxes, Sheet, Trace, markers
@@ -68,7 +68,9 @@ class Diagram:
     def picture(self, selected: int | tuple[int, int] | None) -> Picture:
         """Lay out the square over the histogram."""
         p, lines = self.sheet.palette, marks.wrapped(self.sheet.caption)
+        beyond = int(self.figure.count[~self._within].sum())
         over, said = ("x domain", "y domain"), self.axes.words
+        said += f"; the points of {counted(beyond, 'row')} lie beyond" * bool(beyond)
         room = LINE * (len(lines) + bool(lines and said))
         # The caption stands above the line about the axes.
         above = list(marks.caption_label(lines, p, above=6 + LINE * bool(said), over=over))
@@ -105,6 +107,11 @@ class Diagram:
     def _right(self) -> FloatArray:
         """Right ends of the bins on the axis, clipped to it, shape (M,)."""
         return self._at(np.clip(self.figure.high, 0, self.axes.end))
+
+    @property
+    def _within(self) -> BoolArray:
+        """Whether the point of each bin lies on the axes, shape (M,)."""
+        return np.maximum(self.figure.mean_score, self.figure.observed) <= self.axes.end
 
     def _at(self, values: Any) -> FloatArray:
         """Coordinates of scores and frequencies."""
@@ -271,6 +278,7 @@ class Diagram:
             for side, solid in ((~few, True), (few, False))
         ]
         for which, solid in groups:
+            which &= self._within
             if not which.any():
                 continue
             edge = bool(none[which].any())

@@ -85,7 +85,9 @@ class SliceGaps(Figure):
         of_rest = r.against == "rest"
         if not r.off:
             than = "the other rows" if of_rest else "a calibrated model"
-            return f"None of {counted(len(r.slices), 'slice')} differs from {than} beyond chance{f', but {r.change}' * bool(r.change)}"
+            near = r.slices[0].adjusted <= 0.05  # which many take for the level
+            level = f"at the level of {100 * r.rate:g} %" if near else "beyond chance"
+            return f"None of {counted(len(r.slices), 'slice')} differs from {than} {level}{f', but {r.change}' * bool(r.change)}"
         _, _, first = r.headline.partition(" beyond chance, most surely ")
         off = f"{'Unlike the other rows' if of_rest else 'Off'}{' most surely' * (len(r.off) > 1)}"
         return f"{off} where {first}" if first else r.headline

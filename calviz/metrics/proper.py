@@ -148,7 +148,7 @@ def _base_rate(view: Steps) -> FloatArray:
 
 
 @_corp(
-    label="Brier score of (score, hit)",
+    label="Brier score (binary)",
     direction="lower",
     formula=r"\overline{(s-h)^2}",
     reference="Brier 1950",

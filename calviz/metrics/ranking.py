@@ -54,7 +54,7 @@ def auroc(view: Steps) -> FloatArray:
 
 
 @_discrimination(
-    label="Somers' Dxy",
+    label="Somers' Dxy (Gini)",
     bounds=(-1.0, 1.0),
     formula=r"2\,\mathrm{AUROC} - 1",
     reference="Somers 1962; Harrell 2015",

@@ -583,9 +583,8 @@ def check_grades(data: predictions.Dataset, column: str | None) -> None:
         grade_factor(data, column)
     elif not grade_columns(data):
         others = ", ".join(shortened(name) for name in data.groups)
-        rest = "add one, such as 'grade'"
-        if others:
-            rest = f"if one of its group columns ({others}) holds grades, name it with --grades, or in the app under Decide, Grades"
+        named = f"if one of its group columns ({others}) holds grades, name it with --grades"
+        rest = named if others else "add one, such as 'grade'"
         raise OptionError(
             f"the preset credit needs a column of rating grades, and none of this file looks like one: {rest}."
         )

@@ -294,7 +294,7 @@ COUNTS_AS = "How many independent rows of equal weight the rows of the grade are
 MOST_GRADES = 50
 #: Fewer levels than this are too often in the order of their scores by chance.
 LEAST_GRADES = 3
-_NAMES = re.compile(r"(^|[^a-z])(grade|rating|bucket|band|notch|risk[ _-]?class)s?([^a-z]|$)", re.I)
+_NAMES = re.compile(r"(^|[^a-z])(grade|rating|bucket|band|notch|(risk|rating)[ _-]?class)s?([^a-z]|$)|bonit[aä]|(rating|risi[kc]o|score)[ _-]?(klasse|stufe|note)|class?e d[ei] (rating|ri)", re.I)  # fmt: skip
 _AGENCY = re.compile(r"([A-C])\1{0,2}[0-9]?[+-]?|Aaa|Aa[1-3]?|Baa[1-3]?|Ba[1-3]?|Caa[1-3]?|Ca|D")
 
 
@@ -535,11 +535,11 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
 def grade_columns(data: Dataset) -> tuple[str, ...]:
     """The group columns that hold rating grades, recognised by their names or values, or failing that by their scores.
 
-    A column is recognised by its scores if its values have an order (numbers, or single letters) in which the mean score of the
+    A column is recognised by its scores if its values have an order (numbers, R1 to R9, or single letters) in which the mean score of the
     positive class rises or falls without exception over three grades or more, and if the column explains at least half of
     the variance of the scores, as grades do that were made from them.
     """
-    few = _with_few_values(data)
+    few = possible_grade_columns(data)
     named = tuple(
         name
         for name, f in few.items()
@@ -548,18 +548,14 @@ def grade_columns(data: Dataset) -> tuple[str, ...]:
     return named or tuple(name for name, f in few.items() if _follows_scores(data, f))
 
 
-def possible_grade_columns(data: Dataset) -> tuple[str, ...]:
+def possible_grade_columns(data: Dataset) -> dict[str, Factor]:
     """The group columns that a user may choose as grades."""
-    return tuple(_with_few_values(data))
+    return {name: f for name, f in data.groups.items() if len(f.levels) <= MOST_GRADES}
 
 
 def has_grades(data: Dataset) -> bool:
     """Whether a column holds grades according to its name."""
     return any(_NAMES.search(name) for name in data.groups)
-
-
-def _with_few_values(data: Dataset) -> dict[str, Factor]:
-    return {name: f for name, f in data.groups.items() if len(f.levels) <= MOST_GRADES}
 
 
 def _follows_scores(data: Dataset, factor: Factor) -> bool:
@@ -583,12 +579,12 @@ def _follows_scores(data: Dataset, factor: Factor) -> bool:
 
 
 def _order_of(levels: Sequence[str]) -> list[float] | None:
-    """Sort keys of the levels, which are numbers or single letters; None if they have no such order."""
+    """Sort keys of the levels, which are numbers, also after one word, or single letters; None if they have no such order."""
     texts = [level.strip() for level in levels]
     if all(len(text) == 1 and text.isalpha() for text in texts):
         return [float(ord(text.upper())) for text in texts]
     try:
-        return [float(text) for text in texts]
+        return [float(text.removeprefix(re.split(r"[-\d]", texts[0])[0])) for text in texts]
     except ValueError:
         return None
 

@@ -136,6 +136,8 @@ _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 
 def _details(sample: Sample, metric: Metric, view: Any) -> dict[str, Any]:
     details = dict(metric.details(view)) if metric.details else {}
+    if metric.key == "brier_binary" and sample.data.n_classes == 2:
+        details["class_sum"] = 2 * float(metric.value(view))
     if sample.data.clusters is None:
         return details
     return {name: value for name, value in details.items() if name not in _OF_INDEPENDENT_ROWS}

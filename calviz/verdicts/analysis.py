@@ -13,6 +13,7 @@ from calviz.core.entry_specs import CHECKS, METRICS, Check, Conventions, Metric,
 from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
+from calviz.core.words import within_sentence
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
@@ -20,6 +21,7 @@ from calviz.sample.sample import Sample, SampleOptions, rate_if_rare, shows_opti
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
 from calviz.verdicts.sentence import explained, judged
+from calviz.verdicts.watching import watched
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,22 +30,19 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
     """Keys of the main metrics: those of the Overview and of a report, by default.
 
     Where a class has under 20 % of the rows, or over 80 %, accuracy tells little, and the AUROC is in its place; of a class under
-    10 % a ratio, O/E, says more than points.
+    10 % a ratio, O/E, says more than points. The Brier score of two classes is the one-column form, as others report it.
     """
     rate = rate_if_rare(sample, 0.2)
     first = ("accuracy",) if rate is None else ("auroc", "oe_ratio") if rate < 0.1 else ("auroc",)
-    return *first, sample.ece_key, "mcs", "nll", "brier"
+    several = sample.data.kind != "confidence" and sample.data.n_classes > 2
+    return *first, sample.ece_key, "mcs", "nll", "brier" if several else "brier_binary"
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
 #: Decisions and in that section of a report.
 VALIDATION_METRICS = (
-    "auroc",
-    "auprc",
-    "oe_ratio",
-    "calibration_in_the_large",
-    "calibration_slope",
-    "ici",
+    *("auroc", "somers_d", "auprc", "oe_ratio", "calibration_in_the_large"),
+    *("calibration_slope", "ici", "hosmer_lemeshow"),
 )
 
 
@@ -274,8 +273,17 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
         found.append(Finding("CAL025", "info", f"{what}: {left_out}."))
     # Where one slice alone is off, or most, what else is found follows from it.
     verdict = sample.once(judged)
-    first = bool(verdict.off_alone or verdict.elsewhere)
+    first, state = bool(verdict.off_alone or verdict.elsewhere), sample.once(watched)
+    if first and state is not None and state.found is state.change:
+        found = [_of_all_rows(f) if CHECKS[f.code].about == "times" else f for f in found]
     return tuple(sorted(found, key=lambda f: first and CHECKS[f.code].about != "slices"))
+
+
+def _of_all_rows(found: Finding) -> Finding:
+    message, short = (
+        f"All rows together: {within_sentence(text)}" for text in (found.message, found.short)
+    )
+    return replace(found, message=message, short=short)
 
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
@@ -405,8 +413,8 @@ def audit(
         data = Predictions.from_arrays(y_true, y_prob, kind=kind, name=name, **for_arrays)
     of_sample, others = _divided(options)
     sample = _sample(data, of_sample)
-    # Callers look up the accuracy and the ECE by their keys, whatever is quoted.
-    usual = (*first_metrics(sample), "accuracy", "ece")
+    # Callers look up these by their keys, whatever is quoted.
+    usual = (*first_metrics(sample), "accuracy", "ece", "brier")
     keys = usual if metrics is None else None if metrics == "all" else metrics
     return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | others)), sample=sample)
 

@@ -151,25 +151,25 @@ def rows_not_alike(sample: Sample) -> Iterator[Told]:
 SHARE = 0.01
 
 
-@check("CAL007", "Saturated scores", clusters=True, about="values")
+@check("CAL007", "Saturated scores", clusters=True, about="certainty", before="CAL001")
 def saturated(sample: Sample) -> Iterator[Told]:
     """Count scores of exactly 0 and 1, and how many of them are contradicted by their label."""
     score, hit = sample.events.score, sample.events.hit
-    n = sample.events.n
-    for value, wrong, event in ((1, ~hit, "did not happen"), (0, hit, "happened")):
-        saturated_rows = score == value
-        rows = int(np.count_nonzero(saturated_rows))
-        refuted = int(np.count_nonzero(saturated_rows & wrong))
-        if not refuted and rows < SHARE * n:
-            continue
-        contradicted = f"in {refuted:,} of them the event {event}"
-        if sample.reduction.kind == "top-label":
-            contradicted = f"{refuted:,} of them {'is' if refuted == 1 else 'are'} wrong"
-        but = f", and {contradicted}" if refuted else ""
-        yield (
-            "warning" if refuted else "info",
-            f"{counted(rows, 'score is', 'scores are')} exactly {value} ({percent(rows / n)} of the rows){but}.",
-        )
+    n, top = sample.events.n, sample.reduction.kind == "top-label"
+    wrong: dict[str, str] = {}
+    for value, refutes, event in ((0, hit, "happened"), (1, ~hit, "did not happen")):
+        at = score == value
+        rows, refuted = int(np.count_nonzero(at)), int(np.count_nonzero(at & refutes))
+        what = f"{counted(rows, 'score is', 'scores are')} exactly {value} ({percent(rows / n)} of the rows)"
+        said = f"{'is' if refuted == 1 else 'are'} wrong" if top else f"the event {event}"
+        of = f"{'in ' * (not top)}{refuted:,} of"
+        if refuted:
+            short = f"{of} {counted(rows, 'row')} scored exactly {value} {said}"
+            wrong[short] = f"{what}, and {of} them {said}"
+        elif rows >= SHARE * n:
+            yield "info", f"{what}."
+    if wrong:
+        yield "warning", f"{'; '.join(wrong.values())}.", words.capitalised(", ".join(wrong))
 
 
 @check("CAL008", "Probability zero on the true class", clusters=True, weights=True, about="values")

@@ -261,16 +261,18 @@ class Verdict(JudgedNumbers):
 
     @property
     def beyond_headline(self) -> str:
-        """What `sentence` says that the headline does not, such as the slice, without the test that shows it; all else if they begin with different facts."""
-        head, test = self.headline, r": [^:]* a calibrated model would show .*? \(.*?\)"
-        sentence = words.capitalised(re.sub(f"^Forecasts |{test}", "", self.sentence))
+        """What `sentence` says that the headline does not, such as the slice, in short; all else if they begin with different facts."""
+        head, sentence = self.headline, self.sentence
+        for long, short in _IN_SHORT.items():
+            sentence = re.sub(long, short, sentence)
+        sentence = words.capitalised(sentence)
         if self.named_where:
             sentence = sentence.replace(f", most surely {': '.join(self.off_in or ())}", "")
         for said in (head, head.split(";")[0], head.split(": ")[0]):
             if re.match(rf"{re.escape(said)}[.:] ?", sentence):
                 return words.capitalised(sentence[len(said) :].lstrip(".: "))
-        size = re.match(r"[^(:]* by ([\d.]+ points)[^(:]*\((.*?)\)( on .*)", sentence)
-        return f"{size[2]},{size[3]}" if size and size[1] in head else sentence
+        size = re.match(r"[^(:]* by ([\d.]+ points)[^(:]*\((.*?)\)(.*)", sentence)
+        return f"{size[2]}{size[3]}" if size and size[1] in head else sentence
 
     @property
     def ended(self) -> bool:
@@ -307,6 +309,16 @@ class Verdict(JudgedNumbers):
         return share_decimals(
             self.score, self.observed, self.mcs_decimals, words.gap_decimals(self.ece)
         )
+
+
+#: What the line below a headline leaves out of the sentence, or says in fewer words: the test, what the numbers beside it say, their rows.
+_IN_SHORT = {
+    r"^Forecasts |: [^:]* a calibrated model would show .*? \(.*?\)": "",
+    r"Not shown to be off on average": "Within noise on average",
+    r"(?<=on average) \(.*?\)": "",
+    r" on [\d,]+ rows(?=[,.])": "",
+    r"^No miscalibration found on (?!the other).*?: (?=ECE)": "",
+}
 
 
 def mcs_decimals(interval: Interval | None) -> int:
@@ -446,8 +458,10 @@ def numbers_of(result: MetricResult) -> tuple[float, ...]:
 def name_of(result: MetricResult) -> str:
     """Return the label of a metric, with the coverage or risk of its point, its bins if they are not the default, or what it sums."""
     metric = METRICS[result.key]
-    if "one_column" in result.details:  # the Brier score of two classes: twice that of scikit-learn
+    if "one_column" in result.details:
         return f"{metric.label} (class sum)"
+    if "class_sum" in result.details:
+        return METRICS["brier"].label
     label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
     scheme = result.params.get("scheme", usual)
     if usual == "equal-width" and scheme != usual:
@@ -651,7 +665,7 @@ def _each_once(
 ) -> tuple[tuple[str, str], ...]:
     names: dict[str, list[str]] = {}
     for result, text in remarks_by_result:
-        names.setdefault(text, []).append(METRICS[result.key].label)
+        names.setdefault(text, []).append(name_of(result))
     return tuple(
         ("; ".join(of) if len(of) <= MOST_NAMED else f"{len(of)} of {total} metrics", text)
         for text, of in names.items()

@@ -212,7 +212,7 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         said.update(c.run for c in CHECKS if c.about == "slices")
     if verdict.off_alone:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
-        said.update(c.run for c in CHECKS if c.about not in ("", "times"))
+        said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
     acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
     return [f for f in acted_on if f.short != verdict.headline]
 

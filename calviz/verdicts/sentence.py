@@ -176,9 +176,8 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     evidence, worst = rest.once(joint_tests.collect_evidence), slices.off[0]
     where, others = f"where {': '.join(slices.furthest)}.", f"the other {_all_rows(rest.data)}"
     if not evidence.beyond_noise and slices.apart:
-        verdict, state = judged(rest, others), sample.once(watched)
-        if verdict.changed and state is not None and state.found is not None:
-            change = f"a change about {state.shown(max(verdict.changed_days))}"
+        verdict, change = judged(rest, others), "a change over time"
+        if verdict.changed:
             told = nothing_found(evidence, rest, others)
             return f"Off most {where} {told}, but {change}.", change
         return f"Off {where} {verdict.sentence}" * (verdict.direction == "calibrated"), ""

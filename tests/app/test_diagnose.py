@@ -100,7 +100,7 @@ def test_groups_and_selected_rows_have_the_same_columns_and_slices():
     rows = [f"{y:d},{s:.4f},{n},R{n},{age},{euro:.5f}" for y, s, n, age, euro in columns]
     file = "\n".join(["label,p,policy,ref,age,premium", *rows]).encode()
     app = quiet(upload(open_page(page="data"), "ages.csv", file).open("slices"))
-    (groups,) = (m for m in app.multiselect if m.key == "slice-columns")
+    (groups,) = (m for m in app.multiselect if m.key == "calviz.groups.slice-columns")
     assert groups.options == ["age (number)", "premium (number)", "score (above a cut)"]
     assert groups.value == ["age", "premium", "score"]
     assert "different value" not in text_of(app)
@@ -263,7 +263,7 @@ def test_a_slice_that_is_off_though_its_interval_contains_0_is_explained():
     # Three misses of 500 where half a miss is expected: p = 0.014 for a Poisson number, while the interval reaches 0.
     app = upload(open_page(page="data"), "mine.csv", "\n".join(lines(500)).encode())
     app = quiet(app.open("slices"))
-    app.number_input(key="fdr").set_value(20).run()
+    app.number_input(key="calviz.groups.fdr").set_value(20).run()
     assert "Near 0 or 1 a few surprises rule that out" in helps_of(quiet(app))
     table = next(t.value for t in app.dataframe if "adjusted" in t.value.columns)
     north = table[table["slice"] == "site = north"].iloc[0]
@@ -278,7 +278,7 @@ def test_a_text_that_hardly_repeats_is_offered_and_not_chosen():
     rows = zip(rng.integers(2, size=600), rng.random(600), range(600), strict=True)
     text = "".join(f"{y},{p:.4f},{'ns'[i % 2]},letter number {i % 590}\n" for y, p, i in rows)
     app = upload(open_page(page="data"), "mine.csv", f"label,prob,site,note\n{text}".encode())
-    columns = quiet(app.open("slices")).multiselect(key="slice-columns")
+    columns = quiet(app.open("slices")).multiselect(key="calviz.groups.slice-columns")
     assert columns.options == ["site (2 values)", "note (590 values)", "score (above a cut)"]
     assert columns.value == ["site", "score"]
     assert "left out" not in text_of(app)
@@ -308,12 +308,15 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
 @pytest.mark.slow
 def test_the_columns_of_one_file_do_not_leave_another_without_columns():
     app = quiet(open_page(page="slices"))
-    assert app.multiselect(key="slice-columns").value == ["condition", "predicted class"]
+    assert app.multiselect(key="calviz.groups.slice-columns").value == [
+        "condition",
+        "predicted class",
+    ]
     lines = "".join(f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]}\n" for i in range(210))
     app = upload(app.open("data"), "mine.csv", f"label,prob,site\n{lines}".encode())
-    app.session_state["slice-columns"] = ["condition"]
+    app.query_params["slice-columns"] = "condition"
     app = quiet(app.open("slices"))
-    assert app.multiselect(key="slice-columns").value == ["site", "score"]
+    assert app.multiselect(key="calviz.groups.slice-columns").value == ["site", "score"]
 
 
 @pytest.mark.slow
@@ -354,7 +357,7 @@ def test_chosen_edges_cut_a_number_everywhere_and_bad_ones_leave_the_last():
         return set(next(t.value for t in app.dataframe if "adjusted" in t.value.columns)["slice"])
 
     by_hand = {"age ≤ 30", "age in (30, 50]", "age in (50, 65]", "age > 65"}
-    app.multiselect(key="slice-columns").set_value(["age"]).run()
+    app.multiselect(key="calviz.groups.slice-columns").set_value(["age"]).run()
     app.text_input(key=field).set_value("30, 50,65").run()
     assert sliced() == by_hand
     assert app.query_params["cuts"] == "age=30,50,65"

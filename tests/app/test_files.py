@@ -125,6 +125,7 @@ def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> 
     session.refuses(name, content)
     press(session.app, capitalised(REPAIRS[repair].label))
     assert not session.app.error
+    session.app.open("data")
     # Once, in the panel.
     assert text_of(session.app).count(f"Changed as asked: {repair}:") == 1
     assert text_of(session.app).count(f"{repair}:") == 1
@@ -268,7 +269,7 @@ def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
 def test_repairs_are_offered_made_on_request_and_undone():
     app = upload(open_page(page="data"), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
     button = next(b for b in app.button if "100" in b.label)
-    button.click().run()
+    quiet(button.click().run()).open("data")
     assert "Changed as asked: percent:" in text_of(quiet(app))
     assert "percent" in str(app.query_params["reading"])
     press(app, "Undo the repairs")
@@ -443,7 +444,10 @@ def test_a_doubtful_file_shows_its_rows_and_opens_with_one_click():
     assert "do not sum to 1" in app.warning[0].value
     assert len(app.table) == 3
     press(app, "2 models")
-    words = text_of(quiet(app))
+    # Nothing is left to be asked: this is the verdict.
+    assert "mine.csv · 32 rows" in text_of(quiet(app))
+    assert "Recognised:" not in text_of(app)
+    words = text_of(quiet(app.open("data")))
     assert "32 rows, 2 classes (0, 1), 2 models" in words
     assert '"models":["y_prob_lr","y_prob_rf"]' in str(app.query_params["reading"])
 
@@ -463,7 +467,7 @@ def test_the_numbers_are_those_of_the_reading_that_was_chosen():
     app = quiet(upload(open_page(page="data"), "mine.csv", WHICH_EVENT))
     ways = [b.label for b in app.button if b.label.startswith("The probability")]
     assert len(ways) == 2
-    press(app, next(w for w in ways if "M" in w))
+    press(app, next(w for w in ways if "'M'" in plain(w))).open("data")
     assert "'M' is expected in **50.0 %**, and true in **50.0 %**" in text_of(quiet(app))
     app.open("overview")
     assert "mine.csv · 32 rows" in text_of(quiet(app))
@@ -490,7 +494,7 @@ def test_a_refused_file_is_read_by_the_roles_of_its_columns():
     assert len(app.table) == 4
     # As shown, the scores are taken for probabilities, and what they may be is offered.
     press(app, "Read it like this")
-    press(app, next(b.label for b in app.button if "softmax" in b.label))
+    press(app, next(b.label for b in app.button if "softmax" in b.label)).open("data")
     assert "3 rows, 3 classes" in text_of(quiet(app))
 
 
@@ -516,7 +520,7 @@ def test_a_file_that_was_not_read_is_read_by_chosen_roles_when_that_is_asked_for
     label.set_value(label.options[1]).run()
     event = next(r for r in app.radio if r.options[0].startswith("The probability"))
     event.set_value(event.options[0]).run()
-    press(app, "Read it with these answers")
+    press(app, "Read it with these answers").open("data")
     assert "60 rows, 2 classes" in text_of(quiet(app))
 
 
@@ -558,7 +562,7 @@ def test_all_that_a_file_asks_is_answered_with_one_button():
     event.set_value(event.options[0]).run()
     assert not button(app).disabled
     assert "Still to answer" not in text_of(app)
-    press(app, "Read it with these answers")
+    press(app, "Read it with these answers").open("data")
     assert "57 rows, 2 classes" in text_of(quiet(app))
     assert not app.warning
 
@@ -1061,7 +1065,7 @@ def test_labels_that_nothing_matches_with_the_scores_are_matched_by_hand():
     assert button(app).disabled
     for label, name in zip(MATCHED, ("alpha", "beta", "gamma"), strict=True):
         lists(app)[label].set_value(name).run()
-    press(app, "Read it with these answers")
+    press(app, "Read it with these answers").open("data")
     assert "3 classes (Paid, Under review, Rejected)" in text_of(quiet(app))
 
 

@@ -195,6 +195,13 @@ def test_a_change_in_one_slice_is_the_title_and_a_button_leads_to_its_rows_since
     # What all rows show is below, where the days are watched.
     assert "All rows together" not in text_of(since)
     assert [b.label for b in since.selectbox if b.key.startswith("time-")] == ["Metric", "Periods"]
+    # Where the days of all rows are shown, the selected slice alone is one click away.
+    assert SAID in _captions(since)
+    button = next(b.label for b in since.button if b.label.endswith(" alone"))
+    alone = quiet(press(since, button))
+    name = plain(button).removeprefix("Look at ").removesuffix(" alone")
+    assert f"**{name}**, " in text_of(alone)
+    assert SAID not in _captions(alone)
 
 
 @pytest.mark.slow

@@ -155,10 +155,10 @@ def test_the_command_for_new_predictions_reads_them_as_this_file_was_read(tmp_pa
     rows[3] = rows[3].rpartition(",")[0] + ","
     joined = "\n".join(["left,old,new", *rows[:200], "left,old,new", *rows[200:]])
     app = upload(open_page(page="data"), "two.csv", joined.encode())
-    # What is asked whatever the answers is asked at once, the missing value of a model after it.
-    app = next(r for r in app.radio if "2 models" in r.options).set_value("2 models").run()
-    for button in ("Read it with these answers", "Leave out the rows with missing values"):
-        app = press(app, button)
+    # What is asked whatever the answers is asked at once, the missing value of a model with it.
+    radio = next(r for r in app.radio if r.options[0].startswith("2 models"))
+    assert "1 of 400" in radio.options[0]
+    app = press(radio.set_value(radio.options[0]).run(), "Read it with these answers")
     app = quiet(app.open("recalibrate"))
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)

@@ -22,6 +22,7 @@ from calviz.figures import hundred_squares as drawing
 from calviz.figures.marks import Sheet
 from calviz.figures.style import PALETTES
 from calviz.report.content import SECTIONS
+from calviz.report.document import bind
 from tests.app.pages import PATIENCE, open_page, quiet, unfold, upload, whole_app
 
 # ---- The page Report and the choices about pictures, without a browser
@@ -138,6 +139,21 @@ def test_decisions_are_offered_where_a_class_is_decided_on_and_grades_where_ther
 
 
 @pytest.mark.slow
+def test_a_column_of_grades_is_chosen_where_the_preset_needs_one_and_none_is_recognised():
+    rows = "".join(
+        f"{j % 3 == 0:d},{j % 10 / 10},{'good fair poor'.split()[j % 3]}\n" for j in range(60)
+    )
+    app = upload(open_page(), "loans.csv", f"label,p,word\n{rows}".encode())
+    app.query_params["preset"] = "credit"
+    app = quiet(app.open("report"))
+    assert not app.info
+    app.selectbox(key="grades").set_value("word").run()
+    app = _finished(app)
+    assert app.selectbox(key="grades").value == "word"
+    *_, job = app.session_state["calviz.jobs"][exporting.PLACE].values()
+    assert "## Grades" in bind([job.result]).markdown()
+
+
 @pytest.mark.slow
 def test_presets_and_the_links_to_them():
     sections = {}

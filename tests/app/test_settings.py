@@ -361,7 +361,10 @@ def test_identifiers_that_repeat_are_no_slices_and_one_click_makes_them_clusters
     lines = [f"{i % 2},0.{2 + i % 7},u{i % 120},s{i % 3}" for i in range(600)]
     content = "\n".join(["label,p,author_id,site", *lines, ""]).encode()
     app = upload(open_page(page="data"), "authors.csv", content)
-    assert app.open("slices").multiselect(key="slice-columns").value == ["site", "score"]
+    assert app.open("slices").multiselect(key="calviz.groups.slice-columns").value == [
+        "site",
+        "score",
+    ]
     # The same offer where the file is described, and below the verdict, which says why.
     (label,) = [b.label for b in app.open("data").button if "rows of one" in b.label]
     press(app.open("overview"), label)

@@ -330,11 +330,14 @@ def test_rows_that_are_left_out_keep_the_others_as_they_are(tmp_path: Path):
     site = pl.Series("site", (["", "", None, None, "a", "a"] * N)[:N])
     path, out = tmp_path / "rows.parquet", tmp_path / "out.parquet"
     pl.DataFrame({"label": np.arange(N) % 3, "site": site, **scores}).write_parquet(path)
-    code, _, wrong = run(
+    code, said, wrong = run(
         *("recalibrate", path, "--method", "platt", "--repair", "drop-missing", "--out", out)
     )
     assert (code, wrong) == (0, "")
-    assert pl.read_parquet(out)["site"].equals(site.gather_every(2, 1))
+    assert said.endswith(f"\nwrote {N:,} rows ({N // 2:,} of them calibrated) to {out}\n")
+    written = pl.read_parquet(out)
+    assert written["site"].equals(site)
+    assert written["p_1"].is_null().to_list() == [True, False] * (N // 2)
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -428,7 +431,7 @@ def test_columns_with_the_names_of_what_is_written_keep_their_values(tmp_path: P
     assert {name: written[name].to_list() for name in others} == others
 
 
-def test_a_decimal_that_double_precision_does_not_hold_keeps_no_decimal_type(tmp_path: Path):
+def test_decimals_are_kept_also_where_double_precision_does_not_hold_them(tmp_path: Path):
     frame = pl.from_arrow(pq.read_table(write(tmp_path, ".parquet", probabilities())))
     amount = pl.Series("amount", [Decimal("1.25")] * frame.height)
     frame = frame.with_columns(
@@ -442,7 +445,37 @@ def test_a_decimal_that_double_precision_does_not_hold_keeps_no_decimal_type(tmp
     assert code == 0, stderr
     schema = pq.read_schema(out)
     assert str(schema.field("small").type) == "decimal128(10, 2)"
-    assert "decimal" not in str(schema.field("large").type)
+    assert str(schema.field("large").type) == "decimal128(20, 2)"
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+@pytest.mark.parametrize("target", [".csv", ".parquet"])
+def test_a_calibrated_table_keeps_the_columns_of_the_file(tmp_path: Path, suffix, target):
+    p, n = probabilities()[:60], 60
+    frame = pl.DataFrame(
+        {
+            "ticket": [f"T{i}" for i in range(n)],
+            "true_label": (["Refund", "Spam", "API"] * n)[:n],
+            "predicted_label": ["Spam"] * n,
+            "when": [date(2026, 1, 1) + timedelta(i) for i in range(n)],
+            "logit_refund": np.log(p[:, 0]),
+            "logit_spam": np.log(p[:, 1]),
+            "logit_api": np.log(p[:, 2]),
+        }
+    )
+    path, out = tmp_path / f"file{suffix}", tmp_path / f"out{target}"
+    if suffix == ".jsonl":
+        frame.with_columns(pl.col("when").cast(str)).write_ndjson(path)
+    else:
+        frame.write_parquet(path)
+    code, _, stderr = run("recalibrate", path, "--method", "temperature", "--out", out)
+    assert (code, stderr) == (0, "")
+    written = pl.read_csv(out) if target == ".csv" else pl.read_parquet(out)
+    added = ["split", "p_Refund", "p_Spam", "p_API", "uncalibrated"]
+    assert written.columns == [*frame.columns, *added]
+    for name in ("ticket", "true_label", "predicted_label", "logit_spam"):
+        assert written[name].to_list() == pytest.approx(frame[name].to_list()), name
+    assert [str(day)[:10] for day in written["when"]] == [str(day) for day in frame["when"]]
 
 
 # ---- A map of a slice changes rows that it was not fitted on

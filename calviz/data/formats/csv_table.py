@@ -333,18 +333,19 @@ class CsvTable(Table):
         )
 
     @property
-    def cells(self) -> Callable[[], pl.DataFrame] | None:
+    def cells(self) -> Callable[[], dict[str, Any]] | None:
         """A function that reads the file again as text; see `Table.cells`."""
         return self._cells_again if self.named else None
 
-    def _cells_again(self) -> pl.DataFrame:
+    def _cells_again(self) -> dict[str, Any]:
         import polars as pl
 
         names, skips = self.dialect.names, "drop-ragged" in self.source.options.repair
         every = list(range(len(names)))
         parser = BlockParser(self.dialect, [], every, np.float64, self._lines_read, skips)
         blocks = [pl.DataFrame([*b.texts.values()], names) for b in self._parsed(parser, True)]
-        return pl.concat(blocks).with_columns(pl.all().replace("", None))
+        cells = pl.concat(blocks).with_columns(pl.all().replace("", None))
+        return dict(zip(names, cells.get_columns(), strict=True))
 
     def _spelled(self, j: int, text: pl.Series) -> pl.Series:
         """The cells of a column, those of numbers with a decimal point."""

@@ -114,20 +114,17 @@ def make_where_to_look(subject: Subject) -> Iterator[Block]:
 
 
 def fix_words(before: MetricResult, after: MetricResult, rows: int, name: str = "") -> str:
-    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before; without its name, what can be reached."""
+    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before; without its name, a simple one."""
     written = Written(before)
     label, then = name or "A simple map", written.of(after.value)
-    floor = before.noise_floor
-    now = written.value + (" (within noise)" if floor and before.value <= floor.q95 else "")
+    was, floor = before.noise_floor, after.noise_floor
+    now = written.value + (" (within noise)" if was and before.value <= was.q95 else "")
     on = f"on the {counted(rows, 'row')} judged"
     if then != written.value and after.value > before.value:
         return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
-    floor = after.noise_floor
     noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
-    if then == written.value:
-        return f"{label} would leave the ECE at {then} points {on}{noise}."
-    can, lower = (f"{label} would", "") if name else ("Recalibrating can", " or lower")
-    return f"{can} take the ECE from {now} to {then} points{lower} {on}{noise}."
+    way = f"take the ECE from {now} to" if then != written.value else "leave the ECE at"
+    return f"{label} would {way} {then} points {on}{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
@@ -188,7 +185,7 @@ def no_fix_words(verdict: Verdict) -> str:
 
 
 #: What is said of a recalibrator that was not compared with others.
-SIMPLE = "This is one simple method; a comparison of all, by a proper score of all rows, may advise another."
+SIMPLE = "A comparison of all methods, by a proper score of all rows, may advise another."
 
 
 @section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")

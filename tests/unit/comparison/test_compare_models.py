@@ -394,7 +394,7 @@ def test_one_row_of_probability_0_does_not_decide_a_comparison():
         name: Predictions(probs=v, labels=y, splits=splits)
         for name, v in {"zero": zero, "noisy": noisy}.items()
     }
-    says = "1 row with probability 0 for what happened: NLL is infinite; the Brier score decides if measured."
+    says = "1 row with probability 0 for what happened: the NLL counts each as a loss of 36, not as infinite; the Brier score decides."
     models = compare_models(views, ["nll", "brier"], split="test")
     assert models.ranking("nll") == ("noisy", "zero")  # by one loss of 36
     assert ranked_by(models)[0] == "brier"

@@ -87,7 +87,7 @@ def test_where_one_slice_changes_its_periods_are_drawn_in_the_shortest_length_wi
     assert list(drawn["All rows"].y) == pytest.approx(
         [100 * p.result.value for p in series.periods]
     )
-    assert "Each period where region = W, with 95 % CI" in {*drawn}
+    assert "Where region = W, 95 % CI" in {*drawn}
     band, mark = figure.plot().layout.shapes
     assert band.x0 <= mark.x0 <= band.x1
     assert series.watch.within.since.startswith(series.periods[round(mark.x0)].name)

@@ -173,13 +173,16 @@ def test_errors_that_end_their_own_intervals_say_why_once():
     assert text.startswith("noise biases the estimate upwards")
 
 
-def test_the_brier_score_of_two_classes_is_said_to_be_a_sum():
+def test_the_brier_score_of_two_classes_is_the_one_column_form():
     p = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
-    two = calviz.evaluate(calviz.Predictions(probs=p, labels=[0, 1, 1]), ["brier"])["brier"]
-    # 2 (0.1 ** 2 + 0.4 ** 2 + 0.7 ** 2) / 3
-    assert (name_of(two), two.value) == ("Brier score (class sum)", pytest.approx(0.44))
+    keys = ["brier_binary", "brier"]
+    column, both = calviz.evaluate(calviz.Predictions(probs=p, labels=[0, 1, 1]), keys)
+    # (0.1 ** 2 + 0.4 ** 2 + 0.7 ** 2) / 3
+    assert (name_of(column), column.value) == ("Brier score", pytest.approx(0.22))
+    assert (name_of(both), both.value) == ("Brier score (class sum)", pytest.approx(0.44))
     wider = calviz.Predictions(probs=np.append(p, np.zeros((3, 1)), axis=1), labels=[0, 1, 1])
-    assert name_of(calviz.evaluate(wider, ["brier"])["brier"]) == "Brier score"
+    names = [name_of(r) for r in calviz.evaluate(wider, keys)]
+    assert names == ["Brier score (binary)", "Brier score"]
 
 
 # ---- Errors: one sentence with place, rule and remedy

@@ -1190,7 +1190,12 @@ def test_a_group_by_hand_leaves_what_else_is_sliced_by():
     shown = first_rows(content)
     one = shown.with_role("region", "ignored")
     assert sliced(one) == (texts - {"region"}, {"age", "bmi"})
-    assert sliced(shown.with_role("age", "group")) == (texts | {"age"}, {"bmi"})
+    assert shown.roles["age"] == "group"
+    less = shown.with_role("age", "ignored")
+    assert sliced(less) == (texts, {"bmi"})
+    less = first_rows(content, options=less)
+    assert less.roles["age"] == "ignored"
+    assert less.with_role("age", "group").groups is None
     # Roles that follow each other, and the way back.
     shown = first_rows(content, options=one)
     assert shown.roles["region"] == "ignored"
@@ -1345,7 +1350,7 @@ def test_the_roles_that_are_shown_are_those_that_were_read(name: str) -> None:
     single = {"id": read_as.id_column, "time": read_as.time_column, "split": read_as.split_column}
     single |= {"cluster": read_as.cluster_column, "named model": read_as.model_column}
     assert {role: columns[role] for role in single} == {r: [n] * bool(n) for r, n in single.items()}
-    assert {*columns["group"]} == {*read_as.groups}
+    assert {*columns["group"]} == {*read_as.groups, *read_as.numbers}
     for column, role in shown.roles.items():
         again, _ = _read_with_roles(name, shown.with_role(column, role))
         assert again.roles == found.roles
@@ -1528,6 +1533,35 @@ def test_what_a_file_asks_is_asked_at_once():
     for way, names in zip(error.ways, (("blau", "gelb"), ("gelb", "blau")), strict=True):
         data = read(content, options=ReadingOptions().answered(way)).first
         assert (data.n, data.class_names) == (N - 3, names)
+
+
+@pytest.mark.parametrize("event_word", ["J", "N"])
+def test_the_class_whose_frequency_the_scores_fit_is_proposed_first(event_word):
+    rng = np.random.default_rng(11)
+    p = rng.beta(1, 15, 4000)
+    label = np.where(rng.random(4000) < p, event_word, {"J": "N", "N": "J"}[event_word]).astype(
+        object
+    )
+    rate = np.delete(label == event_word, [7, 9]).mean()
+    label[7] = None
+    p[9] = np.nan
+    fits, other = asked({"score": p, "label": label}).readings
+    assert fits.options["class_names"][1] == event_word == other.options["class_names"][0]
+    assert f"(expected {100 * np.nanmean(p):.1f}" in fits.label.replace("\u00a0", " ")
+    for way, share in ((fits, rate), (other, 1 - rate)):
+        assert f"observed {100 * share:.1f}" in way.label.replace("\u00a0", " ")
+
+
+def test_rows_without_a_score_are_part_of_the_answer_which_columns_are_models():
+    p, hit = event()
+    q = np.clip(p * 0.9, 0, 1)
+    p[[3, 8]] = np.nan
+    q[20] = np.nan
+    error = asked({"pd_one": p, "pd_two": q, "default_flag": hit.astype(int)})
+    assert [way.options["repair"] for way in error.ways] == [("drop-missing",)] * 3
+    for way, n in zip(error.ways, (N - 3, N - 2, N - 1), strict=True):
+        given = {"pd_one": p, "pd_two": q, "default_flag": hit.astype(int)}
+        assert loaded(given, **way.options).first.n == n
 
 
 @pytest.mark.parametrize("percent", [False, True])

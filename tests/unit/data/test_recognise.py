@@ -31,7 +31,7 @@ def loaded(text: str, **options: object) -> Loaded:
 # What is read, and the labels and class names that must come out.
 LABELS = {
     "names by text": ("label,p_a,p_b\nb,.5,.5\na,.4,.6\n", [1, 0], "a b"),
-    "names by text, without case": ("label,p_Cat,p_dog\nCAT,.5,.5\ndog,.4,.6\n", [0, 1], "Cat dog"),
+    "names by text, without case": ("label,p_Cat,p_dog\nCAT,.5,.5\ndog,.4,.6\n", [0, 1], "CAT dog"),
     "full column names": ("label,p_a,p_b\np_b,.5,.5\np_a,.4,.6\n", [1, 0], "a b"),
     "indices": ("label,p_a,p_b\n1,.5,.5\n0,.4,.6\n", [1, 0], "a b"),
     "one-based by name": ("y,p_1,p_2,p_3\n3,.2,.3,.5\n1,.1,.1,.8\n", [2, 0], "1 2 3"),
@@ -818,7 +818,7 @@ def test_a_word_for_missing_is_a_class_where_a_score_column_carries_it(load):
         (["label", "NA", "EU"], ["NA", "EU"] * 5, ("NA", "EU"), [0, 1] * 5),
         (["label", "m:NA", "m:EU", "t:NA", "t:EU"], ["NA", "EU"] * 5, ("NA", "EU"), [0, 1] * 5),
         (["label", "p_NA"], ["NA", "EU"] * 5, ("EU", "NA"), [1, 0] * 5),
-        (["label", "p_None", "p_some"], ["none", "some"] * 5, ("None", "some"), [0, 1] * 5),
+        (["label", "p_None", "p_some"], ["none", "some"] * 5, ("none", "some"), [0, 1] * 5),
     ],
 )
 def test_wherever_they_stand(load, columns, labels, names, indices):

@@ -529,17 +529,22 @@ def run(*arguments: str) -> None:
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-def test_a_calibrated_file_keeps_every_cell(tmp_path: Path, labelled: bool):
+def test_a_calibrated_file_keeps_every_cell(
+    tmp_path: Path, labelled: bool, capsys: pytest.CaptureFixture[str]
+):
     path, _ = portfolio(tmp_path)
     saved, out = tmp_path / "map.json", tmp_path / "out.csv"
     how = ["--scores", "pd_alt", "--label", "Ausfall", "--repair", "drop-missing"]
     fit = ["--method", "platt", "--fit-fraction", "0.5", "--save-map", str(saved)]
     run("recalibrate", str(path), *fit, "--out", str(out), *how)
     check_is_the_file(out.read_bytes(), portfolio(tmp_path)[1], [7])
+    said = f"wrote 400 rows (399 of them calibrated) to {out}"
+    assert capsys.readouterr().out.endswith(f"\n{said}, the map to {saved}\n")
     path, rows = portfolio(tmp_path, labelled=labelled)
     applied = ["apply", str(path), "--map", str(saved), "--out", str(out)]
     run(*applied, "--scores", "pd_alt", "--repair", "drop-missing")
     check_is_the_file(out.read_bytes(), rows, [7])
+    assert capsys.readouterr().out.endswith(f"\n{said}\n")
     if labelled:
         again = read(out, options=options_of({"repair": ("drop-missing",)}))
         assert again.recognition.scores == ("p_nein", "p_ja")

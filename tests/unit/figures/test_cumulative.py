@@ -209,7 +209,7 @@ def test_the_curve_is_the_isotonic_regression():
     np.testing.assert_allclose(figure.probability, fitted.predict(figure.score), atol=1e-9)
     assert (np.diff(figure.score) > 0).all()
     assert figure.outside > 0.5
-    assert "Brier score of (score, hit) " in figure.describe()
+    assert "Brier score (binary) " in figure.describe()
     e = calviz.evaluate(p, ["brier_miscalibration", "nll_miscalibration"], reduction="positive")
     assert figure.parts["brier"][0] == e["brier_miscalibration"].value
     assert figure.parts["nll"][0] == e["nll_miscalibration"].value
@@ -259,7 +259,7 @@ def test_the_plane_has_a_point_per_model():
         assert figure.describe().endswith(".")
         # As the CORP diagram calls it: with more than two classes it is not the NLL.
         label = {"brier": "Brier score", "nll": "Log loss"}[score]
-        assert figure.caption()[0] == f"{label} of (score, hit)"
+        assert figure.caption()[0] == f"{label} (binary)"
         drawn = figure.plot(caption=True)
         assert len(drawn.data) == 7  # lines of equal score, and the points
         assert list(drawn.data[-1].x) == frame.miscalibration.tolist()

@@ -307,6 +307,23 @@ def _fraud() -> calviz.Predictions:
     return calviz.Predictions(probs=score, labels=hit.astype(int))
 
 
+def test_few_rows_do_not_decide_where_the_axes_end():
+    score = np.append(np.full(500, 0.1), [0.7, 0.8])
+    p = calviz.Predictions(probs=score, labels=np.append(np.arange(500) % 10 == 0, [1, 1]))
+    figure = Reliability.compute(p, reduction="positive", scheme="equal-width", band=False)
+    assert figure.end() < 0.4
+    notes = [a.text for a in figure.plot().layout.annotations]
+    assert f"Both axes from 0 to {figure.end():.3g}; the points of 2 rows lie beyond" in notes
+    drawn = [t for t in figure.plot().data if getattr(t, "mode", "") == "markers"]
+    assert sum(len(t.x) for t in drawn) == 1
+    # Bins that are off, or of more rows, are never left out.
+    more = calviz.Predictions(
+        probs=np.append(np.full(200, 0.1), np.full(8, 0.8)),
+        labels=np.append(np.arange(200) % 10 == 0, np.zeros(8)).astype(int),
+    )
+    assert Reliability.compute(more, reduction="positive", band=False).end() == 1
+
+
 def test_axes_of_a_rare_event_are_logarithmic_and_bins_without_hits_lie_on_the_edge():
     figure = Reliability.compute(_fraud(), reduction="positive", bins=10, scheme="equal-mass")
     assert figure.floor() == pytest.approx(1e-4)

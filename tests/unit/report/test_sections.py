@@ -186,7 +186,7 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     assert promise in report_of(subject, "threshold").markdown().replace("\\", "")
     assert f"File scores.csv · {report.date}" in text
     # What was not compared is not named where advice stands.
-    assert re.search(r"\*\*Recalibrating can take the ECE from [^*]+ points or lower on", text)
+    assert re.search(r"\*\*A simple map would take the ECE from [^*]+ points on", text)
     assert "split 'calibration' \\(200 rows\\)" in text
     assert 'class="one-page"' in report.html()
     compared = calviz.compare(divided(), ["temperature"], eval_split="test", resamples=200)

@@ -27,7 +27,12 @@ from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.binning import bin_events, bins_off, expected_share
-from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
+from calviz.sample.cutoff_and_grades import (
+    grade_columns,
+    grades,
+    has_grades,
+    possible_grade_columns,
+)
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.sample.slice_tests import LEVEL, p_against_calibrated, p_of_means, slice_sums
@@ -418,8 +423,18 @@ def test_each_grade_is_tested_as_scipy_does():
 
 
 def test_columns_of_grades_are_found_by_name_or_values():
-    assert grade_columns(rated("Rating grade")[0]) == ("Rating grade",)
     assert grade_columns(rated("x")[0]) == ("x",)
+    for name in (
+        "Rating grade",
+        "Ratingklasse",
+        "Bonitätsstufe",
+        "rating_class",
+        "classe de risque",
+    ):
+        assert has_grades(rated(name)[0])
+        assert grade_columns(rated(name)[0]) == (name,)
+    for name in ("x", "class", "operating", "Note", "classe de revenu"):
+        assert not has_grades(rated(name)[0])
 
 
 def test_a_column_that_there_is_not():
@@ -432,16 +447,18 @@ def test_a_column_that_there_is_not():
         grades(Sample.of(many), column="id")
 
 
-def test_a_column_that_follows_the_scores_is_one_of_grades():
+@pytest.mark.parametrize("before", ["", "R", "Klasse "])
+def test_a_column_that_follows_the_scores_is_one_of_grades(before):
     rng = np.random.default_rng(0)
     score = rng.uniform(0.01, 0.4, size=800)
     labels = (rng.random(800) < score).astype(int)
     bucketed = np.digitize(score, [0.1, 0.2, 0.3]).astype(str)
-    groups = {"season": rng.integers(2010, 2018, size=800).astype(str), "r": bucketed}
+    r = np.array([f"{before}{8 + int(b)}" for b in bucketed])  # R8 to R11
+    groups = {"season": rng.integers(2010, 2018, size=800).astype(str), "r": r}
     groups["word"] = np.array(["low", "mid", "up", "top"])[bucketed.astype(int)]
     data = calviz.Predictions(probs=score, labels=labels, groups=groups)
     assert grade_columns(data) == ("r",)
-    assert possible_grade_columns(data) == ("season", "r", "word")
+    assert tuple(possible_grade_columns(data)) == ("season", "r", "word")
 
 
 def test_the_order_of_the_observed_shares_is_said():

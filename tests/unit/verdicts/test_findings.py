@@ -56,6 +56,7 @@ def test_registered_under_their_codes():
     p = binary(np.repeat([0.0, 1.0], 40), np.arange(80) % 2)
     codes = [f.code for f in findings_of(Sample(p, "positive"))]
     # The predicted class, which is known when the model is used, is the class to act on.
+    assert codes.pop(0) == "CAL007"
     assert codes == sorted(codes, key=lambda code: "CAL011z" if code == "CAL020" else code)
     for f in findings_of(Sample(p, "positive")):
         assert re.fullmatch(r"CAL\d{3}", f.code)
@@ -143,6 +144,18 @@ def test_cal007_saturated():
     assert f.message.endswith("and in 1 of them the event did not happen.")
     (f,) = findings(binary(score, labels))["CAL007"]
     assert f.message.endswith("and 1 of them is wrong.")
+    score[4:6], labels[4:6] = 0.0, (1, 0)
+    both = findings_of(Sample(binary(score, labels), "positive"))[0]
+    assert (both.code, both.severity, both.short) == (
+        "CAL007",
+        "warning",
+        "In 1 of 2 rows scored exactly 0 the event happened, in 1 of 4 rows scored exactly 1 the event did not happen",
+    )
+    assert both.message == (
+        "2 scores are exactly 0 (1.0 % of the rows), and in 1 of them the event happened; "
+        "4 scores are exactly 1 (2.0 % of the rows), and in 1 of them the event did not happen."
+    )
+    score[4:6] = 0.5
     score[:4] = 0.5
     assert "CAL007" not in findings(binary(score, labels), "positive")
 
@@ -495,13 +508,16 @@ def test_cal013_needs_probabilities_and_classes():
 
 
 def test_what_to_act_on_stands_before_what_the_values_are_like():
-    codes = ["CAL007", "CAL007", "CAL008", "CAL009", "CAL020"]
+    codes = ["CAL003", "CAL008", "CAL009", "CAL020"]
     found = [Finding(code, "info" if code == "CAL009" else "warning", code) for code in codes]
     assert [f.code for f in shown_first(found)] == ["CAL020"]
     # Alone, values have the places.
-    assert [f.code for f in shown_first(found[:-1])] == codes[:3]
-    # That scores are tied, or a bin has one row, asks for nothing.
-    assert shown_first(found[3:4]) == ()
+    assert [f.code for f in shown_first(found[:-1])] == codes[:2]
+    # That scores are tied, or certain, or a bin has one row, asks for nothing.
+    certain = [Finding("CAL007", severity, "") for severity in ("info", "warning")]
+    assert shown_first([found[2], certain[0]]) == ()
+    # But that what was said to be impossible happened does.
+    assert [f.code for f in shown_first([certain[1], *found])] == ["CAL007", "CAL020"]
 
 
 # ---- Findings about splits: CAL010 and CAL011

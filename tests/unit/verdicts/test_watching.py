@@ -954,7 +954,7 @@ def test_what_surely_holds_more_of_the_error_leads_a_slice_or_a_change(late, alw
     if leads == "slice":
         assert verdict.headline.startswith("Off most where site 0 = 3: about ")
         assert verdict.changed_days == ("", "")
-        assert state.headline in looked
+        assert f"All rows together: {state.headline[0].lower()}{state.headline[1:]}" in looked
         plain = explained(sample, verdict)[2]
         assert "site 0 is 3" in plain
         assert f"other rows: {verdict.elsewhere}." in plain
