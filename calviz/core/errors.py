@@ -76,7 +76,8 @@ class Reading:
         for reading in readings[:end]:
             repairs = (*options.get("repair", ()), *reading.options.get("repair", ()))
             options |= {**reading.options, **({"repair": repairs} if repairs else {})}
-        return cls(", ".join(reading.label for reading in readings[:end]), options)
+        words = ", ".join(reading.label for reading in readings[:end])
+        return cls(words, options, all(reading.proposed for reading in readings[:end]))
 
     @property
     def no_labels(self) -> bool:
