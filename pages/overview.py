@@ -64,7 +64,7 @@ def overview(chosen: Settings) -> None:
                 reading_panel.draw_offers(chosen.entry)
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
-    _draw_other_models(chosen)
+    _draw_other_model(chosen)
     if plain:
         in_plain_words(chosen, judged)
         return
@@ -101,19 +101,15 @@ def overview(chosen: Settings) -> None:
     say_fix()
 
 
-def _draw_other_models(chosen: Settings) -> None:
-    """Link to the comparison of the models of the file; of two, with the mean score of the other, and how often it is right."""
+def _draw_other_model(chosen: Settings) -> None:
+    """Say, in a link to the comparison, what the other of two models says on average and how often it is right."""
     others = [name for name in chosen.entry.loaded.models if name != chosen.model]
-    if not others:
-        return
-    label = f"Compare the {len(others) + 1} models"
     if len(others) == 1:
         sums = replace(chosen, model=others[0]).sample.view(event_sums)
-        said, true = two_shares(float(sums.score_sum[0] / sums.n), float(sums.hit_sum[0] / sums.n))
+        said, true = two_shares(*(float(s[0] / sums.n) for s in (sums.score_sum, sums.hit_sum)))
         top = chosen.reduction.kind == "top-label"
         means = f"sure of {said}, right in {true}" if top else f"mean score {said}, observed {true}"
-        label = f"{md(others[0], 24)}: {means}"
-    navigation.draw_link("compare_models", label, width="content")
+        navigation.draw_link("compare_models", f"{md(others[0], 24)}: {means}", width="content")
 
 
 def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:

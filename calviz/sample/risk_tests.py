@@ -252,9 +252,8 @@ class RiskTests:
         lost, rows = self._counted(step)
         least, unit = self.risk.least, self.risk.unit
         if not self._bets:
-            return least + unit * (
-                float(betaincinv(lost + 1, rows - lost, confidence)) if lost < rows else 1.0
-            )
+            share = betaincinv(lost + 1, rows - lost, confidence) if lost < rows else 1.0
+            return least + unit * float(share)
 
         def too_large(target: float) -> float:
             return self.p_value(step, target) - (1 - confidence)
@@ -417,7 +416,7 @@ def rarer_class(sample: Sample, value: FloatArray) -> tuple[str, Steps] | None:
 
 
 def missed_words(rarer: tuple[str, Steps] | None, kept: Callable[[FloatArray], BoolArray]) -> str:
-    """Say how many of the kept rows of the rarer class are missed; "" if most are found."""
+    """Say how many of the kept rows of the rarer class are missed, where `kept` maps values, shape (G,), to a mask; "" if most are found."""
     if rarer is None:
         return ""
     name, steps = shorten(rarer[0], 40), rarer[1]

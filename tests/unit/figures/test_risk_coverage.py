@@ -186,6 +186,24 @@ def test_the_lowest_threshold_whose_risk_is_shown():
     )
 
 
+def test_of_a_rare_class_it_is_said_how_many_kept_rows_are_missed():
+    # Of 3,000 kept rows 90 are of the second class, ten of which are found; where 50 are, nothing is said.
+    score, label = np.linspace(0.04, 0.02, 3_000), np.arange(3_000) < 90
+    for found, words in ((10, "80 of the 90 kept rows of 'ill' are missed"), (50, "")):
+        p = calviz.Predictions(
+            probs=np.where(np.arange(3_000) < found, 0.97, score),
+            labels=label,
+            class_names=("well", "ill"),
+        )
+        choice = RiskCoverage.compute(p, band=False).at_risk(0.05, others=False)
+        assert (choice.kept, choice.missed) == (3_000, words)
+        assert choice.sentence.endswith(f" {words}." if words else "to an expert.")
+        assert choice.headline.endswith(f"are right, but {words}" if words else "are right")
+        assert ("kept rows of 'ill' are missed" in calviz.threshold(p, 0.05).reading()) == bool(
+            words
+        )
+
+
 def test_a_step_of_tied_rows_is_kept_as_a_whole_or_not():
     score = np.repeat([0.9, 0.5], [200, 100])
     wrong = np.r_[np.arange(200) < 2, np.arange(100) < 30]
