@@ -416,7 +416,7 @@ _BUILT_FILES = "calviz.recalibrate.ready"
 
 @dataclass(frozen=True, eq=False)
 class MethodFiles:
-    """The contents of the files, or the reason why there is no snippet; how many rows a map of a slice changes, and how many without a label are calibrated."""
+    """The contents of the files, or the reason why there is no snippet; how many rows a map of a slice changes, how many without a label are calibrated, and what is to say of predicted classes."""
 
     table: bytes
     map: bytes
@@ -424,6 +424,7 @@ class MethodFiles:
     no_snippet: str = ""
     changed: str = ""
     later: int = 0
+    said: str = ""
 
 
 def draw_downloads(
@@ -486,6 +487,7 @@ def draw_downloads(
         words += " In the file they have the split 'calibration': judge the result on the others."
     words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     words += f" {capitalised(files.changed)}" * bool(files.changed)
+    words += f" {md(capitalised(files.said))}" * bool(files.said)
     columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
     st.caption(f"{words} {columns}", help=" ".join(others))
     return method
@@ -564,7 +566,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         data = out_of_fold
     file = settings.entry.loaded
     later = fitting.calibrated_later(recalibrator, file, settings.model)
-    table, n = written(data, whole, suffix, file, later)
+    table, n, said = written(data, whole, suffix, file, later)
     columns = file.score_columns(settings.model)
     where, changed = "", ""
     if isinstance(recalibrator, SliceMap):
@@ -581,7 +583,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         snippet, why = recalibrator.snippet(named), ""
     except NotAvailable as reason:
         snippet, why = None, str(reason)
-    return MethodFiles(table, content, snippet, why, changed, n - whole.n)
+    return MethodFiles(table, content, snippet, why, changed, n - whole.n, said)
 
 
 def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
@@ -595,15 +597,15 @@ def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
 
 def written(
     data: Dataset, before: Dataset, suffix: str, file: Loaded, waiting: Dataset | None = None
-) -> tuple[bytes, int]:
-    """Return the content of a calibrated file, as `write_predictions` writes it, and how many of its rows are calibrated."""
+) -> tuple[bytes, int, str]:
+    """Return the content of a calibrated file, as `write_predictions` writes it, how many of its rows are calibrated, and what is to say of predicted classes."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
     if suffix == ".csv" and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        _, n = write_predictions(data, path, before=before, file=file, waiting=waiting)
-        return path.read_bytes(), n
+        _, n, said = write_predictions(data, path, before=before, file=file, waiting=waiting)
+        return path.read_bytes(), n, said
 
 
 def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -> Iterator[str]:

@@ -126,8 +126,10 @@ def recalibrate(
     record = fitted and fitted.to_apply(data, loaded.score_columns(data.name))
     with _saving(record, fitted, save_map, save_snippet):
         later = calibrated_later(fitted, loaded, data.name)
-        rows = write_predictions(result.calibrated, out, before=data, file=loaded, waiting=later)
-    _say_written(json_only, {_rows_words(*rows): out, **saved})
+        *rows, said = write_predictions(
+            result.calibrated, out, before=data, file=loaded, waiting=later
+        )
+    _say_written(json_only, {_rows_words(*rows): out, **saved}, said)
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
 
@@ -137,10 +139,14 @@ def _rows_words(rows: int, calibrated: int) -> str:
     return f"{counted(rows, 'row')}{f' ({calibrated:,} of them calibrated)' * (calibrated < rows)}"
 
 
-def _say_written(json_only: options.Outputs, files: Mapping[str, str | None]) -> None:
+def _say_written(
+    json_only: options.Outputs, files: Mapping[str, str | None], more: str = ""
+) -> None:
     said = ", ".join(f"{what} to {path}" for what, path in files.items() if path is not None)
     if said and not json_only.quiet:
         click.echo(f"wrote {said}")
+    if more and not json_only.quiet:
+        click.echo(more)
 
 
 def _raw_scores(
@@ -264,7 +270,7 @@ def apply(
         check_target(out)
         check_output("--out", out)
     record, warnings = _checked_map(map)
-    fitted, tally = load_map(record), Counter[str]()
+    fitted, tally, said = load_map(record), Counter[str](), ""
     raw = _raw_scores(fitted, raw_score, json_only)
     if into_folder:
         with command_group.showing_progress():
@@ -282,9 +288,9 @@ def apply(
         if other := loaded.other_scores(record, data.name):
             say(other)
             warnings.append(other)
-        rows = write_predictions(calibrated, out, before=data, file=loaded)
+        *rows, said = write_predictions(calibrated, out, before=data, file=loaded)
         what, written = _rows_words(*rows), [out]
-    _say_written(json_only, {what: out})
+    _say_written(json_only, {what: out}, said)
     if tally and not json_only.quiet:
         click.echo(fitted.reading(tally))
     about = {"map": map, "method": record["method"], "out": out, "written": written}

@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from calviz.core import errors
 from calviz.core.predictions import BEFORE, Dataset, Predictions
-from calviz.core.words import PLAIN_CSV, csv_bytes
+from calviz.core.words import PLAIN_CSV, counted, csv_bytes
+from calviz.data.column_names import PREDICTED, PREDICTED_WORDS, plain, words
+from calviz.data.format import short
 from calviz.data.roles import ColumnRoles
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 _NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}
 #: Largest array of texts in an NPZ file, in bytes.
 _MOST_TEXT = 256 << 20
+#: Share of the rows in which a column of predicted classes has that of the largest score.
+_NEARLY = 0.999
 
 
 def check_target(path: str | Path) -> Path:
@@ -51,8 +55,8 @@ def write_predictions(
     before: Dataset | None = None,
     file: Loaded | None = None,
     waiting: Dataset | None = None,
-) -> tuple[int, int]:
-    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has, and how many of them are those of `data` or `waiting`.
+) -> tuple[int, int, str]:
+    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has, how many of them are those of `data` or `waiting`, and what is to say of predicted classes.
 
     In tables, score columns keep the names that they have in `file`, if they held these probabilities or confidences themselves there
     (`Loaded.own_scores`), and are named ``p_<class>`` or ``confidence`` otherwise; labels are class names, and all columns but splits keep
@@ -62,7 +66,7 @@ def write_predictions(
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
     nothing is written about the true classes. CSV is written in the style of the `file`. If that was a table with names above its columns, tables
     begin with these, as they stand there (numbers of text only in CSV, lists only in Parquet), also of rows that were left out, whose
-    calibrated scores are empty, unless they are `waiting`: those of the `file` (`Loaded.waiting`), calibrated; only the columns that the file lacks are added, and scores replace those of the same name.
+    calibrated scores are empty, unless they are `waiting`: those of the `file` (`Loaded.waiting`), calibrated; only the columns that the file lacks are added, and scores replace those of the same name, as predicted classes do where these were the classes of the largest scores.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -92,11 +96,11 @@ def one_score(data: Dataset) -> npt.NDArray[Any]:
 
 def _write(
     data: Dataset, before: Dataset, target: Path, file: Loaded | None, waiting: Dataset | None
-) -> tuple[int, int]:
+) -> tuple[int, int, str]:
     labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
         _write_npz(_arrays(data, labelled), target)
-        return data.n, data.n
+        return data.n, data.n, ""
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -119,8 +123,13 @@ def _write(
             pq.write_table(table.replace_schema_metadata(None), target)
         else:
             target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
-        return data.n, data.n
+        return data.n, data.n, ""
     cells, rows = found
+    changes = [(np.arange(data.n) if rows is None else rows, before, data)]
+    later = file.waiting[before.name] if waiting is not None and rows is not None else None
+    if later is not None and waiting is not None and later.file_rows is not None:
+        changes.append((later.file_rows, later, waiting))
+    cells, said = _with_new_classes(cells, changes, {*before_map, roles.label})
     confidence = roles.confidence
     there = {"label": roles.label or next(iter(roles.one_hot if own else ()), None)}
     if confidence is not None:
@@ -133,14 +142,12 @@ def _write(
         # Whole numbers stay whole beside missing ones.
         whole = {name: object for name, kind in frame.dtypes.items() if kind.kind in "iu"}
         frame = frame.astype(whole).set_index(rows)
-        if waiting is not None:
-            later, first = file.named_as_labels(waiting), file.waiting[before.name]
-            later = _lacking(_beside(later, first), first, (cells, first.file_rows), roles)
-            more = pd.DataFrame(_columns(later, _scores(later, False, own))).set_index(
-                first.file_rows
-            )
+        for at, first, after in changes[1:]:
+            some = _beside(file.named_as_labels(after), first)
+            some = _lacking(some, first, (cells, at), roles)
+            more = pd.DataFrame(_columns(some, _scores(some, False, own))).set_index(at)
             frame = pd.concat([frame, more[[name for name in frame if name in more]]])
-            calibrated += waiting.n
+            calibrated += after.n
         frame = frame.reindex(range(size))
         if own and BEFORE in frame:  # else the scores of rows that were left out would be lost
             names = own[-1:] if data.n_classes == 2 else own
@@ -161,7 +168,44 @@ def _write(
     else:
         texts = {k: _texts(v) for k, v in cells.items() if not pl.Series(v).dtype.is_nested()}
         target.write_bytes(csv_bytes(frame, style, pl.DataFrame(texts)))
-    return size, calibrated
+    return size, calibrated, said
+
+
+def _with_new_classes(
+    cells: dict[str, Any], changes: list[tuple[IntArray, Dataset, Dataset]], others: set[str | None]
+) -> tuple[dict[str, Any], str]:
+    """The cells with the new predicted classes if a column holds those before; and what is to say of it. Changes are rows of the cells, before and after."""
+    import polars as pl
+
+    if not isinstance(changes[0][1], Predictions):
+        return cells, ""
+    rows = np.concatenate([rows for rows, *_ in changes])
+    first, new = (
+        np.concatenate([change[j].predicted for change in changes])  # type: ignore[union-attr]
+        for j in (1, 2)
+    )
+    changed, left = np.flatnonzero(first != new), ""
+    named = [n for n in cells if plain(n) in PREDICTED or {*words(n)} & PREDICTED_WORDS]
+    possible = [n for n in named if n not in others]
+    for name in possible if changed.size else ():
+        column = pl.Series(cells[name])
+        if column.dtype.is_nested() or column.dtype.is_float():
+            continue
+        known = pl.DataFrame({"class": first, "cell": column[rows]}).drop_nulls()
+        usual = known.group_by("class").agg(pl.col("cell").mode().first())
+        cell_of = dict(usual.iter_rows())
+        agree = known.join(usual, on=["class", "cell"], how="semi").height
+        is_own = len({*cell_of.values()}) == len(cell_of) and agree >= _NEARLY * known.height
+        if is_own and {*new[changed].tolist()} <= {*cell_of}:
+            column = column.scatter(rows[changed], [cell_of[k] for k in new[changed].tolist()])
+            more = f"'{short(name)}' has the new predicted class, another one in {counted(changed.size, 'row')}."
+            return cells | {name: column}, more
+        if column.n_unique() <= 2 * len(cell_of):
+            left = (
+                left
+                or f"'{short(name)}' is as in the file: in {counted(changed.size, 'row')}, another class has the largest score now."
+            )
+    return cells, left
 
 
 def _is_text(cells: Any) -> bool:

@@ -639,6 +639,30 @@ def test_rows_whose_label_has_not_come_are_calibrated_and_written(
     assert [i for i, v in enumerate(found) if v is None] == [7]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("own", [True, False])
+def test_predicted_classes_follow_the_calibrated_scores_if_they_were_those_of_the_largest(
+    tmp_path: Path, suffix: str, own: bool
+):
+    p = np.arange(100) / 100 + 0.005
+    predicted = np.where(p > (0.5 if own else 0.3), "YES", "NO")
+    frame = pl.DataFrame({"p_yes": p, "y_pred": predicted, "outcome": ["yes", "no"] * 50})
+    path, out = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
+    frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
+    how = {"label": "outcome", "scores": ["p_yes"], "kind": "probabilities"}
+    loaded = read(path, options=options_of(how))
+    probs = np.stack([1 - p / 2, p / 2], axis=1)
+    rows, calibrated, said = write_predictions(
+        replace(loaded.first, probs=probs), out, before=loaded.first, file=loaded
+    )
+    written = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
+    assert (rows, calibrated) == (100, 100)
+    new = "'y_pred' has the new predicted class, another one in 50 rows."
+    old = "'y_pred' is as in the file: in 50 rows, another class has the largest score now."
+    assert said == (new if own else old)
+    assert written["y_pred"].to_list() == (["NO"] * 100 if own else predicted.tolist())
+
+
 def test_a_file_that_has_changed_is_not_written(tmp_path: Path):
     path, _ = portfolio(tmp_path)
     loaded = read(
