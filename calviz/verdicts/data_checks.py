@@ -318,12 +318,13 @@ def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> Again
     return against_noise
 
 
-def of_the_top_label(sample: Sample) -> str:
-    """Return " of the top label" if "no miscalibration" holds only for the top label, "" if it holds for all classes.
+def of_what(sample: Sample) -> str:
+    """Return " of 'a'" for a class, " of the top label" if "no miscalibration" holds only for the top label, "" if it holds for all classes.
 
-    It holds only for the top label if the file lacks the other probabilities, or if those are miscalibrated. Under other
-    reductions the sentence itself names the score.
+    It holds only for the top label if the file lacks the other probabilities, or if those are miscalibrated.
     """
+    if sample.reduction.kind == "class":
+        return f" of {listed([sample.reduction.class_name])}"
     if sample.reduction.kind != "top-label":
         return ""
     classes = sample.once(one_vs_rest)
@@ -357,7 +358,7 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
             return (_count(sample, off, int(ranges.has.sum()), noun),)
     rest = sample.once(one_vs_rest) if sample.reduction.kind == "top-label" else None
     if rest is not None and rest.means_off:
-        return (_count(sample, rest.beyond, rest.beyond.size, "class", " against the rest"),)
+        return (_means(sample, rest.beyond),)
     off_in_rest = rest is not None and rest.off
     return ("the probabilities of the classes against the rest are off",) if off_in_rest else ()
 
@@ -393,6 +394,16 @@ def _sides_of_half(off: FloatArray) -> str:
 def _count(sample: Sample, off: FloatArray, total: int, noun: str, more: str = "") -> str:
     n, name = np.count_nonzero(off), _name(sample, int(np.abs(off).argmax()))
     return f"{n:,} of {counted(total, noun, noun + 'es')}{more} {'is' if n == 1 else 'are'} off, {furthest(off, 'beyond noise ')}{listed([name])}"
+
+
+@claim("classes")
+def _means(sample: Sample, off: FloatArray) -> str:
+    k = int(np.abs(off).argmax())
+    gap = float(sample.view(class_gaps.class_gaps).gap[k])
+    head = f"{listed([_name(sample, k)])} is"
+    if np.count_nonzero(off) > 1:
+        head = f"{_count(sample, off, off.size, 'class', ' against the rest')},"
+    return f"{head} {points(abs(gap))} points too {'high' if gap > 0 else 'low'} on average"
 
 
 def classes_unseen(sample: Sample) -> str:
