@@ -569,13 +569,16 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
 
 def twins(data: Dataset) -> dict[str, str]:
     """Columns of groups or texts each of whose values goes with one of another column, with longer names: {"station id": "station"}."""
-    known = {name: f for name, f in {**data.groups, **data.texts}.items() if len(f.levels) > 1}
+    known = {
+        name: f for name, f in {**data.groups, **data.texts}.items() if 1 < len(f.levels) < data.n
+    }
     longest = sorted(known, key=lambda name: -sum(map(len, known[name].levels)))
     found: dict[str, str] = {}
     for i, name in enumerate(longest):
         codes = known[name].codes  # in the order of first appearance
         alike = (n for n in longest[:i] if np.array_equal(known[n].codes[:99], codes[:99]))
-        found |= {name: n for n in alike if np.array_equal(known[n].codes, codes)}
+        if same := next((n for n in alike if np.array_equal(known[n].codes, codes)), ""):
+            found[name] = same
     return found
 
 
@@ -598,7 +601,11 @@ def sliced_columns(
     factors = {name: data.sliced(name) for name in columns}
     why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
     usable = {name: factor for name, factor in factors.items() if not why[name]}
-    same = (f"{n} says the same as {of}" for n, of in twins(data).items() if of in factors and n not in factors)
+    same = (
+        f"{n} says the same as {of}"
+        for n, of in twins(data).items()
+        if of in factors and n not in factors
+    )
     return usable, (*filter(None, why.values()), *same)
 
 

@@ -21,7 +21,13 @@ from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.sample import one_vs_rest, true_classes
-from calviz.sample.error_bars import CLASS_MEANS, FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level, sums_by_cluster
+from calviz.sample.error_bars import (
+    CLASS_MEANS,
+    FEWEST_CLUSTERS,
+    ONE_VS_REST_TEST,
+    class_level,
+    sums_by_cluster,
+)
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]

@@ -584,7 +584,9 @@ def _alone_off(sample: Sample, found: Slices, cell: IntArray) -> bool:
     first, every = found.off[0].where, np.ones(cell.size, bool)
     p, _ = _tested(sample, [first], every, np.zeros_like(cell))[0]
     others = ~np.asarray(rows_where(sample.data, first))
-    return p * len(found.slices) <= found.rate and not _way_of_the_rest(sample, others, cell, found.rate)
+    return p * len(found.slices) <= found.rate and not _way_of_the_rest(
+        sample, others, cell, found.rate
+    )
 
 
 def _is_part(sample: Sample, one: Slice, found: Slices) -> bool:
