@@ -47,8 +47,9 @@ class AllowedClassViews(NamedTuple):
 
     @property
     def first(self) -> Mode:
-        """The view that is shown first."""
-        return next(iter(self.views))
+        """The view that is shown first: the first in which a class is off, unless a rare event is."""
+        off = (mode for mode, view in self.views.items() if (view.over | view.under).any())
+        return next(iter(self.views)) if self.rare else next(off, next(iter(self.views)))
 
 
 def find_class_views(settings: Settings) -> AllowedClassViews | None:

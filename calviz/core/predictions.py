@@ -557,14 +557,29 @@ def has_score(data: Dataset) -> bool:
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns of the file that are sliced by default: all but the time, which the watch tests, and its cycles, clusters, identifiers of many values that repeat, and what repeats the predicted class."""
+    """Columns of the file that are sliced by default: all but the time, which the watch tests, and its cycles, clusters, identifiers of many values that repeat, and what repeats the predicted class or another column (`twins`)."""
     time = None if data.times is None else data.time_name
     own = {PREDICTED, SCORE} if has_score(data) else {PREDICTED}
     others = {time, *cycles(data), data.column_names.get("clusters"), *own} - {*data.groups}
-    others |= {name for name in data.related if name in data.cuts}
+    others |= {*twins(data)} | {name for name in data.related if name in data.cuts}
     if isinstance(data, Predictions) and data.n_classes > 2 and data.cells is None:
         others |= {*data.columns_of_predicted}
     return tuple(name for name in sliceable_columns(data) if name not in others)
+
+
+def twins(data: Dataset) -> dict[str, str]:
+    """Columns of groups or texts each of whose values goes with one of another column, with longer names: {"station id": "station"}."""
+    known = {
+        name: f for name, f in {**data.groups, **data.texts}.items() if 1 < len(f.levels) < data.n
+    }
+    longest = sorted(known, key=lambda name: -sum(map(len, known[name].levels)))
+    found: dict[str, str] = {}
+    for i, name in enumerate(longest):
+        codes = known[name].codes  # in the order of first appearance
+        alike = (n for n in longest[:i] if np.array_equal(known[n].codes[:99], codes[:99]))
+        if same := next((n for n in alike if np.array_equal(known[n].codes, codes)), ""):
+            found[name] = same
+    return found
 
 
 def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
@@ -586,7 +601,12 @@ def sliced_columns(
     factors = {name: data.sliced(name) for name in columns}
     why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
     usable = {name: factor for name, factor in factors.items() if not why[name]}
-    return usable, tuple(words for words in why.values() if words)
+    same = (
+        f"{n} says the same as {of}"
+        for n, of in twins(data).items()
+        if of in factors and n not in factors
+    )
+    return usable, (*filter(None, why.values()), *same)
 
 
 def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:

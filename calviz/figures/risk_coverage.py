@@ -542,7 +542,11 @@ class RiskCoverage(SampleFigure):
             xaxis=sheet.axis(_ACROSS[x], range=[0, 100], ticksuffix=" %", nticks=6),
             # A few errors make long labels, such as "99.5 %", which the margin only holds in narrow fonts.
             yaxis=sheet.axis(
-                _UP[y], range=list(drawing.range), ticksuffix=" %", nticks=7, automargin="left"
+                f"{_UP[y]} ({self.predicted or 'top label'})",
+                range=list(drawing.range),
+                ticksuffix=" %",
+                nticks=7,
+                automargin="left",
             ),
         )
         return marks.drawn(picture)

@@ -20,7 +20,7 @@ from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.sample import one_vs_rest, true_classes
-from calviz.sample.error_bars import FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level
+from calviz.sample.error_bars import CLASS_MEANS, FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
@@ -89,7 +89,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
         else:
             sums = sample.view(class_gaps)
             has, mean = np.ones(sums.rows.shape, dtype=np.bool_), sums.score / sums.n
-            level = class_level(has.size, ONE_VS_REST_TEST)
+            level = class_level(has.size, CLASS_MEANS if has.size > 2 else ONE_VS_REST_TEST)
         spread = sums if independent else sample.view(sums_of_clusters, view=view)
         low, high = spread.calibrated(level)
         if not np.isfinite(low).any():

@@ -347,6 +347,8 @@ def p_value(drawn: FloatArray, value: float) -> float:
 FILE = 0.05
 #: Tests of the verdict on the scores as a whole, under all reductions that it uses.
 OVERALL = 0.03
+#: Their share for the means of three or more classes against the rest, which the top label and scores summed over classes hardly show.
+CLASS_MEANS = OVERALL / 6
 #: Tests of predicted classes, true classes and one-vs-rest columns, of labels, of the dependence of rows, and of scores that rank in reverse.
 CLASSES = 0.01
 #: Slices: half for each alone, a quarter for the multicalibration error, which takes them and their pairs together, a quarter for changes.
@@ -354,7 +356,7 @@ SLICES = 0.01
 SEGMENTS = CHANGES = SLICES / 4
 #: Each of the six tests that share `CLASSES`; a test with a range per class divides this by the number of classes (Bonferroni).
 CLASS_TEST = CLASSES / 6
-#: Each of the three tests of one-vs-rest columns: means of the classes, class-wise ECE, class-wise KS.
+#: Each of the three tests of one-vs-rest columns: means of two classes, class-wise ECE, class-wise KS.
 ONE_VS_REST_TEST = CLASS_TEST / 3
 
 

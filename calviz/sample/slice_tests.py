@@ -265,14 +265,15 @@ def p_against_rest(
     estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
     ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
     times = np.where(some, quotient(parts.mass, rest.mass, otherwise=0.0), 0.0)
-    shift, more_variance = (
+    shift, variance, third = (
         np.atleast_2d(term).sum(axis=0)
         for term in (
             parts.mass * np.where(some, rest.gap, parts.gap),
-            times**2 * np.maximum(estimated, rest.variance) + (ratio - 1) * parts.variance,
+            times**2 * np.maximum(estimated, rest.variance) + some * ratio * parts.variance,
+            some * parts.third,
         )
     )
-    moved = replace(sums, score=sums.score - shift, variance=sums.variance + more_variance)
+    moved = replace(sums, score=sums.score - shift, variance=variance, third=third)
     if cluster is not None and sums.clusters is not None:
         part = np.zeros_like(codes) if part is None else part
         mass = (part >= 0) * (1.0 if weights is None else weights)

@@ -572,10 +572,22 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
             outside &= ~np.asarray(rows_where(sample.data, differ[-1]))
         may = {where: may[where] for *_, where in left if where not in differ}
     rest = _way_of_the_rest(sample, outside, cell, found.rate)
+    if rest and not differ and _alone_off(sample, found, cell):
+        return found
     if rest and len(differ) > 1 and outside.mean() < 0.5:
         # The slices differ from one another.
         return found
     return replace(found, differ=tuple(differ), rest=rest)
+
+
+def _alone_off(sample: Sample, found: Slices, cell: IntArray) -> bool:
+    """Whether the slice that is most surely off differs from all others, whatever their scores, which are not off without it."""
+    first, every = found.off[0].where, np.ones(cell.size, bool)
+    p, _ = _tested(sample, [first], every, np.zeros_like(cell))[0]
+    others = ~np.asarray(rows_where(sample.data, first))
+    return p * len(found.slices) <= found.rate and not _way_of_the_rest(
+        sample, others, cell, found.rate
+    )
 
 
 def _is_part(sample: Sample, one: Slice, found: Slices) -> bool:

@@ -238,7 +238,7 @@ class Verdict(JudgedNumbers):
         if self.direction == "undecided":
             return f"{rows} {'are' if self.rows > 1 else 'is'} too few to tell"
         if self.direction == "calibrated":
-            return f"No miscalibration found on {rows}"
+            return f"No miscalibration{self.of_what} found on {rows}"
         place = ": ".join(self.off_in or ())
         if self.off_alone:
             return f"Off where {place}; elsewhere no miscalibration found"
@@ -251,13 +251,22 @@ class Verdict(JudgedNumbers):
             means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
             if self.in_places:
-                return f"No fault as a whole, but {(*self.classes_off, f'where {place}')[0]}"
+                whole = self.of_what or " as a whole"
+                return f"No fault{whole}, but {(*self.classes_off, f'where {place}')[0]}"
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
         points_off = f"{size} points too {'high' if self.mcs > 0 else 'low'}"
-        return f"Forecasts {words.times_off(self.score, self.observed) or points_off}: {means}"
+        _, of_class, name = self.reduction.partition("class:")
+        what = f"{words.listed([name])} is" if of_class else "Forecasts"
+        return f"{what} {words.times_off(self.score, self.observed) or points_off}: {means}"
+
+    @property
+    def of_what(self) -> str:
+        """Of what alone it is said that nothing is found: " of the top label", " of 'a'"; or ""."""
+        said = re.match("No miscalibration( of .*?) found on ", self.sentence)
+        return said[1] if said else ""
 
     @property
     def beyond_headline(self) -> str:
@@ -266,6 +275,8 @@ class Verdict(JudgedNumbers):
         for long, short in _IN_SHORT.items():
             sentence = re.sub(long, short, sentence)
         sentence = words.capitalised(sentence)
+        for off in self.classes_off:
+            sentence = sentence.replace(f", but {off}.", ".")
         if self.named_where:
             sentence = sentence.replace(f", most surely {': '.join(self.off_in or ())}", "")
         for said in (head, head.split(";")[0], head.split(": ")[0]):
@@ -317,7 +328,7 @@ _IN_SHORT = {
     r"Not shown to be off on average": "Within noise on average",
     r"(?<=on average) \(.*?\)": "",
     r" on [\d,]+ rows(?=[,.])": "",
-    r"^No miscalibration found on (?!the other).*?: (?=ECE)": "",
+    r"^No miscalibration(?: of .*?)? found on (?!the other).*?: (?=ECE)": "",
 }
 
 
@@ -589,8 +600,8 @@ class Written:
         beyond = floor.p_value <= 0.05
         if METRICS[self.result.key].one_bin:
             return self._largest_gap(verdict, short)
-        if beyond and verdict is not None and not verdict.beyond_noise:
-            return f"unusual alone ({p_value(floor.p_value)}); {_not_found(verdict)}"
+        if only := self.only_alone(verdict):
+            return only
         if tail == "upper":
             if beyond:
                 return f"above noise: a calibrated model stays below {self.of(floor.q95)}"
@@ -598,6 +609,13 @@ class Written:
         if beyond:
             return f"if each score were true: {self.of(floor.mean)}"
         return f"as if calibrated ({self.of(floor.mean)})"
+
+    def only_alone(self, verdict: Verdict | None) -> str:
+        """Say that the value is unusual, but not beyond noise for the verdict; "" if it is not so."""
+        floor = self.result.noise_floor
+        if floor is None or floor.p_value > 0.05 or verdict is None or verdict.beyond_noise:
+            return ""
+        return f"unusual alone ({p_value(floor.p_value)}); {_not_found(verdict)}"
 
     def _largest_gap(self, verdict: Verdict | None, short: bool) -> str:
         """Judge the MCE, which is the gap of one bin, like that bin: by the interval of its share of hits."""
@@ -684,4 +702,4 @@ def alone(verdict: Verdict | None) -> str:
 def _not_found(verdict: Verdict) -> str:
     if not verdict.tests:
         return "too few rows for a verdict"
-    return f"within noise of the {len(verdict.tests)} tests of the verdict"
+    return f"not after allowing for all {len(verdict.tests)} tests"

@@ -24,7 +24,15 @@ from calviz.core.words import p_value as p_text
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
-from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
+from calviz.sample.error_bars import (
+    CLASS_MEANS,
+    CLASS_TEST,
+    LEVEL,
+    OVERALL,
+    p_value,
+    redraw,
+    resampled,
+)
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
 from calviz.sample.sample import MIN_ROWS, Sample, chosen_bins, event_rate_if_rare, event_sums
@@ -297,6 +305,9 @@ def joint(sample: Sample) -> Joint:
         np.array([_size(columns[n] - shift[n], n in signed) for n in names]),
         np.array([WEIGHTS.get(n[0], 1.0) for n in names]),
     )
+    if not two and sample.data.kind != "confidence" and (sample.data.n_classes or 0) > 2:
+        # The means of the classes are tested, too.
+        adjusted = np.minimum(adjusted * OVERALL / (OVERALL - CLASS_MEANS), 1.0)
     tests = [
         CalibrationTest(*n, values[n], expected[n], float(p[i]), float(adjusted[i]))
         for i, n in enumerate(names)

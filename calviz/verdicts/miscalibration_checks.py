@@ -125,7 +125,8 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Told]:
     if sample.reduction.kind != "top-label" or evidence.shows_itself:
         return
     classes = sample.once(one_vs_rest)
-    if classes is not None and classes.off:
+    # What is off on average has a finding of its own.
+    if classes is not None and classes.off and not classes.means_off:
         yield (
             "warning",
             "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "

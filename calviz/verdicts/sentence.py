@@ -17,7 +17,7 @@ from calviz.sample.binning import expected_share
 from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums, rate_if_rare
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
-from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label, ranges_of
+from calviz.verdicts.data_checks import classes_off, classes_unseen, of_what, ranges_of
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence
 from calviz.verdicts.row_checks import hardly_telling, label_errors_found, rest_of_rows
@@ -196,12 +196,11 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
 )
 def nothing_found(evidence: Evidence, sample: Sample, rows: str = "") -> str:
     """Begin the sentence for a sample without an error beyond noise: the rows (`rows`, in words), and how large the error may still be."""
-    of_top_label = of_the_top_label(sample)
     below = points(evidence.ece_below, points_decimals(evidence.ece))
     rate = rate_if_rare(sample) or 1.0
     of_rate = f" ({percent(evidence.ece_below / rate, 0)} of the base rate)" * (rate < 0.5)
     return (
-        f"No miscalibration{of_top_label} found on {rows or rows_words(sample)}: ECE is below {below} points{of_rate} with "
+        f"No miscalibration{of_what(sample)} found on {rows or rows_words(sample)}: ECE is below {below} points{of_rate} with "
         "95 % confidence"
     )
 

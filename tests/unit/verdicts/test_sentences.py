@@ -26,7 +26,7 @@ from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import evaluate, findings_of
-from calviz.verdicts.data_checks import classes_off, of_the_top_label, one_vs_rest, ranges_of
+from calviz.verdicts.data_checks import classes_off, of_what, one_vs_rest, ranges_of
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.row_checks import hardly_telling, label_shuffling
@@ -437,7 +437,7 @@ def test_a_p_value_alone_is_said_to_be_alone():
         if small and not e.verdict.beyond_noise:
             text = Written(small[0]).noise(tail="upper", verdict=e.verdict)
             assert text.startswith("unusual alone (p = 0.0")
-            assert text.endswith("within noise of the 10 tests of the verdict")
+            assert text.endswith("not after allowing for all 10 tests")
             return
     raise AssertionError("no p-value below 0.05 in 30 files")
 
@@ -672,7 +672,7 @@ def test_cal020_is_said_of_confidence_only_data_with_predicted_classes():
         with pytest.raises(NotAvailable):
             class_ranges(Sample(data), view=view)
     assert one_vs_rest(Sample(data)) is None
-    assert of_the_top_label(Sample(data)) == " of the top label"
+    assert of_what(Sample(data)) == " of the top label"
 
 
 def hidden(seed, n=3_000):
@@ -695,9 +695,9 @@ def test_cal012_sees_other_classes_that_are_off_behind_an_exact_top_label():
         np.testing.assert_allclose(data.probs.max(1), q.max(1))
         statements = findings(data, ("CAL012",))
         spoken += any("class-wise ECE" in f.message for f in statements)
-        assert of_the_top_label(Sample(data)) == " of the top label"
+        assert of_what(Sample(data)) == " of the top label"
     assert spoken >= 9
-    assert of_the_top_label(Sample(model(3_000, 5, 0, 0.5))) == ""
+    assert of_what(Sample(model(3_000, 5, 0, 0.5))) == ""
 
 
 @pytest.mark.slow
