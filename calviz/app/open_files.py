@@ -174,6 +174,10 @@ def find_again(secret: str) -> None:
     link = waiting_link()
     if link is not None and link.key in files():
         select(link.key)
+        if files()[link.key].options != decode_options(link.query.get(READING, "")):
+            queue_note(
+                "The file is open here in another reading than that of the link: the page shows the one that is open."
+            )
         _apply_waiting_link(link.key)
 
 

@@ -748,8 +748,9 @@ class ModelComparison(Compared[ModelResult]):
                 d = self.difference(metric, m.name, reference) if m.name != reference else None
                 if d is not None:
                     rows.append((metric, m.name, reference, *d.shown, d.verdict))
-        columns = ["metric", "model", "reference", "difference", "low", "high", "verdict"]
-        return data_frame(rows, columns=columns)
+        return data_frame(
+            rows, columns="metric model reference difference low high verdict".split()
+        )
 
 
 def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
@@ -785,11 +786,11 @@ def headline(comparison: ModelComparison, metric: str) -> str:
         return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
-        verb = "is" if len(tied) == 1 else "are"
-        text += f"; {listed([short[name] for name in tied])} {verb} not told apart from it"
+        text += f"; {listed([short[name] for name in tied])} {'is' if len(tied) == 1 else 'are'} not told apart from it"
     if others:
-        them = "the other is" if others == 1 else f"the other {others:,} are"
-        text += f"; {them} worse beyond noise"
+        text += (
+            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
+        )
     return f"{text}."
 
 
@@ -849,13 +850,18 @@ def where_words(comparison: ModelComparison) -> str:
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:
-    """Say which model is best after a map for each, by each score where that is another, and which map it is; empty if it is the same."""
+    """Say which model is best after a map for each, by each score where that is another, and which map it is, with how far the two best are apart; empty if it is the same."""
     after = comparison.after
     if after is None or after.fit is None:
         return ()
-    map_ = f"After recalibration: {RECALIBRATORS[after.method].label} of each model, fitted on {counted(after.fit.rows, 'row')} ({after.fit.how})."
-    said = [words for key in after.pairs if (words := after_map_words(comparison, key))]
-    return (*said, map_) if said else ()
+    map_ = f"After recalibration: {RECALIBRATORS[after.method].label} of each model, one map for all its rows, fitted on {counted(after.fit.rows, 'row')} ({after.fit.how})."
+    said = {key: words for key in after.pairs if (words := after_map_words(comparison, key))}
+    for key in said:
+        best, second = after.ranking(key)[:2]
+        apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
+        value, low, high = (f"{number:.4f}" for number in apart.shown)
+        map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
+    return (*said.values(), map_) if said else ()
 
 
 @claim("models-differ")
@@ -870,8 +876,9 @@ def caution(comparison: ModelComparison, metric: str) -> str:
     if difference is None or difference.tied:
         return ""
     short = comparison.short_names()
-    values = (comparison[k].metrics[other].value for k in (best, first))
-    of_best, of_first = (value_text(other, value) for value in values)
+    of_best, of_first = (
+        value_text(other, comparison[k].metrics[other].value) for k in (best, first)
+    )
     if of_calibration:
         return f"Calibrated is not accurate: '{short[best]}' is right in {of_best} of the rows, '{short[first]}' in {of_first}."
     return f"'{short[first]}' is better calibrated (ECE {of_first}) than '{short[best]}' ({of_best}), which is best by {METRICS[metric].label}."
