@@ -734,6 +734,9 @@ def test_the_size_of_a_change_is_said_in_points_or_as_a_factor():
         (("overconfident", "6.8 points"), ("overconfident", "1.7 points")): (
             "Changed about 2024-03-01; overconfident by 1.7 points before, 6.8 points since"
         ),
+        (("overconfident", "3.7 points"), ("perhaps overconfident", "1.2 points")): (
+            "Since about 2024-03-01 overconfident by 3.7 points; before, perhaps overconfident by 1.2 points"
+        ),
         (("forecast too high", "2.3 times"), ("forecast too high", "1.6 times")): (
             "Changed about 2024-03-01; forecast 1.6 times too high before, 2.3 times since"
         ),
