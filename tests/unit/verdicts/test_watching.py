@@ -795,7 +795,7 @@ def test_where_the_mean_cancels_over_time_it_is_not_calibrated():
     times = START + day.astype("timedelta64[D]")
     verdict = calviz.verdict(calviz.Predictions(probs=score, labels=hit, times=times))
     assert re.fullmatch(
-        r"Since about 2024-0[67]-\d\d forecast too high by \d\.\d points; before, forecast too low",
+        r"Since about 2024-0[67]-\d\d forecast too high by \d\.\d points; before, forecast too low by \d\.\d points",
         verdict.headline,
     )
     assert verdict.direction not in ("calibrated", "undecided")
