@@ -33,7 +33,7 @@ def methods(chosen: Settings) -> None:
         answered = verdict is not None and (verdict.changed_where or verdict.ended)
         changed = "" if answered else rows_shown.say_changed(chosen, primary=True)
         if changed:
-            say(f"Recalibrate on the rows since {changed}")
+            say(f"Advice: fit on the rows since {changed} only")
         # What to take comes before the choices that led to it.
         first = st.container()
         actions = st.container(gap="small")
@@ -82,7 +82,7 @@ def _draw_advice(
             )
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
             first = advice.is_of_slice or not changed
-            heading = "What to take" if first else "What to take for all days alike"
+            heading = "What to take" if first else "If fitted on all days"
             title.subheader(heading, anchor=False, width="content")
             brought = advice_words(comparison, advice, chosen.sample.ece_key)
             decided = advice.caveat or ("" if brought else advice.reasons[0])

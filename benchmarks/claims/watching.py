@@ -10,7 +10,7 @@ from benchmarks.claims.slices import CORNER, of_pair
 from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
 from calviz.sample.sample import Sample
-from calviz.sample.slices import changed_slices
+from calviz.sample.slices import changed_of_those_off, changed_slices
 from calviz.verdicts import watching
 from calviz.verdicts.betting import confidence_sequence
 from calviz.verdicts.watching import ALPHA, Watch, WatchState
@@ -422,8 +422,13 @@ of_sides("the side since is named", lambda since, _: since == "forecast too high
 of_sides("the other side is named", lambda since, _: since == "forecast too low", at_most=0.01)
 of_sides(
     "before, calibrated scores are said to be off",
-    lambda _, before: "not" not in before,
+    lambda _, before: not before.startswith(watching._NOT_FOUND),
     at_most=0.05,
+)
+of_sides(
+    "before, calibrated scores are said to be perhaps off",
+    lambda _, before: before.startswith("perhaps"),
+    at_most=0.1,
 )
 
 
@@ -560,6 +565,9 @@ for case, how in OFF_ALIKE.items():
     simulation(
         "change-in-a-slice", "said where no row changes", case, at_most=0.01, files=400
     )(lambda rng, how=how: bool(changed_slices(of_sites(rng, **how))))  # fmt: skip
+    simulation(
+        "change-in-a-slice", "said of a slice that is off alike all the time", case, at_most=0.03, files=400
+    )(lambda rng, how=how: bool(changed_of_those_off(of_sites(rng, **how), watching.CHANGED)))  # fmt: skip
 
 ALL_CHANGE = {
     "logits x 1, then x 1.6": {"slopes": (1.0, 1.6)},

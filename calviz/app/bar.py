@@ -286,7 +286,12 @@ class _Requests(dict[str, str]):
         self.shown |= {key: self[key] for key in OF_GROUPS if self.get(key)}
         st.session_state[_LAST] = open_files.current_key(), dict(self.shown)
         for key in SETTINGS:
-            open_files.write_parameter(key, self.shown.get(key))
+            if key not in self.shown:
+                open_files.write_parameter(key, None)
+        # At once: each write is a step in the browser's history, and a column without its value a slice that nobody chose.
+        new = {k: v for k, v in self.shown.items() if st.query_params.get(k) != v}
+        if new:
+            st.query_params.update(new)
 
     def text(self, key: str, default: str, among: Sequence[str] = ()) -> str:
         """Return what a setting will be, which a chip says before the widget behind it is drawn; of another file's, the default."""

@@ -24,7 +24,7 @@ from calviz.app.jobs import Job
 from calviz.app.open_files import SessionMap
 from calviz.app.session import Settings, choose_one, md, offer_file
 from calviz.comparison import fitting
-from calviz.comparison.advice import guideline
+from calviz.comparison.advice import cautions_of, guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
 from calviz.core.blocks import IntArray, Stopped, watching
@@ -490,7 +490,16 @@ def draw_downloads(
     words += f" {md(capitalised(files.said))}" * bool(files.said)
     columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
     st.caption(f"{words} {columns}", help=" ".join(others))
+    if method != advised:
+        st.markdown(md(" ".join(_kept_cautions(outcome.key, method, outcome)), 1_000))
     return method
+
+
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+def _kept_cautions(
+    key: tuple[str, ...], method: str, _outcome: ComparisonOutcome
+) -> tuple[str, ...]:
+    return cautions_of(_outcome.comparison, _outcome.comparison[method])
 
 
 def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:

@@ -259,7 +259,9 @@ def _facts(part: Dataset) -> dict[str, object]:
         columns["label"] = np.asarray(part.class_names, dtype=object)[part.labels]
     if part.splits is not None:
         columns["split"] = part.splits.values()
-    if part.times is not None:
+    if part.times is not None and part.time_name in part.texts:  # with offsets, as in the file
+        columns[part.time_name] = part.texts[part.time_name].values()
+    elif part.times is not None:
         days = part.times.astype("datetime64[D]")
         columns[part.time_name] = np.datetime_as_string(
             part.times, "D" if (days == part.times).all() else "s"

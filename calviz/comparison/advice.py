@@ -188,7 +188,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
             why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
         among = _among(comparison, chosen, candidates, near, even)
         why = f"{why}, and {comparison[chosen].label} {among}"
-    cautions = _cautions(comparison, comparison[chosen])
+    cautions = cautions_of(comparison, comparison[chosen])
     if why_not and chosen != own:
         cautions = (*cautions, f"{comparison.alone} {why_not}")
     return Advice(
@@ -371,22 +371,26 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
 @claim(
     "still-off",
     says="Where topic = legal, scores stay off: about 19.1 points too high",
-    chosen="the slice that is named before the map",
-    adjusted="its test after the map at 0.5 %; its gap less what its choice makes of noise (Zhong & Prentice 2008)",
+    chosen="the slices that are named before the map",
+    adjusted="their tests after the map at 0.5 % together (Bonferroni); the gap less what its choice makes of noise (Zhong & Prentice 2008)",
 )
-def still_off_words(before: Dataset | None, after: Dataset | None) -> str:
-    """Say how far the slice that is named before a map is off after it; "" if that is not beyond chance."""
+def still_off_words(
+    before: Dataset | None, after: Dataset | None, *, all_named: bool = False
+) -> str:
+    """Say how far the slice that is named before a map is off after it, or the first of all that are named; "" if that is not beyond chance."""
     if before is None or after is None:
         return ""
     found, then = (usual_slices(Sample.of(data)) for data in (before, after))
     if found is None or then is None or not found.named:
         return ""
-    first = found.off[0]
-    left = next((s for s in then.slices if s.where == first.where), None)
-    if left is None or left.p_value > then.rate:
-        return ""
-    gap = left.gap - (first.gap - first.expected)
-    return f"Where {found.furthest[0]}, scores stay off: {words.expected_gap(gap)}."
+    named = found.named if all_named else found.off[:1]
+    for first in named:
+        left = next((s for s in then.slices if s.where == first.where), None)
+        if left is not None and left.p_value <= then.rate / len(named):
+            where, _ = found.place(first)
+            gap = left.gap - (first.gap - first.expected)
+            return f"Where {where}, scores stay off: {words.expected_gap(gap)}."
+    return ""
 
 
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
@@ -449,7 +453,8 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
     return f"{head} {COMPARE_AGAIN}"
 
 
-def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
+def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
+    """Say what a map changes besides, and what stays off."""
     changed, before = result.predictions_changed, comparison[UNCALIBRATED].calibrated
     of = f"{changed:,} of {comparison.evaluation.rows:,} rows"
     columns = getattr(result.recalibrator, "needed_columns", ())
@@ -457,7 +462,7 @@ def _cautions(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
         _in_slice(result, before),
         f"The map corrects by {listed(columns)}: new rows need that too." if columns else "",
         f"The map changes the predicted class of {of}." if changed else "",
-        "" if result.is_of_slice else still_off_words(before, result.calibrated),
+        "" if result.is_of_slice else still_off_words(before, result.calibrated, all_named=True),
         moved_words(result.key, before, result.calibrated),
     )
     return tuple(filter(None, sentences))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -518,28 +518,52 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
     data = sample.data
     if data.times is None or data.cells is not None:
         return []
-    cell, cells = cells_of(sample.scored.score)
-    weights, cluster = sample.weights, sample.row_draws.cluster
-    q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
-    _, day = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
+    p_values = _p_of_changes(sample)
     factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), _LEAST_ROWS)
     tested: list[tuple[float, Where]] = [
         (float(p), ((name, factor.levels[i]),))
         for name, factor in factors.items()
-        for i, p in enumerate(
-            slice_tests.p_of_changes(sample.scored.hit - q, q, day, factor, weights, cluster)
-        )
+        for i, p in enumerate(p_values(factor))
         if p == p
     ]
     # Rows that no column names alone are looked at, too.
     over_all = _beyond_noise(sample, default_columns(sample))
     if over_all is not None and len(pair := over_all.worst_where) > 1:
-        inside = np.asarray(rows_where(data, pair))
-        part = Factor(inside.astype(np.intp), ("", "inside"))
-        p = slice_tests.p_of_changes(sample.scored.hit - q, q, day, part, weights, cluster)[1]
-        tested.append((float(np.nan_to_num(p, nan=1.0)), pair))
+        tested += _p_inside(sample, [pair])
     level = CHANGES / max(len(tested), 1)
     return sorted((p, level, where) for p, where in tested if p <= level)
+
+
+@takes_weights
+def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float, Where]]:
+    """As `changed_slices`, of the slices that are named as off: their gap over all days tells nothing of a change, so that only they are counted (Bonferroni, at `rate`)."""
+    found = None if sample.data.cells is not None else usual_slices(sample)
+    named = [s.where for s in found.named] if found is not None else []
+    level = rate / max(len(named), 1)
+    return sorted((p, level, where) for p, where in _p_inside(sample, named) if p <= level)
+
+
+def _p_inside(sample: Sample, wheres: Sequence[Where]) -> list[tuple[float, Where]]:
+    """The p-value that each slice changed otherwise than the other rows, and its condition."""
+    if not wheres:
+        return []
+    p_values, found = _p_of_changes(sample), list[tuple[float, Where]]()
+    for where in wheres:
+        inside = np.asarray(rows_where(sample.data, where))
+        p = p_values(Factor(inside.astype(np.intp), ("", "inside")))[1]
+        found.append((float(np.nan_to_num(p, nan=1.0)), where))
+    return found
+
+
+def _p_of_changes(sample: Sample) -> Callable[[Factor], FloatArray]:
+    """`p_of_changes` of the levels of a column, against probabilities that hold for all rows together."""
+    cell, cells = cells_of(sample.scored.score)
+    weights, cluster = sample.weights, sample.row_draws.cluster
+    q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
+    _, day = np.unique(np.asarray(sample.data.times).astype("datetime64[D]"), return_inverse=True)
+    return lambda factor: slice_tests.p_of_changes(
+        sample.scored.hit - q, q, day, factor, weights, cluster
+    )
 
 
 def _told_apart(sample: Sample, found: Slices) -> Slices:

@@ -37,7 +37,7 @@ from calviz.core.words import (
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
 from calviz.sample.sample import Sample, Where, on_days, rows_where, where_words
-from calviz.sample.slices import changed_slices, usual_slices
+from calviz.sample.slices import changed_of_those_off, changed_slices, usual_slices
 from calviz.verdicts.betting import (
     BINS,
     Look,
@@ -56,6 +56,8 @@ ALPHA = 0.05
 CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
 #: Days whose statistic is this much below the largest are in the confidence set: its 95 % quantile (Hansen 2000, Econometrica 68, table I).
 NEAR = 7.35
+#: How what is not shown by the tests begins.
+_NOT_FOUND = ("not ", "perhaps ")
 #: Cells of logits, and steps of Newton's method, in which the likelihood of each day is found.
 _CELLS, _STEPS = 100, 12
 _FORMAT, _MARK = 1, "calviz_watch"
@@ -66,7 +68,7 @@ class Change(NamedTuple):
 
     `before` and `after` are the mean gap that changes most, or the ECE, which `name` tells, with the ends of its interval; `now` is a
     watch of the rows since. `sides` say what the tests of the verdict find on the rows since and on those before, and by how much the
-    scores are off there ("" if not in one direction). Where another change is found before, "before" is from its day on: `began`.
+    scores are off there ("" if not in one direction); "perhaps", where only the interval of the mean gap excludes 0. Where another change is found before, "before" is from its day on: `began`.
     """
 
     since: str
@@ -88,7 +90,7 @@ class Change(NamedTuple):
     def ended(self) -> bool:
         """Whether what is found before the change is not found since."""
         (since, _), (before, _) = self.sides
-        return since.startswith("not ") and not before.startswith("not ")
+        return since.startswith(_NOT_FOUND) and not before.startswith(_NOT_FOUND)
 
     @property
     def days(self) -> tuple[str, str]:
@@ -120,7 +122,7 @@ class SliceChange(NamedTuple):
     """A change in one slice of the rows, in another way than on the others.
 
     `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones;
-    `elsewhere` is the change on the other rows, if one is found there.
+    `elsewhere` is the change on the other rows, if one is found there; `chance` says how often one is named without a change.
     """
 
     where: Where
@@ -128,6 +130,7 @@ class SliceChange(NamedTuple):
     gap: float
     change: Change
     elsewhere: Change | None
+    chance: str
 
     @property
     def since(self) -> str:
@@ -151,8 +154,10 @@ class SliceChange(NamedTuple):
         way, size = self.change.sides[ended]
         off = expected_gap(self.gap).removeprefix("about ") if size else way
         other = "no change found" if self.elsewhere is None else f"changed {self.elsewhere.since}"
+        now = self.change.sides[0][0]
+        since = f", {'not found' if now.startswith('not ') else now} since" * ended
         return (
-            f"{capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{', not found since' * ended}; "
+            f"{capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{since}; "
             f"other rows: {other}"
         )
 
@@ -163,7 +168,7 @@ class SliceChange(NamedTuple):
         then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
             f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; there {self.change.name} {then} {self.change.earlier}, {since} "
-            f"since; {counted(self.rows, 'row')} {self.change.span(shown)}; where no slice changes, one is named in {100 * CHANGES:g} % of files)."
+            f"since; {counted(self.rows, 'row')} {self.change.span(shown)}; {self.chance})."
         )
 
 
@@ -291,9 +296,9 @@ class WatchState(Displayed):
         if since != before:
             span, began = capitalised(self.change.span(self.shown)), self.change.began
             if self.change.ended:
-                return f"{span} {_by(before, then)}; since then, {since}"
+                return f"{span} {_by(before, then)}; since then, {_by(since, size)}"
             from_then = f", from about {self.shown(began)} on" if began else ""
-            return f"{span} {_by(since, size)}; before{from_then}, {before}"
+            return f"{span} {_by(since, size)}; before{from_then}, {_by(before, then)}"
         sides = f"{_by(before, then)} before, {size} since" if size else f"{since} before and since"
         return f"Changed about {self.shown(self.change.since)}; {sides}"
 
@@ -598,15 +603,16 @@ def change_over_time(sample: Sample) -> Iterator[Told]:
 @claim(
     "change-in-a-slice",
     says="Since about ... lang = tr: 6.3 points too high; other rows: no change found",
-    chosen="the slice that changes most surely, of all with 50 rows or more, of numbers too, and of two values with the largest error together; and the day",
-    adjusted="the largest Wald statistic over all days, of the slice and of its difference from the other rows; Bonferroni over slices at 0.25 %",
+    chosen="the slice that changes most surely, of all with 50 rows or more, of numbers too, and of two values with the largest error together, or else of those found to be off; and the day",
+    adjusted="the largest Wald statistic over all days, of the slice and of its difference from the other rows; Bonferroni over all slices at 0.25 %, or over those off at 2 %",
 )
 def _change_in_a_slice(sample: Sample) -> SliceChange | None:
     """Find the slice whose rows began to follow the scores otherwise than the others did; None if there is none.
 
     What is said of it is found by the test of all rows, of which p-values are larger, with a map and days of its own.
     """
-    for p, largest, where in sample.once(changed_slices):
+    of_any, of_off = sample.once(changed_slices), changed_of_those_off(sample, CHANGED)
+    for k, (p, largest, where) in enumerate((*of_any, *of_off)):
         inside = np.asarray(rows_where(sample.data, where))
         part, rest = (
             sample.with_data(sample.data.take(np.flatnonzero(rows))) for rows in (inside, ~inside)
@@ -626,7 +632,12 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             # What is found is at most as much too large as the gap itself would be, had it been tested.
             less = selected(z - least)[0] * (high - low) / (2 * -ndtri(ALPHA / 2))
             gap -= math.copysign(min(less, abs(gap)), gap)
-            return SliceChange(where, int(off.sum()), gap, change, _change(rest))
+            chance = (
+                f"where no slice changes, one is named in {100 * CHANGES:g} % of files"
+                if k < len(of_any)
+                else f"of a slice that stays off alike, a change is said with {100 * CHANGED:g} %"
+            )
+            return SliceChange(where, int(off.sum()), gap, change, _change(rest), chance)
     return None
 
 
@@ -657,10 +668,11 @@ def _change(sample: Sample) -> Change | None:
             sample.with_data(data.take(np.flatnonzero(part))) for part in (early_rows, late)
         )
     own, now = sample.reduction, Watch(reduction=sample.reduction).add(after)
-    sides = _side(after), _side(early)
     kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
-    compared = [_compared(early, after, key, view) for key, view in kinds]
-    _, name, before, since = max(compared, key=itemgetter(0))
+    compared = [(*_compared(early, after, key, view), key, view) for key, view in kinds]
+    _, name, before, since, key, view = max(compared, key=itemgetter(0))
+    gaps = (since, before) if key == "mcs" else (None, None)
+    sides = _side(after, view, gaps[0]), _side(early, view, gaps[1])
     return Change(day, between, p_value, name, before, since, now, sides, began)
 
 
@@ -782,16 +794,23 @@ def _by_cluster(
     "sides-of-a-change",
     says="Since about ... forecast too high by 6.8 points; before, not told apart from calibrated",
     chosen="the day, of all, and the strongest of 5 to 10 tests on either side",
-    adjusted="said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side",
+    adjusted="said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
 )
-def _side(part: Sample) -> tuple[str, str]:
-    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction."""
+def _side(part: Sample, view: Reduction, gap: tuple[float, float, float] | None) -> tuple[str, str]:
+    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction.
+
+    Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
+    """
     evidence = collect_evidence(part.but(resamples=max(part.resamples, RESAMPLES)))
     high, low = map(str.lower, too_high(evidence.reduction))
     way = {"over": high, "under": low}.get(evidence.direction)
     if way is None:
-        nothing = evidence.direction == "none"
-        return "not told apart from calibrated" if nothing else "off in places", ""
+        if evidence.direction != "none":
+            return "off in places", ""
+        if gap is None or gap[1] <= 0 <= gap[2]:
+            return "not told apart from calibrated", ""
+        way = too_high(view)[gap[0] < 0].lower()
+        return f"perhaps {way}", f"{points(abs(gap[0]), gap_decimals(gap[0]))} points"
     times = times_off(evidence.score, evidence.observed).split(" too ")[0]
     return way, times or f"{points(abs(evidence.mcs), gap_decimals(evidence.mcs))} points"
 

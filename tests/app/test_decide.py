@@ -643,10 +643,10 @@ def test_what_holds_on_all_rows_is_doubted_where_they_changed_and_one_click_take
             app.button(key="calviz.compare").click().run()
             next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values())).wait(PATIENCE)
             app = quiet(app.run())
-            assert "What to take for all days alike" in text_of(app)
+            assert "If fitted on all days" in text_of(app)
             assert "NumPy snippet" in [b.label for b in app.get("download_button")]
         assert [b.label for b in app.button if b.proto.type == "primary"] == [label]
-        assert f"Recalibrate on the rows since {label[-10:]}" in text_of(app)
+        assert f"Advice: fit on the rows since {label[-10:]} only" in text_of(app)
     # They are rows among those that are chosen, and the bar shows each condition.
     app = app.open("risk_coverage")
     app.selectbox(key="slice").set_value("site").run()

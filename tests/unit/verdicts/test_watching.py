@@ -734,6 +734,9 @@ def test_the_size_of_a_change_is_said_in_points_or_as_a_factor():
         (("overconfident", "6.8 points"), ("overconfident", "1.7 points")): (
             "Changed about 2024-03-01; overconfident by 1.7 points before, 6.8 points since"
         ),
+        (("overconfident", "3.7 points"), ("perhaps overconfident", "1.2 points")): (
+            "Since about 2024-03-01 overconfident by 3.7 points; before, perhaps overconfident by 1.2 points"
+        ),
         (("forecast too high", "2.3 times"), ("forecast too high", "1.6 times")): (
             "Changed about 2024-03-01; forecast 1.6 times too high before, 2.3 times since"
         ),
@@ -792,7 +795,7 @@ def test_where_the_mean_cancels_over_time_it_is_not_calibrated():
     times = START + day.astype("timedelta64[D]")
     verdict = calviz.verdict(calviz.Predictions(probs=score, labels=hit, times=times))
     assert re.fullmatch(
-        r"Since about 2024-0[67]-\d\d forecast too high by \d\.\d points; before, forecast too low",
+        r"Since about 2024-0[67]-\d\d forecast too high by \d\.\d points; before, forecast too low by \d\.\d points",
         verdict.headline,
     )
     assert verdict.direction not in ("calibrated", "undecided")
