@@ -70,9 +70,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     change = days = ""
     if state is not None and found is not None:
         change = state.headline
-        first, last = map(state.shown, found.between)
-        when = f"between {first} and {last}" if first != last else f"on {first}"
-        days = f"With 95 % confidence it changed {when}."
+        days = f"{words.capitalised(found.when(state.shown))}."
     if said := one or (change and f"{change}. {days}"):
         sentence = f"{said} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:

@@ -115,17 +115,26 @@ class Change(NamedTuple):
             return f"from about {since} to {until}"
         return f"until about {until}" if until else f"since about {since}"
 
+    @claim("change-of-calibration")
+    def when(self, shown: Callable[[str], str]) -> str:
+        """Say on which days it may have changed; `shown` names a day."""
+        first, last = map(shown, self.between)
+        on = "on" if first.count("-") > 1 else "in"
+        days = f"between {first} and {last}" if first != last else f"{on} {first}"
+        return f"with 95 % confidence it changed {days}"
+
 
 class SliceChange(NamedTuple):
     """A change in one slice of the rows, in another way than on the others.
 
-    `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones;
-    `elsewhere` is the change on the other rows, if one is found there.
+    `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones, and
+    the gap on these (`seen`) with the ends of its interval; `elsewhere` is the change on the other rows, if one is found there.
     """
 
     where: Where
     rows: int
     gap: float
+    seen: tuple[float, float, float]
     change: Change
     elsewhere: Change | None
 
@@ -157,13 +166,22 @@ class SliceChange(NamedTuple):
         )
 
     @claim("change-in-a-slice")
+    def when(self, shown: Callable[[str], str]) -> str:
+        """Say the gap on the rows that are off, beside that to expect on new ones, which the headline says, and when it may have changed."""
+        new, seen, *ends = (math.copysign(v, v * self.gap) for v in (self.gap, *self.seen))
+        new, seen, low, high = (
+            points(v, gap_decimals(self.gap)) for v in (new, seen, *sorted(ends))
+        )
+        less = f"; expect {new} on new rows, as the change was chosen for its size" * (new != seen)
+        return f"on the {counted(self.rows, 'row')} there {seen} points (95 % CI {low} to {high}){less}; {self.change.when(shown)}"
+
+    @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
-        between, before, after = self.change[1], *self.change[4:6]
-        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
+        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in self.change[4:6])
         return (
-            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; there {self.change.name} {then} {self.change.earlier}, {since} "
-            f"since; {counted(self.rows, 'row')} {self.change.span(shown)}; where no slice changes, one is named in {100 * CHANGES:g} % of files)."
+            f"{self.headline(shown)} ({self.when(shown)}; {self.change.name} {then} {self.change.earlier}, {since} since; "
+            f"where no slice changes, one is named in {100 * CHANGES:g} % of files)."
         )
 
 
@@ -252,10 +270,9 @@ class WatchState(Displayed):
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
         if self.change is None:
             return f"{self._alarm}: {self._remedy}.{f' ({chance}.)' * by_chance}"
-        days, name, before, after = self.change[1], *self.change[3:6]
-        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
+        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in self.change[4:6])
         return (
-            f"{self._alarm} (95 % confidence: {' to '.join(map(self.shown, days))}): {name} {then} {self.change.earlier}, {since} since. On the rows since, "
+            f"{self._alarm} ({self.change.when(self.shown)}): {self.change.name} {then} {self.change.earlier}, {since} since. On the rows since, "
             f"{self.change.now._remedy}."
             + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
             * by_chance
@@ -617,7 +634,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             off = np.ones(times.size, dtype=bool) if since is None else times >= since
             off &= True if until is None else times < until
             days = part.with_data(part.data.take(np.flatnonzero(off)))
-            gap, low, high = _with_interval(days, "mcs")
+            gap, low, high = seen = _with_interval(days, "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
             if change.began:
                 # It was found with the days on which nothing is off.
@@ -626,7 +643,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             # What is found is at most as much too large as the gap itself would be, had it been tested.
             less = selected(z - least)[0] * (high - low) / (2 * -ndtri(ALPHA / 2))
             gap -= math.copysign(min(less, abs(gap)), gap)
-            return SliceChange(where, int(off.sum()), gap, change, _change(rest))
+            return SliceChange(where, int(off.sum()), gap, seen, change, _change(rest))
     return None
 
 
