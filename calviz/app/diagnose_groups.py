@@ -516,7 +516,7 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
         st.markdown(md(text, 1_000))
     key = f"over-time-{result.metric}"
     screen.chart(figure, key=key, filename=key, wide=True)
-    left_out = f" Left out: {counted(figure.shown.small, 'period')} with too few rows."
+    left_out = f" {counted(figure.shown.small, 'period')} with too few rows left out."
     tested = (
         f"A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
         f"rarely make one as unusual in the {figure.label} or the MCS, all periods taken together (Westfall and Young); that may "

@@ -144,11 +144,11 @@ def _noise_free_size(evidence: Evidence) -> float:
 def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     sums, whole = chosen_bins(sample), sample.view(event_sums)
 
-    def measured(key: str, *, noise_floor: bool) -> MetricResult:
-        how = Resampling(True, noise_floor, LEVEL, "own", sample.resamples, sample.seed)
+    def measured(key: str, *, noise_floor: bool = False, level: float = LEVEL) -> MetricResult:
+        how = Resampling(True, noise_floor, level, "own", sample.resamples, sample.seed)
         return measured_with_error_bars(sample, [METRICS[key]], {}, how)[key]
 
-    ece, mcs = measured(sample.ece_key, noise_floor=True), measured("mcs", noise_floor=False)
+    ece, mcs = measured(sample.ece_key, noise_floor=True), measured("mcs")
     assert ece.noise_floor is not None
     high = low = beyond = False
     if tests is not None:
@@ -171,7 +171,16 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         sides=(high, low),
         tests=tests.tests if tests else (),
     )
-    return _directed(undirected, sums)
+    found = _directed(undirected, sums)
+    if found.direction not in ("mixed", "off") or sample.reduction.kind != "positive":
+        return found
+    slope = measured("calibration_slope", level=1 - OVERALL)
+    if slope.interval is None or slope.interval.low <= 1 <= slope.interval.high:
+        return found
+    # It does not say what the worst bins deny.
+    low, high = (found.too_low, found.too_high)[:: 1 if slope.value < 1 else -1]
+    turned = low is not None and high is not None and low.low > high.low
+    return found if turned else replace(found, slope=slope.value)
 
 
 def _directed(evidence: Evidence, sums: BinSums) -> Evidence:

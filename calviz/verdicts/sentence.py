@@ -239,7 +239,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
             tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
-    if not evidence.shows_places:
+    if not (evidence.shows_places or evidence.extremes):
         label = shorten(evidence.reduction.label, 40)
         return (
             f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
@@ -261,7 +261,8 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         )
         if worst or (shown and not evidence.off_on_average)
     ]
-    return f"{head}, {but} {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
+    said = ", ".join(filter(None, (evidence.extremes, " and ".join(places)))) or "off in places"
+    return f"{head}, {but} {said}: {strongest(evidence)}"
 
 
 def _on_average(evidence: Evidence) -> tuple[str, str]:
@@ -384,7 +385,7 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     ]
     if not (this.shows_itself or other.shows_itself) or shown[0] == shown[1]:
         return None
-    if other.reduction.kind == "top-label" and event_rate_if_rare(sample):
+    if other.reduction.kind == "top-label" and event_rate_if_rare(sample, 0.2):
         return None  # of a rare event, nearly all rows have the other label: the top label shows the same in other words
     head = f"Seen by the {other.reduction.label}"
     score, hit = words.score_and_hit(other.reduction)

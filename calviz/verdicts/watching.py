@@ -96,9 +96,10 @@ class Change(NamedTuple):
         return (self.began, self.since) if self.ended else (self.since, "")
 
     @property
-    def earlier(self) -> str:
-        """The days that `before` is of."""
-        return "between" if self.began else "before"
+    def sizes(self) -> str:
+        """What changes most, before and since, with intervals."""
+        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in self[4:6])
+        return f"{self.name} {then} {'between' if self.began else 'before'}, {since} since"
 
     def least_error(self, data: Dataset, where: Where = ()) -> float:
         """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""
@@ -119,8 +120,8 @@ class Change(NamedTuple):
     def when(self, shown: Callable[[str], str]) -> str:
         """Say on which days it may have changed; `shown` names a day."""
         first, last = map(shown, self.between)
-        on = "on" if first.count("-") > 1 else "in"
-        days = f"between {first} and {last}" if first != last else f"{on} {first}"
+        day = f"{'on' if first.count('-') > 1 else 'in'} {first}"
+        days = f"between {first} and {last}" if first != last else day
         return f"with 95 % confidence it changed {days}"
 
 
@@ -168,21 +169,17 @@ class SliceChange(NamedTuple):
     @claim("change-in-a-slice")
     def when(self, shown: Callable[[str], str]) -> str:
         """Say the gap on the rows that are off, beside that to expect on new ones, which the headline says, and when it may have changed."""
-        new, seen, *ends = (math.copysign(v, v * self.gap) for v in (self.gap, *self.seen))
-        new, seen, low, high = (
-            points(v, gap_decimals(self.gap)) for v in (new, seen, *sorted(ends))
-        )
+        at, *ends = (math.copysign(1, self.gap) * v for v in self.seen)
+        shown_gaps = (abs(self.gap), at, *sorted(ends))
+        new, seen, low, high = (points(v, gap_decimals(self.gap)) for v in shown_gaps)
         less = f"; expect {new} on new rows, as the change was chosen for its size" * (new != seen)
         return f"on the {counted(self.rows, 'row')} there {seen} points (95 % CI {low} to {high}){less}; {self.change.when(shown)}"
 
     @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
-        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in self.change[4:6])
-        return (
-            f"{self.headline(shown)} ({self.when(shown)}; {self.change.name} {then} {self.change.earlier}, {since} since; "
-            f"where no slice changes, one is named in {100 * CHANGES:g} % of files)."
-        )
+        chance = f"where no slice changes, one is named in {100 * CHANGES:g} % of files"
+        return f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}; {chance})."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -270,9 +267,8 @@ class WatchState(Displayed):
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
         if self.change is None:
             return f"{self._alarm}: {self._remedy}.{f' ({chance}.)' * by_chance}"
-        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in self.change[4:6])
         return (
-            f"{self._alarm} ({self.change.when(self.shown)}): {self.change.name} {then} {self.change.earlier}, {since} since. On the rows since, "
+            f"{self._alarm} ({self.change.when(self.shown)}): {self.change.sizes}. On the rows since, "
             f"{self.change.now._remedy}."
             + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
             * by_chance
@@ -628,11 +624,8 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
         part, rest = (
             sample.with_data(sample.data.take(np.flatnonzero(rows))) for rows in (inside, ~inside)
         )
-        change, times = _change(part), part.data.times
-        if change is not None and times is not None:
-            since, until = (np.datetime64(day) if day else None for day in change.days)
-            off = np.ones(times.size, dtype=bool) if since is None else times >= since
-            off &= True if until is None else times < until
+        if (change := _change(part)) is not None:
+            off = np.asarray(rows_where(part.data, on_days(part.data, change.days, ())))
             days = part.with_data(part.data.take(np.flatnonzero(off)))
             gap, low, high = seen = _with_interval(days, "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)

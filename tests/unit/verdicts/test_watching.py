@@ -638,7 +638,10 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     change = result.watch.change
     # Both sides are off, by slopes that a mean gap does not show.
     assert result.watch.headline == f"Changed about {change.since}; off in places before and since"
-    assert f"and changed about {change.since} (with 95 % confidence it changed" in result.watch.sentence()
+    assert (
+        f"and changed about {change.since} (with 95 % confidence it changed"
+        in result.watch.sentence()
+    )
     ever = "(Scores that stay calibrated ever raise an alarm with probability 5 % at most; an error that stays the same is taken for a change"
     assert ever in result.watch.sentence().replace("\u00a0", " ")
     (finding,) = [f for f in calviz.evaluate(data).findings if f.code == "CAL028"]
@@ -857,7 +860,9 @@ def test_a_change_in_one_slice_is_the_verdict():
     assert verdict.sentence.startswith(f"{verdict.headline}. O{here}{changed}. All rows together: ")
     # A gap that noise made larger is said beside that to expect.
     less = state.within._replace(gap=0.02).when(str)
-    assert less == f"o{here}; expect 2.0 on new rows, as the change was chosen for its size{changed}"
+    assert (
+        less == f"o{here}; expect 2.0 on new rows, as the change was chosen for its size{changed}"
+    )
     low_there = state.within._replace(gap=-0.02, seen=(-0.03, -0.061, 0.001)).when(str)
     assert "there 3.0 points (95 % CI \u22120.1 to 6.1); expect 2.0 on new" in low_there
     assert (verdict.changed_where, verdict.changed_days) == (
