@@ -151,7 +151,8 @@ class JudgedNumbers:
         if self.slope is None:
             return ""
         how = "too extreme" if self.slope < 1 else "not extreme enough"
-        return f"{how} (slope {decimal(self.slope, 2)})"
+        low, high = ("low", "high")[:: 1 if self.slope < 1 else -1]
+        return f"{how} (slope {decimal(self.slope, 2)}): low ones too {low}, high ones too {high}"
 
     @property
     def interval_excludes_0(self) -> bool:
@@ -269,10 +270,7 @@ class Verdict(JudgedNumbers):
         if self.direction not in ("over", "under"):
             if self.in_places:
                 return f"No fault as a whole, but {(*self.classes_off, f'where {place}')[0]}"
-            if self.slope is not None:
-                low, high = ("low", "high")[:: 1 if self.slope < 1 else -1]
-                return f"Scores {self.extremes}: low ones too {low}, high ones too {high}"
-            return f"Off in places: {means}"
+            return f"Scores {self.extremes}" if self.extremes else f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"

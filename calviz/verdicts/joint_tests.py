@@ -178,8 +178,8 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     if slope.interval is None or slope.interval.low <= 1 <= slope.interval.high:
         return found
     # It does not say what the worst bins deny.
-    low, high = (found.too_low, found.too_high)[:: 1 if slope.value < 1 else -1]
-    turned = low is not None and high is not None and low.low > high.low
+    lower, upper = (found.too_low, found.too_high)[:: 1 if slope.value < 1 else -1]
+    turned = lower is not None and upper is not None and lower.low > upper.low
     return found if turned else replace(found, slope=slope.value)
 
 

@@ -261,8 +261,8 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         )
         if worst or (shown and not evidence.off_on_average)
     ]
-    said = ", ".join(filter(None, (evidence.extremes, " and ".join(places)))) or "off in places"
-    return f"{head}, {but} {said}: {strongest(evidence)}"
+    said = filter(None, (evidence.extremes.split(":")[0], " and ".join(places)))
+    return f"{head}, {but} {', '.join(said) or 'off in places'}: {strongest(evidence)}"
 
 
 def _on_average(evidence: Evidence) -> tuple[str, str]:
