@@ -172,7 +172,11 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         tests=tests.tests if tests else (),
     )
     found = _directed(undirected, sums)
-    if found.direction not in ("mixed", "off") or sample.reduction.kind != "positive":
+    # Where the mean may be off and one side alone is shown, that is said.
+    both = found.direction == "mixed" or (
+        found.direction == "off" and not found.interval_excludes_0
+    )
+    if not both or sample.reduction.kind != "positive":
         return found
     slope = measured("calibration_slope", level=1 - OVERALL)
     if slope.interval is None or slope.interval.low <= 1 <= slope.interval.high:
