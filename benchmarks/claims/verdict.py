@@ -85,6 +85,24 @@ def wavy(n, rng, *, shift=0.0):
     return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
 
 
+def even_waves(n, rng):
+    """Draw scores that are off in turn, alike on both sides of 1/2: right on average, and with a slope of 1."""
+    at = rng.random(n)
+    score = 0.15 + 0.7 * at
+    chance = score + 0.12 * np.cos(4 * np.pi * at)
+    labels = rng.random(n) < chance
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
+def fewer_events(n, rng, *, slope=1.0, shift=0.0, waves=False):
+    """Draw scores of an event of 12 %, whose logits are multiplied and then moved so that their mean is right; or off in turn, right on average and with a slope of 1."""
+    e = rng.normal(-2.3, 1.0, n)
+    turns = 0.7 * np.sin(3 * e) - 0.0582 + 0.0233 * e
+    score, chance = expit(slope * e + shift), expit(e + waves * turns)
+    labels = rng.random(n) < chance
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
 #: Cases whose probabilities are exact.
 CALIBRATED = {
     "calibrated, 2 classes": (two, "positive"),
@@ -123,7 +141,19 @@ ON_AVERAGE = {
 BOTH_SIDES = {
     "logits x 1.7, events fewer, 2 classes": (partial(two, slope=1.7, shift=-0.5), "positive")
 }
-CASES = CALIBRATED | OFF | WITHOUT_ORDER | IN_PLACES | ON_AVERAGE | BOTH_SIDES
+#: The calibration slope is 1.
+SLOPE_1 = {
+    "off in turn, slope 1, 2 classes": (even_waves, "positive"),
+    "off in turn, slope 1, events of 12 %, 2 classes": (partial(fewer_events, waves=True), "positive"),
+}  # fmt: skip
+#: Right on average.
+OTHER_SLOPE = {
+    "logits x 1.7, events of 12 %, 2 classes": (partial(fewer_events, slope=1.7, shift=1.091), "positive"),
+    "logits x 0.65, events of 12 %, 2 classes": (partial(fewer_events, slope=0.65, shift=-0.616), "positive"),
+}  # fmt: skip
+CASES = (
+    CALIBRATED | OFF | WITHOUT_ORDER | IN_PLACES | ON_AVERAGE | BOTH_SIDES | SLOPE_1 | OTHER_SLOPE
+)
 
 
 def sample_of(case: str, n: int, rng: np.random.Generator) -> Sample:
@@ -262,6 +292,23 @@ over_cases(
     BOTH_SIDES,
     lambda s, _: "too low" in judged(s).sentence,
     sizes=(1_000, 4_000, 16_000),
+)
+over_cases(
+    "too-extreme",
+    "too extreme, or not enough, said of scores with a slope of 1",
+    {k: v for k, v in CALIBRATED.items() if v[1] == "positive"} | SLOPE_1,
+    lambda s, _: bool(s.once(collect_evidence).extremes),
+    sizes=(1_000, 4_000, 16_000),
+    at_most=0.03,
+    files=400,
+)
+over_cases(
+    "too-extreme",
+    "rightly said of another slope",
+    OTHER_SLOPE,
+    lambda s, case: s.once(collect_evidence).extremes.startswith("too" if "1.7" in case else "not"),
+    sizes=(4_000, 16_000),
+    at_least=0.8,
 )
 over_cases(
     "tells-apart",

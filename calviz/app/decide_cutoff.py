@@ -45,7 +45,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     deciding_samples = deciding(settings, method)
     before, data = deciding_samples.before, deciding_samples.before.data
     name = data.class_names[before.reduction.class_index(data)]
-    rate = rate_if_rare(before)
+    rate = rate_if_rare(before, 0.2)
     first = CUTOFF if not rate else min(max(float(f"{rate:.2g}"), LEAST), 1 - LEAST)
     # What the last rows began with was not chosen.
     if st.session_state.get(CUTOFF_KEY) == st.session_state.get(_FIRST, first) != first:
@@ -56,7 +56,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     label = f"Act where the probability of '{md(shorten(name, 40))}' is at least"
     scores, limits = roc.cutoff[:0:-1].tolist(), Interval(LEAST, 1 - LEAST)
     begins = (
-        "Begins with the share of positives if that is below 10 % or above 90 %, else with 0.5."
+        "Begins with the share of positives if that is below 20 % or above 80 %, else with 0.5."
     )
     cutoff = screen.choose_threshold(label, first, limits, scores, CUTOFF_KEY, begins)
     pinned = _pinned(settings)

@@ -518,7 +518,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
             # What follows the title is no remark in brackets; all rows are below, where the days are watched.
             said = re.sub(r"^ \((.*)\)\. All rows.*", r"\1.", said)
-            st.markdown(md(said, 1_000))
+            st.markdown(md(capitalised(said), 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, lasting is not None)
         if lasting is None:
@@ -556,7 +556,7 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
         st.markdown(md(text, 1_000))
     key = f"over-time-{result.metric}"
     screen.chart(figure, key=key, filename=key, wide=True)
-    left_out = f" {counted(figure.shown.small, 'period')} with too few rows are left out."
+    left_out = f" {counted(figure.shown.small, 'period')} with too few rows left out."
     tested = (
         f"A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
         f"rarely make one as unusual in the {figure.label} or the MCS, all periods taken together (Westfall and Young); that may "

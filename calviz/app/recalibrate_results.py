@@ -259,13 +259,13 @@ def _cell(column: ComparisonColumn, method: str) -> str:
 
 def _change(scale: float, change: comparison_results.Difference) -> str:
     """Return a difference with its interval, to two digits of the interval's half width."""
-    interval = change.interval
-    decimals = decimals_for(scale * (interval.high - interval.low) / 2, figures=2, least=0, most=5)
+    value, low, high = change.shown
+    decimals = decimals_for(scale * (high - low) / 2, figures=2, least=0, most=5)
 
     def signed(value: float) -> str:
         return decimal(scale * value, decimals, plus=True)
 
-    return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
+    return f"{signed(value)} ({signed(low)} to {signed(high)})"
 
 
 def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:

@@ -390,6 +390,12 @@ def ece_sweep(view: MonotoneBins) -> FloatArray:
     return _sweep(view)[1]
 
 
+def _of_few(sums: BinSums, level: float) -> tuple[float, float]:
+    """The interval of the mean gap by the exact one of the share of hits, of one bin."""
+    (low,), (high,) = (sums.score_sum / sums.count - end for end in sums.share_interval(level))
+    return float(high), float(low)
+
+
 @metric(
     tables=("rivals",),
     unit="points",
@@ -404,6 +410,9 @@ def ece_sweep(view: MonotoneBins) -> FloatArray:
     reference="Ao et al. 2023, eq. 5",
     view=event_sums,
     tail="two-sided",
+    closed_interval=_of_few,
+    closed_where=lambda sums: sums.is_of_few,
+    closed_weights=True,
 )
 def mcs(sums: BinSums) -> FloatArray:
     """Miscalibration score (signed ECE): it equals mean score minus share of hits, whatever the bins; above 0 overconfident, below 0 underconfident.

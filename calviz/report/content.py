@@ -17,7 +17,7 @@ from calviz.core import entry_specs, predictions
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
 from calviz.core.registry import Registry
-from calviz.core.words import decimal, p_number, share_cell, shorten, signed_points, whole
+from calviz.core.words import p_number, share_cell, shorten, signed_points, whole
 from calviz.data import Loaded, ReadingOptions
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
@@ -200,15 +200,15 @@ CellFormat = Callable[[Any], str]
 Formats = dict[str, tuple[str, CellFormat]]
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
 BIN_COLUMNS: Formats = {
-    "low": ("above", decimal),
-    "high": ("up to", decimal),
+    "low": ("above", share_cell),
+    "high": ("up to", share_cell),
     "rows": ("rows", whole),
     "mean_score": ("mean score", share_cell),
     "observed": ("observed", share_cell),
-    "ci_low": ("95 % CI from", decimal),
-    "ci_high": ("to", decimal),
-    "band_low": ("calibrated from", decimal),
-    "band_high": ("to ", decimal),
+    "ci_low": ("95 % CI from", share_cell),
+    "ci_high": ("to", share_cell),
+    "band_low": ("calibrated from", share_cell),
+    "band_high": ("to ", share_cell),
     "gap": ("gap (points)", signed_points),
     "expected_gap": ("on new rows (points)", signed_points),
 }

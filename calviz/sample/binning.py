@@ -28,7 +28,7 @@ from calviz.core.p_values import clopper_pearson
 from calviz.core.words import counted
 from calviz.sample import draws
 from calviz.sample.draws import HitSums, RowSums, RowWeights, once_per_view
-from calviz.sample.error_bars import LEVEL, sums_by_cluster
+from calviz.sample.error_bars import FEW_EVENTS, LEVEL, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.
 EXACT_BINNING_ROWS = 1_000
@@ -147,6 +147,12 @@ class BinSums:
             return self.hit_sum, self.count
         share = quotient(self.hit_sum, self.count, otherwise=0.0)
         return share * self.effective, self.effective
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether hits, or misses, are too few to show by resamples how much their number varies."""
+        hits, rows = self.trials
+        return bool(min(hits.sum(), (rows - hits).sum()) < FEW_EVENTS)
 
     def share_interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Exact interval of the share of hits per bin, shape (M,) each; every bin has rows."""
@@ -555,8 +561,6 @@ def bins_off(sums: BinSums) -> tuple[int, ...]:
     return tuple(sorted(off, key=lambda m: -abs(score[m] - expected_share(sums, m)[0])))
 
 
-#: With fewer hits or misses in all bins there is no curve.
-FEW_EVENTS = 10
 #: Mean scores are kept this far from 0 and 1 before log-odds are taken.
 _EXTREME = 1e-6
 
@@ -621,7 +625,7 @@ def _shrunk_curve(sums: BinSums) -> tuple[FloatArray, FloatArray, FloatArray] | 
     from calviz.core.curve_fits import penalised_logistic
 
     (hits, rows), score = _filled_trials(sums), bin_intervals(sums).score
-    if min(hits.sum(), (rows - hits).sum()) < FEW_EVENTS:
+    if sums.is_of_few:
         return None
     z = logit(np.clip(score, _EXTREME, 1 - _EXTREME))
     x = np.stack([np.ones(z.size), z], axis=1)[:, : min(z.size, 2)]

@@ -19,6 +19,8 @@ E = TypeVar("E", float, FloatArray)
 LEVEL = 0.95
 #: Slices, grades and classes with fewer clusters are not tested: their variance is hardly known.
 FEWEST_CLUSTERS = 8
+#: Fewer hits, or misses, do not show by resamples how much they vary: the interval of a gap is that of their share (Clopper & Pearson 1934).
+FEW_EVENTS = 10
 
 
 # ---- Resampled views

@@ -21,8 +21,6 @@ from calviz.sample import cell_bounds, draws, error_bars
 from calviz.sample.sample import Sample, event_sums, metric_options
 from calviz.sample.steps import Steps
 
-#: Fewer hits, or misses, than this are too few to resample.
-FEW = 10
 #: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
 #: Error bars by kind, as fields of a `MetricResult`; a kind without fields cannot be drawn, and a missing one has not been drawn.
@@ -205,8 +203,7 @@ def largest_mean_gap(sample: Sample, interval: Interval | None, level: float) ->
     """
     ends = [0.0] if interval is None else [abs(end) for end in interval]
     whole = sample.view(event_sums)
-    hits, n = (float(v.sum()) for v in whole.trials)
-    if interval is None or min(hits, n - hits) < FEW:
+    if interval is None or whole.is_of_few:
         score = float(whole.score_sum.sum()) / float(whole.n)
         ends += [abs(score - float(share[0])) for share in whole.share_interval(level)]
     return max(ends)

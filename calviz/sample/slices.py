@@ -22,7 +22,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
 from calviz.sample import slice_tests
-from calviz.sample.error_bars import CHANGES, SEGMENTS, SLICES
+from calviz.sample.error_bars import CHANGES, FEW_EVENTS, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.multicalibration import Multicalibration, as_all_rows, multicalibration
 from calviz.sample.sample import Sample, Where, rows_where, where_words
@@ -293,8 +293,6 @@ _PARTS = 20
 _TINY = np.finfo(np.float64).tiny
 #: Rows of a slice at least; and probabilities nearer to 0 or 1 count as this.
 _LEAST_ROWS, _LEAST = 50, 1e-6
-#: Hits, or misses, below which the interval of a gap is that of their share (Clopper & Pearson 1934).
-_FEW = 10
 #: Slices whose rows are left out, one after the other, to see which others are off without them.
 _MOST_NAMED = 3
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
@@ -779,7 +777,7 @@ def _measured(
         share = quotient(sums.hits, sums.mass, otherwise=0.0)
         low, high = gaps - half_widths, gaps + half_widths
         # So few hits, or misses, do not show how much they vary.
-        few = np.minimum(share, 1 - share) * worth < _FEW
+        few = np.minimum(share, 1 - share) * worth < FEW_EVENTS
         ends = clopper_pearson(share[few] * worth[few], worth[few], level=level)
         high[few], low[few] = ((gaps + share)[few] - end for end in ends)
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():

@@ -124,6 +124,8 @@ class JudgedNumbers:
         Upper 95 % confidence bound of the true ECE.
     tests : tuple of CalibrationTest
         Tests of the sample as a whole, under every reduction considered; empty if there are too few rows.
+    slope : float or None
+        Calibration slope of the positive class, if scores are off in places and it shows that they are too extreme or too moderate.
     """
 
     rows: int
@@ -135,6 +137,22 @@ class JudgedNumbers:
     noise_floor: NoiseFloor
     ece_below: float
     tests: tuple[CalibrationTest, ...] = ()
+    slope: float | None = None
+
+    @property
+    @claim(
+        "too-extreme",
+        says="Scores too extreme (slope 0.55): low ones too low, high ones too high",
+        chosen="nothing; said if the tests find an error that is not one of the mean alone",
+        adjusted="the verdict's step-down min-p, and the interval of the slope at 97 % excludes 1",
+    )
+    def extremes(self) -> str:
+        """Whether scores are too extreme, or not extreme enough, with `slope`; "" if neither is shown."""
+        if self.slope is None:
+            return ""
+        how = "too extreme" if self.slope < 1 else "not extreme enough"
+        low, high = ("low", "high")[:: 1 if self.slope < 1 else -1]
+        return f"{how} (slope {decimal(self.slope, 2)}): low ones too {low}, high ones too {high}"
 
     @property
     def interval_excludes_0(self) -> bool:
@@ -253,7 +271,7 @@ class Verdict(JudgedNumbers):
             if self.in_places:
                 whole = self.of_what or " as a whole"
                 return f"No fault{whole}, but {(*self.classes_off, f'where {place}')[0]}"
-            return f"Off in places: {means}"
+            return f"Scores {self.extremes}" if self.extremes else f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"

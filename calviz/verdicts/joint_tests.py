@@ -152,11 +152,11 @@ def _noise_free_size(evidence: Evidence) -> float:
 def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     sums, whole = chosen_bins(sample), sample.view(event_sums)
 
-    def measured(key: str, *, noise_floor: bool) -> MetricResult:
-        how = Resampling(True, noise_floor, LEVEL, "own", sample.resamples, sample.seed)
+    def measured(key: str, *, noise_floor: bool = False, level: float = LEVEL) -> MetricResult:
+        how = Resampling(True, noise_floor, level, "own", sample.resamples, sample.seed)
         return measured_with_error_bars(sample, [METRICS[key]], {}, how)[key]
 
-    ece, mcs = measured(sample.ece_key, noise_floor=True), measured("mcs", noise_floor=False)
+    ece, mcs = measured(sample.ece_key, noise_floor=True), measured("mcs")
     assert ece.noise_floor is not None
     high = low = beyond = False
     if tests is not None:
@@ -179,7 +179,20 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         sides=(high, low),
         tests=tests.tests if tests else (),
     )
-    return _directed(undirected, sums)
+    found = _directed(undirected, sums)
+    # Where the mean may be off and one side alone is shown, that is said.
+    both = found.direction == "mixed" or (
+        found.direction == "off" and not found.interval_excludes_0
+    )
+    if not both or sample.reduction.kind != "positive":
+        return found
+    slope = measured("calibration_slope", level=1 - OVERALL)
+    if slope.interval is None or slope.interval.low <= 1 <= slope.interval.high:
+        return found
+    # It does not say what the worst bins deny.
+    lower, upper = (found.too_low, found.too_high)[:: 1 if slope.value < 1 else -1]
+    turned = lower is not None and upper is not None and lower.low > upper.low
+    return found if turned else replace(found, slope=slope.value)
 
 
 def _directed(evidence: Evidence, sums: BinSums) -> Evidence:

@@ -71,31 +71,12 @@ def _numbers(evidence: Evidence) -> str:
 @claim("classes")
 @claim("miscalibration")
 def disagreement(sample: Sample) -> Iterator[Told]:
-    """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
+    """Compare the ECE with KS and the errors of the classes, each against its noise."""
     evidence = sample.once(collect_evidence)
     if evidence.rows < MIN_ROWS:
         return
-    yield from _mean_hides(evidence)
     yield from _without_bins(evidence)
     yield from _classes_hide(evidence, sample)
-
-
-def _mean_hides(evidence: Evidence) -> Iterator[Told]:
-    if (
-        evidence.shows("ece")
-        and not evidence.off_on_average
-        and abs(evidence.mcs) < 0.25 * evidence.ece
-    ):
-        score, hit = words.score_and_hit(evidence.reduction)
-        # The reason is given only if both directions are shown.
-        why = ""
-        if all(evidence.sides):
-            why = ", because scores that are too high and too low cancel in the mean"
-        yield (
-            "warning" if evidence.ece >= words.SLIGHT else "info",
-            f"MCS and ECE disagree: {score} and {hit} agree (MCS {words.points(evidence.mcs, words.points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "
-            f"{words.points(evidence.ece, words.points_decimals(evidence.ece))} points{why}.",
-        )
 
 
 def _without_bins(evidence: Evidence) -> Iterator[Told]:

@@ -69,9 +69,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     change = days = ""
     if state is not None and found is not None:
         change = state.headline
-        first, last = map(state.shown, found.between)
-        when = f"between {first} and {last}" if first != last else f"on {first}"
-        days = f"With 95 % confidence it changed {when}."
+        days = f"{words.capitalised(found.when(state.shown))}."
     if said := one or (change and f"{change}. {days}"):
         sentence = f"{said} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
@@ -238,7 +236,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
             tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
         return f"{head}{_interval(evidence)} on {rows}{tail}"
-    if not evidence.shows_places:
+    if not (evidence.shows_places or evidence.extremes):
         label = shorten(evidence.reduction.label, 40)
         return (
             f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
@@ -260,7 +258,8 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         )
         if worst or (shown and not evidence.off_on_average)
     ]
-    return f"{head}, {but} {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
+    said = filter(None, (evidence.extremes.split(":")[0], " and ".join(places)))
+    return f"{head}, {but} {', '.join(said) or 'off in places'}: {strongest(evidence)}"
 
 
 def _on_average(evidence: Evidence) -> tuple[str, str]:
@@ -383,7 +382,7 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
     ]
     if not (this.shows_itself or other.shows_itself) or shown[0] == shown[1]:
         return None
-    if other.reduction.kind == "top-label" and event_rate_if_rare(sample):
+    if other.reduction.kind == "top-label" and event_rate_if_rare(sample, 0.2):
         return None  # of a rare event, nearly all rows have the other label: the top label shows the same in other words
     head = f"Seen by the {other.reduction.label}"
     score, hit = words.score_and_hit(other.reduction)

@@ -98,9 +98,10 @@ class Change(NamedTuple):
         return (self.began, self.since) if self.ended else (self.since, "")
 
     @property
-    def earlier(self) -> str:
-        """The days that `before` is of."""
-        return "between" if self.began else "before"
+    def sizes(self) -> str:
+        """What changes most, before and since, with intervals."""
+        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in self[4:6])
+        return f"{self.name} {then} {'between' if self.began else 'before'}, {since} since"
 
     def least_error(self, data: Dataset, where: Where = ()) -> float:
         """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""
@@ -117,17 +118,27 @@ class Change(NamedTuple):
             return f"from about {since} to {until}"
         return f"until about {until}" if until else f"since about {since}"
 
+    @claim("change-of-calibration")
+    def when(self, shown: Callable[[str], str]) -> str:
+        """Say on which days it may have changed; `shown` names a day."""
+        first, last = map(shown, self.between)
+        day = f"{'on' if first.count('-') > 1 else 'in'} {first}"
+        days = f"between {first} and {last}" if first != last else day
+        return f"with 95 % confidence it changed {days}"
+
 
 class SliceChange(NamedTuple):
     """A change in one slice of the rows, in another way than on the others.
 
-    `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones;
-    `elsewhere` is the change on the other rows, if one is found there; `chance` says how often one is named without a change.
+    `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones, and
+    the gap on these (`seen`) with the ends of its interval; `elsewhere` is the change on the other rows, if one is found there; `chance`
+    says how often one is named without a change.
     """
 
     where: Where
     rows: int
     gap: float
+    seen: tuple[float, float, float]
     change: Change
     elsewhere: Change | None
     chance: str
@@ -162,14 +173,18 @@ class SliceChange(NamedTuple):
         )
 
     @claim("change-in-a-slice")
+    def when(self, shown: Callable[[str], str]) -> str:
+        """Say the gap on the rows that are off, beside that to expect on new ones, which the headline says, and when it may have changed."""
+        at, *ends = (math.copysign(1, self.gap) * v for v in self.seen)
+        shown_gaps = (abs(self.gap), at, *sorted(ends))
+        new, seen, low, high = (points(v, gap_decimals(self.gap)) for v in shown_gaps)
+        less = f"; expect {new} on new rows, as the change was chosen for its size" * (new != seen)
+        return f"on the {counted(self.rows, 'row')} there {seen} points (95 % CI {low} to {high}){less}; {self.change.when(shown)}"
+
+    @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
-        between, before, after = self.change[1], *self.change[4:6]
-        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
-        return (
-            f"{self.headline(shown)} (95 % confidence: {' to '.join(map(shown, between))}; there {self.change.name} {then} {self.change.earlier}, {since} "
-            f"since; {counted(self.rows, 'row')} {self.change.span(shown)}; {self.chance})."
-        )
+        return f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}; {self.chance})."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -257,10 +272,8 @@ class WatchState(Displayed):
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
         if self.change is None:
             return f"{self._alarm}: {self._remedy}.{f' ({chance}.)' * by_chance}"
-        days, name, before, after = self.change[1], *self.change[3:6]
-        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in (before, after))
         return (
-            f"{self._alarm} (95 % confidence: {' to '.join(map(self.shown, days))}): {name} {then} {self.change.earlier}, {since} since. On the rows since, "
+            f"{self._alarm} ({self.change.when(self.shown)}): {self.change.sizes}. On the rows since, "
             f"{self.change.now._remedy}."
             + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
             * by_chance
@@ -617,13 +630,10 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
         part, rest = (
             sample.with_data(sample.data.take(np.flatnonzero(rows))) for rows in (inside, ~inside)
         )
-        change, times = _change(part), part.data.times
-        if change is not None and times is not None:
-            since, until = (np.datetime64(day) if day else None for day in change.days)
-            off = np.ones(times.size, dtype=bool) if since is None else times >= since
-            off &= True if until is None else times < until
+        if (change := _change(part)) is not None:
+            off = np.asarray(rows_where(part.data, on_days(part.data, change.days, ())))
             days = part.with_data(part.data.take(np.flatnonzero(off)))
-            gap, low, high = _with_interval(days, "mcs")
+            gap, low, high = seen = _with_interval(days, "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
             if change.began:
                 # It was found with the days on which nothing is off.
@@ -637,7 +647,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
                 if k < len(of_any)
                 else f"of a slice that stays off alike, a change is said with {100 * CHANGED:g} %"
             )
-            return SliceChange(where, int(off.sum()), gap, change, _change(rest), chance)
+            return SliceChange(where, int(off.sum()), gap, seen, change, _change(rest), chance)
     return None
 
 

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import log_loss
 
 import calviz
@@ -54,6 +55,22 @@ def test_each_period_is_measured_as_its_rows_are():
         assert one.result.value == pytest.approx(expected, rel=1e-9)
     # What would be usual is the loss of all rows, which a mean has on any number of them.
     assert series.periods[0].expected == pytest.approx(series.whole.value, abs=0.01)
+
+
+def test_a_period_of_few_events_has_the_exact_interval_of_their_share():
+    rng = np.random.default_rng(3)
+    month, p = np.arange(900) % 3, rng.uniform(0.005, 0.015, 900)
+    hit = np.zeros(900, int)
+    hit[1:45:3], hit[2:9:3] = 1, 1  # none, 15 and 3 of 300
+    times = START.astype("datetime64[M]") + month.astype("timedelta64[M]")
+    data = calviz.Predictions(probs=p, labels=hit, times=times)
+    none, many, few = over_time(data, "mcs", method=None).periods
+    for one, hits in ((none, 0), (few, 3)):
+        low, high = binomtest(hits, 300).proportion_ci(0.95)
+        mean = one.result.value + hits / 300
+        assert one.result.interval == pytest.approx((mean - high, mean - low), abs=1e-12)
+    assert none.result.interval[0] < 0 < none.result.interval[1]
+    assert many.result.interval_method == "percentile"
 
 
 def test_where_one_slice_changes_its_periods_are_drawn_in_the_shortest_length_with_enough_rows():

@@ -414,16 +414,6 @@ def test_the_accuracy_is_not_quoted_of_a_rare_event(share, first):
     assert first_metrics(Sample(data))[:2] == first
 
 
-@pytest.mark.slow
-def test_cal012_mcs_hides_what_cancels():
-    data = positive(6_000, lambda s: 0.5 + 0.5 * (s - 0.5))
-    findings = messages(data, "CAL012", "positive")
-    (text,) = [t for t in findings if t.startswith("MCS and ECE disagree")]
-    assert "where the ECE is 1" in text  # E|s - t| = 0.5 * E|s - 1/2| = 12.5 points
-    off = positive(6_000, lambda s: np.clip(s - 0.1, 0, 1))
-    assert not messages(off, "CAL012", "positive")
-
-
 def test_cal012_ks_cancels_where_signs_alternate():
     # Fifteen bins, each off by 4 points in the direction that its neighbours are not. Hits fall evenly,
     # without noise: the ECE is 14/15 of 4 points and, as the last bin ends at 1, 1/15 of 2.8

@@ -638,7 +638,10 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     change = result.watch.change
     # Both sides are off, by slopes that a mean gap does not show.
     assert result.watch.headline == f"Changed about {change.since}; off in places before and since"
-    assert f"and changed about {change.since} (95 % confidence" in result.watch.sentence()
+    assert (
+        f"and changed about {change.since} (with 95 % confidence it changed"
+        in result.watch.sentence()
+    )
     ever = "(Scores that stay calibrated ever raise an alarm with probability 5 % at most; an error that stays the same is taken for a change"
     assert ever in result.watch.sentence().replace("\u00a0", " ")
     (finding,) = [f for f in calviz.evaluate(data).findings if f.code == "CAL028"]
@@ -764,7 +767,7 @@ def test_monthly_dates_are_shown_as_months():
     assert result.watch.change.since == "2024-07-01"  # what programs read stays a day
     said = "Since about July 2024 forecast too high by 9.1 points; before, not told apart from calibrated"
     assert calviz.verdict(data).headline == said
-    assert "since about July 2024 (95 % confidence: July 2024 to July 2024)" in (
+    assert "since about July 2024 (with 95 % confidence it changed in July 2024)" in (
         result.watch.sentence().replace("\u00a0", " ")
     )
     figure = OverTimeLine.compute(result)
@@ -854,8 +857,17 @@ def test_a_change_in_one_slice_is_the_verdict():
         verdict.headline,
     )
     assert len(verdict.headline.split()) <= 15
-    changed = f"With 95 % confidence it changed between {first} and {last}."
-    assert verdict.sentence.startswith(f"{verdict.headline}. {changed} All rows together: ")
+    changed = f"; with 95 % confidence it changed between {first} and {last}"
+    seen, low, high = (f"{100 * v:.1f}" for v in state.within.seen)
+    here = f"n the {state.within.rows:,} rows there {seen} points (95 % CI {low} to {high})"
+    assert verdict.sentence.startswith(f"{verdict.headline}. O{here}{changed}. All rows together: ")
+    # A gap that noise made larger is said beside that to expect.
+    less = state.within._replace(gap=0.02).when(str)
+    assert (
+        less == f"o{here}; expect 2.0 on new rows, as the change was chosen for its size{changed}"
+    )
+    low_there = state.within._replace(gap=-0.02, seen=(-0.03, -0.061, 0.001)).when(str)
+    assert "there 3.0 points (95 % CI \u22120.1 to 6.1); expect 2.0 on new" in low_there
     assert (verdict.changed_where, verdict.changed_days) == (
         state.found.where,
         (state.found.since, ""),
@@ -867,7 +879,8 @@ def test_a_change_in_one_slice_is_the_verdict():
     inside = (late & sample.data.groups["language"].mask("tr")).sum()
     assert 0.9 * inside < drawn.count.sum() <= inside
     assert state.headline == verdict.headline
-    assert state.sentence().startswith(f"{verdict.headline} (95 % confidence: ")
+    assert state.sentence().startswith(f"{verdict.headline} (on the ")
+    assert changed in state.sentence()
     (finding,) = CHECKS["CAL028"].findings(sample)
     assert finding.short == verdict.headline
     *_, where, example, to_do = explained(sample, verdict)
