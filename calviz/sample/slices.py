@@ -536,21 +536,17 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
 def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float, Where]]:
     """As `changed_slices`, of the slices that are named as off: their gap over all days tells nothing of a change, so that only they are counted (Bonferroni, at `rate`)."""
     found = None if sample.data.cells is not None else usual_slices(sample)
-    named = [s.where for s in found.named] if found is not None else []
-    level = rate / max(len(named), 1)
-    return sorted((p, level, where) for p, where in _p_inside(sample, named) if p <= level)
+    tested = _p_inside(sample, [s.where for s in found.named] if found else [])
+    level = rate / max(len(tested), 1)
+    return sorted((p, level, where) for p, where in tested if p <= level)
 
 
 def _p_inside(sample: Sample, wheres: Sequence[Where]) -> list[tuple[float, Where]]:
     """The p-value that each slice changed otherwise than the other rows, and its condition."""
-    if not wheres:
-        return []
-    p_values, found = _p_of_changes(sample), list[tuple[float, Where]]()
-    for where in wheres:
-        inside = np.asarray(rows_where(sample.data, where))
-        p = p_values(Factor(inside.astype(np.intp), ("", "inside")))[1]
-        found.append((float(np.nan_to_num(p, nan=1.0)), where))
-    return found
+    p_values = _p_of_changes(sample)
+    inside = (np.asarray(rows_where(sample.data, where)).astype(np.intp) for where in wheres)
+    p = (p_values(Factor(codes, ("", "inside")))[1] for codes in inside)
+    return [(float(np.nan_to_num(one, nan=1.0)), w) for one, w in zip(p, wheres, strict=True)]
 
 
 def _p_of_changes(sample: Sample) -> Callable[[Factor], FloatArray]:

@@ -56,8 +56,6 @@ ALPHA = 0.05
 CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
 #: Days whose statistic is this much below the largest are in the confidence set: its 95 % quantile (Hansen 2000, Econometrica 68, table I).
 NEAR = 7.35
-#: How what is not shown by the tests begins.
-_NOT_FOUND = ("not ", "perhaps ")
 #: Cells of logits, and steps of Newton's method, in which the likelihood of each day is found.
 _CELLS, _STEPS = 100, 12
 _FORMAT, _MARK = 1, "calviz_watch"
@@ -89,8 +87,8 @@ class Change(NamedTuple):
     @property
     def ended(self) -> bool:
         """Whether what is found before the change is not found since."""
-        (since, _), (before, _) = self.sides
-        return since.startswith(_NOT_FOUND) and not before.startswith(_NOT_FOUND)
+        open_or_none = [way.startswith(("not ", "perhaps ")) for way, _ in self.sides]
+        return open_or_none == [True, False]
 
     @property
     def days(self) -> tuple[str, str]:
@@ -131,8 +129,7 @@ class SliceChange(NamedTuple):
     """A change in one slice of the rows, in another way than on the others.
 
     `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones, and
-    the gap on these (`seen`) with the ends of its interval; `elsewhere` is the change on the other rows, if one is found there; `chance`
-    says how often one is named without a change.
+    the gap on these (`seen`) with the ends of its interval; `elsewhere` is the change on the other rows, if one is found there.
     """
 
     where: Where
@@ -141,7 +138,6 @@ class SliceChange(NamedTuple):
     seen: tuple[float, float, float]
     change: Change
     elsewhere: Change | None
-    chance: str
 
     @property
     def since(self) -> str:
@@ -165,10 +161,9 @@ class SliceChange(NamedTuple):
         way, size = self.change.sides[ended]
         off = expected_gap(self.gap).removeprefix("about ") if size else way
         other = "no change found" if self.elsewhere is None else f"changed {self.elsewhere.since}"
-        now = self.change.sides[0][0]
-        since = f", {'not found' if now.startswith('not ') else now} since" * ended
+        now = self.change.sides[0][0].replace("not told apart from calibrated", "not found")
         return (
-            f"{capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{since}; "
+            f"{capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{f', {now} since' * ended}; "
             f"other rows: {other}"
         )
 
@@ -184,7 +179,10 @@ class SliceChange(NamedTuple):
     @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
-        return f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}; {self.chance})."
+        return (
+            f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}; where no slice changes, one is named in {100 * CHANGES:g} % of files, "
+            f"where one is off alike all the time in {100 * CHANGED:g} %)."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -624,8 +622,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
 
     What is said of it is found by the test of all rows, of which p-values are larger, with a map and days of its own.
     """
-    of_any, of_off = sample.once(changed_slices), changed_of_those_off(sample, CHANGED)
-    for k, (p, largest, where) in enumerate((*of_any, *of_off)):
+    for p, largest, where in sample.once(changed_slices) + changed_of_those_off(sample, CHANGED):
         inside = np.asarray(rows_where(sample.data, where))
         part, rest = (
             sample.with_data(sample.data.take(np.flatnonzero(rows))) for rows in (inside, ~inside)
@@ -642,12 +639,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             # What is found is at most as much too large as the gap itself would be, had it been tested.
             less = selected(z - least)[0] * (high - low) / (2 * -ndtri(ALPHA / 2))
             gap -= math.copysign(min(less, abs(gap)), gap)
-            chance = (
-                f"where no slice changes, one is named in {100 * CHANGES:g} % of files"
-                if k < len(of_any)
-                else f"of a slice that stays off alike, a change is said with {100 * CHANGED:g} %"
-            )
-            return SliceChange(where, int(off.sum()), gap, seen, change, _change(rest), chance)
+            return SliceChange(where, int(off.sum()), gap, seen, change, _change(rest))
     return None
 
 
@@ -681,7 +673,7 @@ def _change(sample: Sample) -> Change | None:
     kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
     compared = [(*_compared(early, after, key, view), key, view) for key, view in kinds]
     _, name, before, since, key, view = max(compared, key=itemgetter(0))
-    gaps = (since, before) if key == "mcs" else (None, None)
+    gaps = (since, before) if key == "mcs" else ((0.0, 0.0, 0.0),) * 2  # an ECE is above 0 anyway
     sides = _side(after, view, gaps[0]), _side(early, view, gaps[1])
     return Change(day, between, p_value, name, before, since, now, sides, began)
 
@@ -806,7 +798,7 @@ def _by_cluster(
     chosen="the day, of all, and the strongest of 5 to 10 tests on either side",
     adjusted="said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
 )
-def _side(part: Sample, view: Reduction, gap: tuple[float, float, float] | None) -> tuple[str, str]:
+def _side(part: Sample, view: Reduction, gap: tuple[float, float, float]) -> tuple[str, str]:
     """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction.
 
     Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
@@ -815,10 +807,9 @@ def _side(part: Sample, view: Reduction, gap: tuple[float, float, float] | None)
     high, low = map(str.lower, too_high(evidence.reduction))
     way = {"over": high, "under": low}.get(evidence.direction)
     if way is None:
-        if evidence.direction != "none":
-            return "off in places", ""
-        if gap is None or gap[1] <= 0 <= gap[2]:
-            return "not told apart from calibrated", ""
+        if evidence.direction != "none" or gap[1] <= 0 <= gap[2]:
+            nothing = evidence.direction == "none"
+            return "not told apart from calibrated" if nothing else "off in places", ""
         way = too_high(view)[gap[0] < 0].lower()
         return f"perhaps {way}", f"{points(abs(gap[0]), gap_decimals(gap[0]))} points"
     times = times_off(evidence.score, evidence.observed).split(" too ")[0]

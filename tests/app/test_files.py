@@ -868,7 +868,7 @@ def test_the_interval_of_selected_rows_is_called_exact_only_if_rows_are_alike():
         )
     assert "exact 95 % interval" in headings[0]
     assert "exact 95 % interval" not in headings[1]
-    assert "95 % interval" in headings[1]
+    assert "Clopper-Pearson 95 % interval" in headings[1]
 
 
 def test_a_time_that_some_rows_lack_is_a_group_and_can_be_chosen():

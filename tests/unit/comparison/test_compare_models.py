@@ -489,6 +489,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
         "weights": np.arange(1.0, n + 1),
         "times": np.arange(n).astype("datetime64[D]"),
         "column_names": {"weights": "w"},
+        "time_form": "%d/%m/%Y",
         "related": ("author",),
         "name": "b",
     }
