@@ -222,7 +222,7 @@ def dates_in(column: Factor | FloatArray, name: str, form: bool | str = "") -> F
     """Texts or numbers as microseconds since 1970, shape (n,); raises InputError if they are no dates, or day and month cannot be told apart."""
     read = values_in(column, form)
     # Smaller numbers are no dates.
-    if read is None or (not read[1] and 0 <= np.nanmax(np.abs(read[0]), initial=-1) < 1e12):
+    if read is None or (not read[1] and 0 < np.nanmax(np.abs(read[0]), initial=-1) < 1e12):
         if isinstance(column, Factor):
             told_apart(column.levels, name)
         what = f"the column '{shortened(name)}' holds no dates"

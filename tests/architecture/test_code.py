@@ -58,11 +58,16 @@ from calviz.data.format import Notice
 #:                are taken off where files are read; with it 4 imports
 #: +129         outcomes by another name, which were sliced and corrected by, 52; labels matched with classes beside rare ones 35; of amounts,
 #:                more than 0 as the event 29; groups that may be models 13
+#: +590         verdicts of several judges as models 130; classes of clustered rows, sites, days and ages as DICOM writes them 60; thresholds of
+#:                clustered and weighted rows, events that are missed, what the other model says 60; class means against the rest, columns that
+#:                say the same 75; changes in slices that are off 35; open cases in the file taken home, formats of dates 85; the slope in a
+#:                headline, sizes beside those to expect 25; choices on Groups in the address, quarters 65; columns of the file in any table
+#:                55; with it 12 imports, 9 lines of the largest file
 LIMITS = {
     "files": 213,
-    "code lines": 67_673,
-    "code lines per file, most": 587,
-    "imports between files": 1_877,
+    "code lines": 68_175,
+    "code lines per file, most": 596,
+    "imports between files": 1_884,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,
