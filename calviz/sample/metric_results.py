@@ -120,7 +120,7 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
         m.key,
         value if is_defined else math.nan,
         params=dict(view.params),
-        details=_details(sample, m, view),
+        details=_details(sample, m, view, value),
         reason=None if is_defined else m.undefined,
         note=m.note(view) if m.note and is_defined else None,
         exact=bound == 0 if of_profile else None,
@@ -132,10 +132,10 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 
 
-def _details(sample: Sample, metric: Metric, view: Any) -> dict[str, Any]:
+def _details(sample: Sample, metric: Metric, view: Any, value: float) -> dict[str, Any]:
     details = dict(metric.details(view)) if metric.details else {}
     if metric.key == "brier_binary" and sample.data.n_classes == 2:
-        details["class_sum"] = 2 * float(metric.value(view))
+        details["class_sum"] = 2 * value
     if sample.data.clusters is None:
         return details
     return {name: value for name, value in details.items() if name not in _OF_INDEPENDENT_ROWS}

@@ -107,7 +107,7 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Told]:
         return
     classes = sample.once(one_vs_rest)
     # What is off on average has a finding of its own.
-    if classes is not None and classes.off and not classes.beyond.any():
+    if classes is not None and classes.words:
         yield (
             "warning",
             "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "

@@ -65,6 +65,7 @@ def test_the_best_model_is_named_with_those_that_tie():
         "Accuracy",
         "NLL",
         "ECE",
+        "MCS",
         "AUROC",
     ]
     assert len(every) > 2 * len(few)
@@ -206,7 +207,7 @@ def test_the_title_says_where_a_map_for_each_turns_the_order():
     assert (
         answer == "By NLL, 'noisy' is best as it is; after Platt scaling of each, 'sharp' is best"
     )
-    assert "Platt scaling of each model, fitted on 800 rows (5-fold" in text_of(app)
+    assert "Platt scaling of each model, one map for all its rows, fitted on 800 rows (5-fold" in text_of(app)
     assert any("AUROC" in name for name in app.table[0].value.columns)
 
 
