@@ -338,7 +338,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
 
 def _row_height(shown: Sequence[Slice]) -> int:
     """The height of a row, in pixels, whose name is broken into lines."""
-    line = {"wide": 50, "narrow": 21, "usual": 27}.get(screen.width_class(), 19)
+    line = {"wide": 44, "narrow": 21, "usual": 27}.get(screen.width_class(), 19)
     lines = max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
     # Streamlit breaks no line in rows of up to 64 pixels.
     return 35 if lines == 1 else max(17 + 18 * lines, 65)
@@ -346,7 +346,7 @@ def _row_height(shown: Sequence[Slice]) -> int:
 
 def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
-    widths = {"narrow": 172, "small": 150, "usual": 194 if pinned else 220, "wide": 374}
+    widths = {"narrow": 172, "small": 150, "usual": 194 if pinned else 220, "wide": 336}
     return st.column_config.TextColumn(width=widths[screen.width_class()], pinned=True)
 
 
