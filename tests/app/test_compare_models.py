@@ -207,7 +207,10 @@ def test_the_title_says_where_a_map_for_each_turns_the_order():
     assert (
         answer == "By NLL, 'noisy' is best as it is; after Platt scaling of each, 'sharp' is best"
     )
-    assert "Platt scaling of each model, one map for all its rows, fitted on 800 rows (5-fold" in text_of(app)
+    assert (
+        "Platt scaling of each model, one map for all its rows, fitted on 800 rows (5-fold"
+        in text_of(app)
+    )
     assert any("AUROC" in name for name in app.table[0].value.columns)
 
 
