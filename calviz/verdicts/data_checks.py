@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import CHECKS, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable, claim
-from calviz.core.p_values import above_drawn
+from calviz.core.p_values import above_drawn, selected
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, full_sentence, listed, percent, points
 from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
 from calviz.sample import class_gaps
 from calviz.sample.binning import FEW_ROWS
-from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
+from calviz.sample.error_bars import CLASS_MEANS, ONE_VS_REST_TEST, class_level, resampled
 from calviz.sample.losses import clipped_words, negative_log_likelihood
 from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
 from calviz.sample.sample import MIN_ROWS, Sample, chosen_bins, event_sums
@@ -398,11 +399,12 @@ def _count(sample: Sample, off: FloatArray, total: int, noun: str, more: str = "
 @claim("classes")
 def _means(sample: Sample, off: FloatArray) -> str:
     k = int(np.abs(off).argmax())
-    gap = float(sample.view(class_gaps.class_gaps).gap[k])
-    head = f"{listed([_name(sample, k)])} is"
-    if np.count_nonzero(off) > 1:
-        head = f"{_count(sample, off, off.size, 'class', ' against the rest')},"
-    return f"{head} {points(abs(gap))} points too {'high' if gap > 0 else 'low'} on average"
+    gap, beyond = float(sample.view(class_gaps.class_gaps).gap[k]), abs(off[k])
+    # It is stated as it is beyond its range, which makes it too large (Zhong & Prentice 2008).
+    error = (abs(gap) - beyond) / ndtri((1 + class_level(off.size, CLASS_MEANS)) / 2)
+    gap -= np.sign(gap) * min(selected(beyond / error)[0] * error, abs(gap))
+    count = _count(sample, off, off.size, "class", " against the rest") + ","
+    return f"{count if np.count_nonzero(off) > 1 else f'{listed([_name(sample, k)])} is'} {words.expected_gap(gap)} on average"
 
 
 def classes_unseen(sample: Sample) -> str:

@@ -129,13 +129,13 @@ class SliceChange(NamedTuple):
     """A change in one slice of the rows, in another way than on the others.
 
     `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones, and
-    the gap on these (`seen`) with the ends of its interval; `elsewhere` is the change on the other rows, if one is found there.
+    the gap on these (`seen`); `elsewhere` is the change on the other rows, if one is found there.
     """
 
     where: Where
     rows: int
     gap: float
-    seen: tuple[float, float, float]
+    seen: float
     change: Change
     elsewhere: Change | None
 
@@ -170,11 +170,10 @@ class SliceChange(NamedTuple):
     @claim("change-in-a-slice")
     def when(self, shown: Callable[[str], str]) -> str:
         """Say the gap on the rows that are off, beside that to expect on new ones, which the headline says, and when it may have changed."""
-        at, *ends = (math.copysign(1, self.gap) * v for v in self.seen)
-        shown_gaps = (abs(self.gap), at, *sorted(ends))
-        new, seen, low, high = (points(v, gap_decimals(self.gap)) for v in shown_gaps)
+        sign, decimals = math.copysign(1, self.gap), gap_decimals(self.gap)
+        new, seen = (points(sign * v, decimals) for v in (self.gap, self.seen))
         less = f"; expect {new} on new rows, as the change was chosen for its size" * (new != seen)
-        return f"on the {counted(self.rows, 'row')} there {seen} points (95 % CI {low} to {high}){less}; {self.change.when(shown)}"
+        return f"on the {counted(self.rows, 'row')} there {seen} points{less}; {self.change.when(shown)}"
 
     @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
@@ -630,7 +629,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
         if (change := _change(part)) is not None:
             off = np.asarray(rows_where(part.data, on_days(part.data, change.days, ())))
             days = part.with_data(part.data.take(np.flatnonzero(off)))
-            gap, low, high = seen = _with_interval(days, "mcs")
+            seen, low, high = _with_interval(days, "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
             if change.began:
                 # It was found with the days on which nothing is off.
@@ -638,7 +637,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
                 z = max(z, 2 * abs(value) * -ndtri(ALPHA / 2) / (ends[1] - ends[0]))
             # What is found is at most as much too large as the gap itself would be, had it been tested.
             less = selected(z - least)[0] * (high - low) / (2 * -ndtri(ALPHA / 2))
-            gap -= math.copysign(min(less, abs(gap)), gap)
+            gap = seen - math.copysign(min(less, abs(seen)), seen)
             return SliceChange(where, int(off.sum()), gap, seen, change, _change(rest))
     return None
 

@@ -534,7 +534,7 @@ def test_the_verdict_counts_the_classes_against_the_rest_that_are_off():
     labels = np.repeat([0, 1, 2], [1_200, 400, 400])
     sample = Sample(calviz.Predictions(probs=probs, labels=labels))
     assert classes_off(sample) == (
-        "2 of 3 classes against the rest are off, furthest beyond noise '2', 15.0 points too low on average",
+        "2 of 3 classes against the rest are off, furthest beyond noise '2', about 15.0 points too low on average",
     )
     (message,) = [f.message for f in findings_of(sample) if f.code == "CAL023"]
     assert message.startswith("Of 3 classes against the rest, 1 is too high and 1 is too low")
