@@ -401,7 +401,7 @@ def _means(sample: Sample, off: FloatArray) -> str:
     k = int(np.abs(off).argmax())
     gap, beyond = float(sample.view(class_gaps.class_gaps).gap[k]), abs(off[k])
     # It is stated as it is beyond its range, which makes it too large (Zhong & Prentice 2008).
-    error = (abs(gap) - beyond) / ndtri((1 + class_level(off.size, CLASS_MEANS)) / 2)
+    error = max(abs(gap) - beyond, 1e-9) / ndtri((1 + class_level(off.size, CLASS_MEANS)) / 2)
     gap -= np.sign(gap) * min(selected(beyond / error)[0] * error, abs(gap))
     count = _count(sample, off, off.size, "class", " against the rest") + ","
     return f"{count if np.count_nonzero(off) > 1 else f'{listed([_name(sample, k)])} is'} {words.expected_gap(gap)} on average"
