@@ -187,7 +187,7 @@ def grades(chosen: Settings) -> None:
 
 def _of_one_class(chosen: Settings) -> Sample:
     """Ask for the class that is decided on; return its sample."""
-    bar.choose_class(chosen, "Decide for or against the class", "One of the classes")
+    bar.choose_class(chosen)
     if bar.needs_class(chosen):
         raise NotAvailable(f"{CHOOSE}: a decision is for or against one class.")
     return decidable(chosen.sample)

@@ -246,8 +246,8 @@ def details(result: MetricResult) -> None:
         st.latex(metric.formula)
         low, high = (range_end(v) for v in metric.bounds)
         facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
-        facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
-        facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
+        named = (*result.params.items(), *result.details.items())
+        facts += [f"{name.replace('_', ' ')} {_value(value)}" for name, value in named]
         if result.interval_method:
             facts.append(f"interval: {entry_specs.INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
@@ -255,10 +255,6 @@ def details(result: MetricResult) -> None:
             f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
             f"[More]({tables_and_cards.entry_address(metric.key)})"
         )
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _value(value: Any) -> str:
@@ -285,12 +281,8 @@ def metrics_export(results: Results, settings: Settings, form: str) -> str:
 
 def caption(settings: Settings) -> str:
     """Return a caption that says where the numbers come from, in plain text."""
-    return f"{source(settings)}; noise: the same metric if the model were perfectly calibrated."
-
-
-def source(settings: Settings) -> str:
-    """Return the file, the rows and the settings, in plain text."""
     parts = [shorten(settings.entry.title, 80), f"digest {settings.entry.short_digest}"]
     if len(settings.entry.loaded.models) > 1:
         parts.append(f"model {shorten(settings.model, 40)}")
-    return " · ".join([*parts, settings.sample.words])
+    noise = "noise: the same metric if the model were perfectly calibrated."
+    return f"{' · '.join([*parts, settings.sample.words])}; {noise}"

@@ -476,7 +476,8 @@ def draw_downloads(
     names = filter(None, (settings.file_stem, of[:80], method))
     _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
     fit = outcome.comparison.fit
-    rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{_of_slice(settings)}"
+    of_slice = f" of {md(where_words(settings.where))}" if settings.where else ""
+    rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{of_slice}"
     words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
         rows = counted(outcome.comparison.evaluation.rows, "judged row")
@@ -525,10 +526,6 @@ def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
             help="This method is also drawn before and after.",
         )
     )
-
-
-def _of_slice(settings: Settings) -> str:
-    return f" of {md(where_words(settings.where))}" if settings.where else ""
 
 
 def slice_words(outcome: ComparisonOutcome, settings: Settings) -> str:

@@ -274,7 +274,7 @@ def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
     available = {label: r for label, r in results.items() if r is not None and r.available}
     pictures = screen.picture_column([Bullet.of(r) for r in available.values()])
     return {
-        label: screen.picture_cell(address, words(result, ""))
+        label: f"![{md(words(result, ''))}]({address})" if address else ""
         for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
@@ -296,7 +296,9 @@ def _styled(
         # The verdict goes into the cell of its change, as the table is wide.
         change = list(frame)[list(frame).index(_AGAINST) - 1]
         cells = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
-        frame[change] = [_with_verdict(text, judged) for text, judged in cells]
+        frame[change] = [
+            text.replace(" (", f"{NBSP}{judged.replace(' ', NBSP)} (", 1) for text, judged in cells
+        ]
     shown = frame.map(_unbroken)
     if any(pictures.values()):
         # Inserted after the metrics, whose cells are marked by position.
@@ -304,10 +306,6 @@ def _styled(
             len(columns), screen.PICTURE_COLUMN, [pictures.get(label, "") for label in frame.index]
         )
     return marked_table(shown, **marked_cells)
-
-
-def _with_verdict(change: str, verdict: str) -> str:
-    return change.replace(" (", f"{NBSP}{verdict.replace(' ', NBSP)} (", 1)
 
 
 def _unbroken(text: str) -> str:

@@ -78,7 +78,10 @@ def draw_selection(
     st.markdown(f"They are {_shares(some, settings)}{',' * bool(when)}{when}.")
     draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
     if rows:
-        draw_rows_and_spread(settings, chosen.rows)
+        sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, chosen.rows)}
+        for name, factor_of in _columns(settings).items():
+            sections[md(name, 40)] = partial(_spread_table, settings, chosen.rows, name, factor_of)
+        navigation.draw_sections(sections, key=ROWS_BY)
         _download(settings, chosen)
 
 
@@ -229,14 +232,6 @@ SHOWN = 200
 #: The name in the link.
 ROWS_BY = "rows-by"
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
-
-
-def draw_rows_and_spread(settings: Settings, indices: IntArray) -> None:
-    """Draw tabs: the rows, and their distribution over the classes and over the slices of each column, compared with all rows."""
-    sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, indices)}
-    for name, factor_of in _columns(settings).items():
-        sections[md(name, 40)] = partial(_spread_table, settings, indices, name, factor_of)
-    navigation.draw_sections(sections, key=ROWS_BY)
 
 
 def _spread_table(

@@ -172,8 +172,9 @@ def draw_diagram(
 
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
+    marks: Marks = "bars" if st.session_state.get(_MARKS) == "bars" else "points"
     whole = bool(st.session_state.get(_WHOLE))
-    drawing = plotted(figure, selected=selected, marks=marks(), beside=beside, whole=whole)
+    drawing = plotted(figure, selected=selected, marks=marks, beside=beside, whole=whole)
     if page_width() is None:
         # The square of the diagram is as large as the height allows.
         drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())
@@ -218,11 +219,6 @@ def caption(figure: Figure) -> tuple[str, ...]:
     today = datetime.now(UTC).date().isoformat()
     figure_lines = figure.caption()[1:] or (chosen.sample.words,)
     return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"
-
-
-def marks() -> Marks:
-    """Return how reliability diagrams are drawn."""
-    return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
 
 
 #: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`bar.draw_shortcuts`).
@@ -285,11 +281,6 @@ def picture_column(
 def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
     """Return the column's configuration; the numbers are in the other columns of the row."""
     return st.column_config.ImageColumn(PICTURE_COLUMN, width=width, help=help or MARKS_WORDS)
-
-
-def picture_cell(address: str | None, description: str) -> str:
-    """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
-    return "" if address is None else f"![{md(description)}]({address})"
 
 
 # ---- Buttons of the browser

@@ -481,7 +481,7 @@ def draw_selected(settings: Settings) -> None:
     """Draw what is selected as a chip that ends the selection, or why the last selection ended."""
     chosen = current(settings)
     if chosen is None:
-        if reason := end_reason():
+        if reason := _state().end_reason:
             st.caption(f":material/info: {md(reason, 300)}", width="content")
         return
     st.button(
@@ -543,11 +543,6 @@ def _why_ended(state: _SelectionState, chosen: SelectionRule, settings: Settings
         return str(reason).rstrip(".")
     state.meant_for = now
     return ""
-
-
-def end_reason() -> str:
-    """Return a sentence that says why the last selection ended, until the page or its rows change, or rows are selected."""
-    return _state().end_reason
 
 
 def points_overlay(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
