@@ -10,7 +10,6 @@ import pandas as pd
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, ModelComparison
 from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
-from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
 from calviz.core import errors, events
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
@@ -259,12 +258,12 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
             yield Text(figure.answer())
             for text in (*figure.warnings(), *map(figure.sentence, figure.needed())):
                 yield Text(text)
-        yield _learning_chart(figure, curve)
+        yield _learning_chart(figure)
     rows = curve.rows_words(lambda how: shorten(how, 100))
     yield Note(f"{rows} Binned metrics: {curve.bins_words}.")
 
 
-def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> content.Chart:
+def _learning_chart(figure: LearningCurves) -> content.Chart:
     written, label = partial(value_text, figure.metric), METRICS[figure.metric].label
     return chart(
         figure,
