@@ -230,13 +230,13 @@ def judge(chosen: Settings) -> None:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
         st.markdown("\n".join(f"- {md(d.sentence(), 300)}" for d in found.differences))
     st.subheader("How many labels?", anchor=False)
-    _more_labels(chosen, found)
+    _more_labels(found)
     is_sure = chosen.whole.kind == "confidence"
     what = "judge its confidence in its verdict" if is_sure else "take its score as a probability"
     st.caption(f"Of the labelled rows, the pages Diagnose and Recalibrate {what}.")
 
 
-def _more_labels(chosen: Settings, found: Judged) -> None:
+def _more_labels(found: Judged) -> None:
     width = st.slider(
         "Width of the interval, points",
         1.0,

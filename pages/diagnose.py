@@ -123,7 +123,6 @@ def _curve_instead_of_bins(chosen: Settings) -> None:
     kind = session.choose_one(
         "Fitted by",
         NAMES,
-        default="spline",
         key="curve",
         help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
         "each score for itself.",
@@ -218,7 +217,6 @@ def _more_panels(chosen: Settings) -> None:
     estimate = session.choose_one(
         "Probability of a hit by",
         ESTIMATES,
-        default="smooth",
         key=ESTIMATE,
         help="How panels c and d estimate it. The KS error does not depend on it.",
     )

@@ -152,8 +152,8 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
             help="confidence: the largest probability; entropy: of all probabilities; margin: "
             "the largest minus the second largest.",
         )
-        x: XAxis = session.choose_one("Horizontal axis", _X, default="coverage", key="across")
-        y: YAxis = session.choose_one("Vertical axis", _Y, default="accuracy", key="up")
+        x: XAxis = session.choose_one("Horizontal axis", _X, key="across")
+        y: YAxis = session.choose_one("Vertical axis", _Y, key="up")
     return ranking or "confidence", x, y
 
 

@@ -452,7 +452,7 @@ def explore_confusion(settings: Settings) -> None:
         st.caption(md(words.full_sentence(str(reason)), 500))
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        colours: By = session.choose_one("Colour by share", BY, default="true", key="confusion-by")
+        colours: By = session.choose_one("Colour by share", BY, key="confusion-by")
         chosen = _chosen_classes(figure, settings)
     description = words.keep_units_together(figure.reading())
     st.markdown(md(capitalised(description), 600))

@@ -425,7 +425,7 @@ def _explore_levels(settings: Settings) -> None:
     is_of_sites = chosen in sites_too
     if not (is_of_sites or own):
         return
-    result = _levels(settings.key, chosen if is_of_sites else None, settings)
+    result = _levels(chosen if is_of_sites else None, settings)
     summary = result.summary()
     st.markdown(md(summary.verdict, 500))
     by = chosen if is_of_sites else own
@@ -438,8 +438,8 @@ def _explore_levels(settings: Settings) -> None:
 
 
 @cached_results(3)
-def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> LevelResults:
-    with session.computing(_settings, "Measuring each fold or site …") as sample:
+def _levels(by: str | None, settings: Settings) -> LevelResults:
+    with session.computing(settings, "Measuring each fold or site …") as sample:
         return folds(sample) if by is None else sites(sample, by)
 
 

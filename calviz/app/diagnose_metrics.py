@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -89,7 +90,7 @@ def _other_values(
     chosen = selection.current(settings)
     if chosen is not None and chosen.rows.size:
         with settings.compute_lock:
-            part = selection.sample_of(settings, chosen)
+            part = selection.sample_of(chosen.rule, settings)
             values["selected"] = analysis.evaluate(part, keys, ci=False).metrics
     if pinned := pinning.values(settings, keys):
         values["pinned"] = pinned
@@ -174,31 +175,27 @@ def _draw_table(
 
 def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
+    number = partial(Column, alignment="right")
     return {
         "metric": TextColumn(width=194, pinned=True),
-        "value": Column(width=64, alignment="right"),
-        "selected": Column(
-            width=78,
-            alignment="right",
-            help="The value of the selected rows alone; no test is run on them.",
+        "value": number(width=64),
+        "selected": number(
+            width=78, help="The value of the selected rows alone; no test is run on them."
         ),
-        "pinned": Column(width=80, alignment="right", help="The value in the pinned state."),
+        "pinned": number(width=80, help="The value in the pinned state."),
         screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
         "95 % interval": TextColumn(width=112, help=INTERVAL_HELP),
-        "noise: mean": Column(
+        "noise: mean": number(
             width=81,
-            alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
-        "noise: 95 %": Column(
+        "noise: 95 %": number(
             width=81,
-            alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
-        "p-value": Column(
+        "p-value": number(
             width=58,
-            alignment="right",
             help="How often a perfectly calibrated model shows a value at least as extreme.",
         ),
         OF_ROWS: TextColumn(

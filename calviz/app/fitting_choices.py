@@ -393,7 +393,6 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
         way = session.choose_one(
             "Read exact zeros as",
             ZERO_WAYS,
-            default="auto",
             key="zeros",
             help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
             "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "

@@ -418,7 +418,7 @@ def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
-    view = session.choose_one("Look at", VIEWS, default="reliability", key=LOOK_AT)
+    view = session.choose_one("Look at", VIEWS, key=LOOK_AT)
     if view == "reliability":
         before, then = (
             figure_after(outcome, key, "reliability", settings) for key in (UNCALIBRATED, method)
@@ -440,7 +440,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
             with st.container(width=HALF):
                 st.markdown(f"**{md(name)}**")
                 try:
-                    _view(outcome, key, str(view), settings)
+                    _view(outcome, key, view, settings)
                 except CalvizError as reason:
                     st.info(md(reason, 500))
 

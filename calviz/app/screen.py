@@ -237,7 +237,6 @@ def draw_picture_choices() -> None:
     session.choose_one(
         "Reliability diagrams as",
         {"points": "points", "bars": "bars"},
-        default="points",
         key=_MARKS,
         help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
     )
@@ -256,7 +255,6 @@ def draw_picture_choices() -> None:
     session.choose_one(
         "Save figures as",
         {"png": "PNG", "svg": "SVG"},
-        default="png",
         key=_FORMAT,
         help="With the camera that appears above a figure. PNG at three times the size on screen.",
     )

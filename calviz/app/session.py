@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
+from operator import attrgetter
 from threading import RLock
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, get_args
 from weakref import WeakSet
@@ -43,10 +44,12 @@ VISITORS = 4
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: What identifies an argument of a cached function, by its type.
+HashFuncs = dict[str | type[Any], Callable[[Any], Any]]
 
 
 def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache the results of a function whose last argument is the settings; these are not part of the key.
+    """Cache the results of a function whose last argument is the settings; these are known by their key or, as `_settings`, not at all.
 
     Results for a file belong to its session. Results for a sample set are shared: the first visitor computes them for all.
 
@@ -57,7 +60,8 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(compute: Callable[P, R]) -> Callable[P, R]:
-        kept = partial(st.cache_resource, show_spinner=False)
+        known: HashFuncs = {Settings: attrgetter("key")}
+        kept = partial(st.cache_resource, show_spinner=False, hash_funcs=known)
         of_session = kept(scope="session", max_entries=entries)(compute)
         of_all_sessions = kept(max_entries=VISITORS * entries)(compute)
 
@@ -468,7 +472,12 @@ T = TypeVar("T")
 
 
 def choose_one(
-    label: str, words: Mapping[T, str], *, default: T, key: str, help: str | None = None
+    label: str,
+    words: Mapping[T, str],
+    *,
+    key: str,
+    default: T | None = None,
+    help: str | None = None,
 ) -> T:
     """Draw the choice as buttons side by side; return the chosen value.
 
@@ -477,16 +486,16 @@ def choose_one(
     label : str
     words : mapping
         The values in the order shown, and the word on the button of each.
-    default : object
-        The value that is chosen at first; a link does not name it.
     key : str
         The name in the link; a choice whose key begins with "calviz." is no part of it.
+    default : object, optional
+        The value that is chosen at first, if it is not the first one; a link does not name it.
     help : str, optional
     """
     return st.segmented_control(
         label,
         tuple(words),
-        default=default,
+        default=next(iter(words)) if default is None else default,
         required=True,
         key=key,
         bind=None if key.startswith("calviz.") else "query-params",
