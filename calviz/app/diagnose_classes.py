@@ -25,6 +25,7 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.sample.class_gaps import class_ranges, predicted_class_sums
 from calviz.sample.sample import Sample, event_rate_if_rare
+from calviz.verdicts.analysis import evaluate
 
 PLACE = "classwise"
 #: Rows, and rows times classes, from which on the computation takes seconds.
@@ -80,10 +81,11 @@ def _compute_views(
 ) -> AllowedClassViews:
     views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
+    top = sample.top_label
     for mode, step in MODES.items():
         report(step)
         try:
-            views[mode] = session.class_bars(sample, mode)
+            views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
         except NotAvailable as error:
             reasons[mode] = str(error)
     if not views:
@@ -151,7 +153,8 @@ def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.Data
             columns={c: f"one_vs_rest_{c}" for c in ends}
         )
     frame = true_class.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
-    facts = session.class_rows(settings)
+    with session.computing(settings, f"Measuring {settings.row_count} by class …") as sample:
+        facts = evaluate(sample, (), classes=True).classes
     table = pd.DataFrame([picked(row, "name rows accuracy confidence ece ks") for row in facts])
     table = table.rename(columns={"name": "class"}).join(frame[["mcs", *_ENDS]])
     for prefix, other in (
@@ -447,7 +450,8 @@ def explore_confusion(settings: Settings) -> None:
     """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
     st.subheader("What is taken for what?", anchor=False)
     try:
-        figure = session.confusion(settings)
+        with session.computing(settings, f"Counting {settings.row_count} …") as sample:
+            figure = sample.top_label.view(Confusion.compute)
     except NotAvailable as reason:
         st.caption(md(words.full_sentence(str(reason)), 500))
         return

@@ -31,7 +31,7 @@ from calviz.comparison.comparison_results import Alignment, ModelComparison, mar
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, full_sentence, told_apart
+from calviz.core.words import counted, full_sentence, shorten, told_apart
 from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.learning_curve import ModelDifferences
@@ -327,9 +327,11 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
     ]
     names = [m.name for m in comparison if m.ok]
     shown = {"model": [*_short(names).values()]}
-    shown |= {
-        _heading(column): [comparison_cell(column, name) for name in names] for column in columns
-    }
+    for column in columns:
+        unit = f" ({column.written.unit_words})" * bool(column.written.unit_words)
+        address = tables_and_cards.entry_address(column.key)
+        heading = f"[{name_of(column.written.result)}]({address}){unit}"
+        shown[heading] = [comparison_cell(column, name) for name in names]
     second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
     st.table(
         marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
@@ -337,17 +339,8 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
     matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
-        if remark.metric is not None:
-            models = ", ".join(md(n, 60) for n in remark.of)
-            st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
-        elif remark.kind == "differences":
-            st.caption(md(remark.text, 1_000))
-
-
-def _heading(column: comparison_results.ComparisonColumn) -> str:
-    unit = column.written.unit_words
-    link = f"[{name_of(column.written.result)}]({tables_and_cards.entry_address(column.key)})"
-    return f"{link} ({unit})" if unit else link
+        if remark.kind in ("value", "differences"):
+            st.caption(md(remark.words(", ".join(shorten(n, 60) for n in remark.of)), 1_000))
 
 
 @navigation.fragment

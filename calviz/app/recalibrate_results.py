@@ -173,17 +173,13 @@ def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[Compar
 
 
 def _draw_remark(comparison: Comparison, remark: Remark) -> None:
-    names = md("; ".join(comparison[key].label for key in remark.of), 1_000)
-    text = md(remark.text, 1_000)
-    if remark.metric is not None:
-        st.caption(f"{METRICS[remark.metric].label} of {names}: {text}")
-    elif remark.kind in ("differences", "zeros"):
-        zeros = remark.kind == "zeros"
-        st.caption(f"{text[0].upper()}{text[1:]}: {names}." if zeros else text)
-    elif remark.kind == "warning" and all(comparison[key].is_its_base for key in remark.of):
-        st.caption(f"{names}: {text}")
-    elif remark.kind == "warning":
-        st.warning(f"{names}: {text}", icon=":material/warning:")
+    text = remark.words("; ".join(comparison[key].label for key in remark.of))
+    if remark.kind == "zeros":
+        text = f"{capitalised(text)}."
+    if remark.kind == "warning" and not all(comparison[key].is_its_base for key in remark.of):
+        st.warning(md(text, 2_000), icon=":material/warning:")
+    elif remark.kind != "failed":  # which the table says
+        st.caption(md(text, 2_000))
 
 
 def _has(outcome: ComparisonOutcome, key: str) -> bool:

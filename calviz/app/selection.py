@@ -391,7 +391,8 @@ def current(settings: Settings) -> Selected | None:
 @cached_results(6)
 def selected(rule: SelectionRule, settings: Settings) -> Selected:
     """Return what a rule selects; raise a CalvizError if it does not apply."""
-    return Selected(rule, rule.words(settings.sample), rows_of(rule, settings.sample))
+    rows = rows_of(rule, settings.sample)  # says what does not fit
+    return Selected(rule, rule.words(settings.sample), rows)
 
 
 @cached_results(3)
