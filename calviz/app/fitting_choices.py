@@ -402,10 +402,8 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
         floor: FloorChoice = "auto" if way == "auto" else None
         if way == "own":
             half = float(_written(max(SMALLEST, half)))  # what is shown is what counts
-            number, written = (
-                half,
-                st.query_params.get("zeros-as", half),
-            )  # before the field is drawn
+            number = half
+            written = st.query_params.get("zeros-as", half)  # before the field is drawn
             with suppress(ValueError):
                 number = float(st.session_state.get("zeros-as") or written)
             shown = np.format_float_positional(min(max(number, SMALLEST), 0.5), trim="-")
