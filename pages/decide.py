@@ -187,7 +187,7 @@ def grades(chosen: Settings) -> None:
 
 def _of_one_class(chosen: Settings) -> Sample:
     """Ask for the class that is decided on; return its sample."""
-    bar.choose_class(chosen, "Decide for or against the class", "One of the classes")
+    bar.choose_class(chosen)
     if bar.needs_class(chosen):
         raise NotAvailable(f"{CHOOSE}: a decision is for or against one class.")
     return decidable(chosen.sample)
@@ -230,13 +230,13 @@ def judge(chosen: Settings) -> None:
         st.subheader("Which has the higher rate, after the correction?", anchor=False)
         st.markdown("\n".join(f"- {md(d.sentence(), 300)}" for d in found.differences))
     st.subheader("How many labels?", anchor=False)
-    _more_labels(chosen, found)
+    _more_labels(found)
     is_sure = chosen.whole.kind == "confidence"
     what = "judge its confidence in its verdict" if is_sure else "take its score as a probability"
     st.caption(f"Of the labelled rows, the pages Diagnose and Recalibrate {what}.")
 
 
-def _more_labels(chosen: Settings, found: Judged) -> None:
+def _more_labels(found: Judged) -> None:
     width = st.slider(
         "Width of the interval, points",
         1.0,

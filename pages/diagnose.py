@@ -28,9 +28,12 @@ from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS, shown_first
 from calviz.core.predictions import columns_with_slices
 from calviz.core.words import capitalised, full_sentence, keep_units_together
-from calviz.figures.calibration_map import NAMES
+from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_map import NAMES, CalibrationCurve
 from calviz.figures.class_bars import TITLES, headline
+from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
+from calviz.figures.net_benefit import DecisionLoss
 from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.verdicts.evaluation import alone
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -123,19 +126,21 @@ def _curve_instead_of_bins(chosen: Settings) -> None:
     kind = session.choose_one(
         "Fitted by",
         NAMES,
-        default="spline",
         key="curve",
         help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
         "each score for itself.",
     )
-    curve = session.calibration_curve(chosen, kind)
+    with session.computing(chosen, f"Fitting a curve to {chosen.row_count} …") as sample:
+        curve = sample.view(CalibrationCurve.compute, curve=kind)
     description = keep_units_together(curve.reading())
     st.markdown(md(capitalised(description), 1_000))
     screen.chart(curve, key="reliability.curve", filename="calibration-curve")
 
 
 def _choice_of_bins(chosen: Settings) -> None:
-    strip = session.bin_sensitivity(chosen)
+    words = "Computing the ECE for 1 to 100 bins, and its noise …"
+    with session.computing(chosen, words) as sample:
+        strip = sample.once(BinSensitivity.compute)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
     screen.chart(strip, key="reliability.strip", filename="ece-by-bins", wide=True)
     tables_and_cards.draw_figure_table(strip.frame, "ece-by-bins", alt="ECE by number of bins")
@@ -218,7 +223,6 @@ def _more_panels(chosen: Settings) -> None:
     estimate = session.choose_one(
         "Probability of a hit by",
         ESTIMATES,
-        default="smooth",
         key=ESTIMATE,
         help="How panels c and d estimate it. The KS error does not depend on it.",
     )
@@ -228,7 +232,8 @@ def _more_panels(chosen: Settings) -> None:
 
 
 def _isotonic(chosen: Settings) -> None:
-    isotonic = session.isotonic_curve(chosen)
+    with session.computing(chosen, "Fitting isotonic curves again …") as sample:
+        isotonic = sample.view(CorpDiagram.compute, **sample.redrawing)
     _beside_words(
         isotonic,
         "corp",
@@ -239,7 +244,8 @@ def _isotonic(chosen: Settings) -> None:
 
 
 def _decision_loss(chosen: Settings) -> None:
-    cost = session.decision_loss(chosen)
+    with session.computing(chosen, "Comparing decisions at every cutoff …") as sample:
+        cost = sample.view(DecisionLoss.compute, **sample.redrawing)
     _beside_words(
         cost,
         "decision-loss",

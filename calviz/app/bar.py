@@ -210,8 +210,7 @@ def draw_settings_choice() -> session.Settings:
         reduction = _reduction(data, requests)
         prevalence = _prevalence(data, requests)
     placed: Scheme = "equal-width"
-    judged = model, split, reduction, DEFAULT_BINS, None, (), prevalence
-    chosen = session.Settings(entry, *judged)
+    chosen = session.Settings(entry, model, split, reduction, DEFAULT_BINS, None, (), prevalence)
     with suppress(CalvizError):  # no rows, which the page says
         placed = chosen.sample.placed
     _follow_default("scheme", placed, requests)
@@ -594,8 +593,8 @@ def _value_words(value: str) -> str:
 _ONE_CLASS = "calviz.one_class"
 
 
-def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
-    """On a page about one class, ask which one if there are more than two.
+def choose_class(chosen: Settings) -> None:
+    """Where one class is decided on, ask which one if there are more than two.
 
     This sets the view of the bar, so that link, title and other pages follow.
     """
@@ -606,7 +605,7 @@ def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
     is_one = chosen.reduction.kind == "class"
     st.session_state[_ONE_CLASS] = chosen.reduction.class_index(data) if is_one else None
     st.selectbox(
-        label,
+        "Decide for or against the class",
         range(data.n_classes),
         index=None,
         format_func=lambda index: shown[data.class_names[index]],
@@ -614,7 +613,7 @@ def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
         on_change=_look_at_chosen_class,
         args=(chosen,),
         filter_mode="contains",
-        placeholder=placeholder,
+        placeholder="One of the classes",
         width=420,
         help="One class against the rest, as the view in the bar says. Type to search.",
     )

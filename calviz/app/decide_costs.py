@@ -131,7 +131,7 @@ def explore_decision_costs(settings: Settings, method: str, say: Callable[[str],
     drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
     alt = " ".join(one.describe() for one in figures)
     screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
-    _costs_table(figures, settings)
+    _costs_table(figures)
 
 
 def _costs() -> Costs:
@@ -221,7 +221,7 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, s
     return where, face
 
 
-def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
+def _costs_table(figures: tuple[Decision, ...]) -> None:
     frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
     per = figures[0].per
     rules = [rule for one in figures for rule in one.rules.values()]
@@ -260,7 +260,6 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         method: SetMethod = session.choose_one(
             "Sets by",
             _METHODS,
-            default="lac",
             key="sets",
             help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
         )

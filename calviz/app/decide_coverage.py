@@ -152,8 +152,8 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
             help="confidence: the largest probability; entropy: of all probabilities; margin: "
             "the largest minus the second largest.",
         )
-        x: XAxis = session.choose_one("Horizontal axis", _X, default="coverage", key="across")
-        y: YAxis = session.choose_one("Vertical axis", _Y, default="accuracy", key="up")
+        x: XAxis = session.choose_one("Horizontal axis", _X, key="across")
+        y: YAxis = session.choose_one("Vertical axis", _Y, key="up")
     return ranking or "confidence", x, y
 
 
@@ -578,7 +578,7 @@ class RecalibratedCurves:
 
     label: str
     rows: IntArray
-    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
+    curves: dict[RankedBy, tuple[RiskCoverage, ...]]
     judged: tuple[Sample, Sample]
     fit: tuple[Sample, Sample]
     fit_words: str
@@ -601,10 +601,16 @@ def _recalibrated(
     label = RECALIBRATORS[method].label
     names = (model_name(_settings), name_after(label))
     judged = Sample(result.before), after
+
+    def curves(ranking: RankedBy) -> tuple[RiskCoverage, ...]:
+        how: dict[str, Any] = {"ranking": ranking, "predicted": predicted}
+        each = zip(judged, names, strict=True)
+        return tuple(replace(RiskCoverage.compute(s, **how), name=name) for s, name in each)
+
     return RecalibratedCurves(
         label=label,
         rows=result.rows,
-        curves={r: _curves(judged, r, names, predicted) for r in rankings_of(_settings.whole)},
+        curves={ranking: curves(ranking) for ranking in rankings_of(_settings.whole)},
         judged=(_confidences(judged[0]), _confidences(judged[1])),
         fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
         fit_words=result.fit.words,
@@ -616,19 +622,6 @@ def _recalibrated(
 def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
     """Return the rankings that are defined for the data."""
     return ("confidence",) if data.kind == "confidence" else get_args(RankedBy)
-
-
-def _curves(
-    judged: tuple[Sample, Sample],
-    ranking: RankedBy,
-    names: tuple[str, str],
-    predicted: tuple[str, ...],
-) -> tuple[RiskCoverage, RiskCoverage]:
-    before, after = (
-        replace(RiskCoverage.compute(sample, ranking=ranking, predicted=predicted), name=name)
-        for sample, name in zip(judged, names, strict=True)
-    )
-    return before, after
 
 
 def _confidences(sample: Sample) -> Sample:

@@ -235,7 +235,6 @@ def _net_benefit(
         shown = choose_one(
             "Drawn",
             _SHOWN,
-            default="net-benefit",
             key="benefit",
             help="Net benefit: true positives per row, less false positives at the cutoff's exchange rate. Standardised: divided by the "
             "share of positives, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no positive being missed on balance.",

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.column_config import NumberColumn, TextColumn
 
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
-from calviz.app.jobs import Job, LongWork
+from calviz.app.jobs import LongWork
 from calviz.app.selection import CellRule, Labelled, Predicted
 from calviz.app.session import Settings, look_at_class, md
 from calviz.core import words
@@ -25,6 +25,7 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.sample.class_gaps import class_ranges, predicted_class_sums
 from calviz.sample.sample import Sample, event_rate_if_rare
+from calviz.verdicts.analysis import evaluate
 
 PLACE = "classwise"
 #: Rows, and rows times classes, from which on the computation takes seconds.
@@ -65,7 +66,7 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
         PLACE,
         settings.rows_key,
         f"Resampling {counted(data.rows, 'row')}, class by class",
-        lambda: _work(sample),
+        lambda: lambda job: _compute_views(sample, job.doing),
         "Compute them",
         ":material/play_arrow:",
         "calviz.classes.again",
@@ -75,22 +76,16 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
     return class_errors
 
 
-def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
-    def work(job: Job) -> AllowedClassViews:
-        return _compute_views(sample, job.doing)
-
-    return work
-
-
 def _compute_views(
     sample: Sample, report: Callable[[str], object] = lambda _: None
 ) -> AllowedClassViews:
     views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
+    top = sample.top_label
     for mode, step in MODES.items():
         report(step)
         try:
-            views[mode] = session.class_bars(sample, mode)
+            views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
         except NotAvailable as error:
             reasons[mode] = str(error)
     if not views:
@@ -114,14 +109,6 @@ def pinned_class_errors(settings: Settings, mode: Mode) -> Overlay[FloatArray] |
 def _errors_of(sample: Sample, mode: Mode) -> FloatArray:
     ranges = sample.top_label.view(class_ranges, view=mode)
     return np.where(ranges.has, ranges.value, np.nan)
-
-
-#: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
-_RULES: dict[Mode, type[Labelled | Predicted]] = {
-    "true-class": Labelled,
-    "predicted-class": Predicted,
-    "one-vs-rest": Predicted,
-}
 
 
 def draw_bars(
@@ -149,8 +136,9 @@ def selected_class(settings: Settings) -> int | None:
 
 
 def _rule(mode: Mode, index: int, data: Dataset) -> Predicted | Labelled:
+    """Return the rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class."""
     named = isinstance(data, Predictions) or data.predicted is not None
-    return (_RULES[mode] if named else Labelled)(data.class_names[index])
+    return (Predicted if named and mode != "true-class" else Labelled)(data.class_names[index])
 
 
 def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
@@ -165,7 +153,8 @@ def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.Data
             columns={c: f"one_vs_rest_{c}" for c in ends}
         )
     frame = true_class.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
-    facts = session.class_rows(settings)
+    with session.computing(settings, f"Measuring {settings.row_count} by class …") as sample:
+        facts = evaluate(sample, (), classes=True).classes
     table = pd.DataFrame([picked(row, "name rows accuracy confidence ece ks") for row in facts])
     table = table.rename(columns={"name": "class"}).join(frame[["mcs", *_ENDS]])
     for prefix, other in (
@@ -235,7 +224,8 @@ def draw_table(
 def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     """Return the columns of a view: the error that is drawn, with its picture and ranges, then the columns of all views."""
     prefix = _PREFIXES[mode]
-    value, *ends = (frame[prefix + name] for name in _DRAWN_COLUMNS[mode])
+    drawn = "mcs" if mode == "true-class" else "value"
+    value, *ends = (frame[prefix + name] for name in (drawn, *_ENDS))
     columns: dict[str, Any] = {"class": told_apart(frame["class"], 34)}
     if mode == "predicted-class":
         columns["predicted_rows"] = frame["predicted_rows"]
@@ -298,7 +288,7 @@ def _fixed(value: float, digits: int = 1) -> str:
     return decimal(float(value), digits)
 
 
-#: Prefix of a view's columns in the table of all views; below, the columns with its error, its two ranges, and how far it is outside.
+#: Prefix of a view's columns in the table of all views; below, those with its two ranges, and how far it is outside.
 _PREFIXES: dict[Mode, str] = {
     "predicted-class": "predicted_",
     "one-vs-rest": "one_vs_rest_",
@@ -311,11 +301,6 @@ _OF_THE_ROWS: dict[Mode, dict[str, int]] = {
     "true-class": {"rows": 1, "accuracy": 100, "confidence": 100, "ece": 100, "ks": 100},
 }
 _ENDS = ("ci_low", "ci_high", "band_low", "band_high", "beyond")
-_DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
-    "predicted-class": ("value", *_ENDS),
-    "one-vs-rest": ("value", *_ENDS),
-    "true-class": ("mcs", *_ENDS),
-}
 #: Width of the column of pictures in pixels.
 _PICTURE = 92
 #: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
@@ -465,12 +450,13 @@ def explore_confusion(settings: Settings) -> None:
     """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
     st.subheader("What is taken for what?", anchor=False)
     try:
-        figure = session.confusion(settings)
+        with session.computing(settings, f"Counting {settings.row_count} …") as sample:
+            figure = sample.top_label.view(Confusion.compute)
     except NotAvailable as reason:
         st.caption(md(words.full_sentence(str(reason)), 500))
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        colours: By = session.choose_one("Colour by share", BY, default="true", key="confusion-by")
+        colours: By = session.choose_one("Colour by share", BY, key="confusion-by")
         chosen = _chosen_classes(figure, settings)
     description = words.keep_units_together(figure.reading())
     st.markdown(md(capitalised(description), 600))

@@ -189,11 +189,7 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
     text = f"Looking at {counted(len(question.columns), 'column')} …"
     with session.computing(settings, text) as sample:
-        return _measure(sample, question)
-
-
-def _measure(sample: Sample, question: SlicesChoice) -> Slices:
-    return slices(sample, **vars(question))
+        return slices(sample, **vars(question))
 
 
 def pinned_gaps(
@@ -202,7 +198,7 @@ def pinned_gaps(
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
-        gap_of = {one.where: one.expected for one in _measure(sample, question).slices}
+        gap_of = {one.where: one.expected for one in slices(sample, **vars(question)).slices}
         return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
 
     # All slices are measured, whichever one was pinned.
@@ -281,7 +277,7 @@ def draw_slices_table(
     by = "slices.table"
     key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
     shown = tested.slices[:MOST]
-    at = _selected_position(shown)
+    rule = selection.current_rule()
     screen.table(
         _styled(tested, pinned),
         most=440,
@@ -291,14 +287,9 @@ def draw_slices_table(
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        _button_to_look(None if at is None else shown[at], settings)
+        selected = next((s for s in shown if rule == SliceRule(s.where)), None)
+        _button_to_look(selected, settings)
         tables_and_cards.download_button("All slices as CSV", tested.frame, "slices")
-
-
-def _selected_position(shown: Sequence[Slice]) -> int | None:
-    """Return the position of the slice whose rows are selected."""
-    rule = selection.current_rule()
-    return next((i for i, s in enumerate(shown) if rule == SliceRule(s.where)), None)
 
 
 def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
@@ -406,11 +397,6 @@ def chosen_sites(data: Dataset) -> str | None:
     return column if column in data.groups and column not in fold_columns(data) else None
 
 
-def has_folds(data: Dataset) -> bool:
-    """Whether columns hold folds."""
-    return bool(fold_columns(data))
-
-
 def draw_levels(settings: Settings) -> None:
     """Draw folds and sites, folded away unless the link names a column of sites."""
     key = "calviz.levels.open"
@@ -439,7 +425,7 @@ def _explore_levels(settings: Settings) -> None:
     is_of_sites = chosen in sites_too
     if not (is_of_sites or own):
         return
-    result = _levels(settings.key, chosen if is_of_sites else None, settings)
+    result = _levels(chosen if is_of_sites else None, settings)
     summary = result.summary()
     st.markdown(md(summary.verdict, 500))
     by = chosen if is_of_sites else own
@@ -452,8 +438,8 @@ def _explore_levels(settings: Settings) -> None:
 
 
 @cached_results(3)
-def _levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> LevelResults:
-    with session.computing(_settings, "Measuring each fold or site …") as sample:
+def _levels(by: str | None, settings: Settings) -> LevelResults:
+    with session.computing(settings, "Measuring each fold or site …") as sample:
         return folds(sample) if by is None else sites(sample, by)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -89,7 +90,7 @@ def _other_values(
     chosen = selection.current(settings)
     if chosen is not None and chosen.rows.size:
         with settings.compute_lock:
-            part = selection.sample_of(settings, chosen)
+            part = selection.sample_of(chosen.rule, settings)
             values["selected"] = analysis.evaluate(part, keys, ci=False).metrics
     if pinned := pinning.values(settings, keys):
         values["pinned"] = pinned
@@ -174,31 +175,27 @@ def _draw_table(
 
 def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
+    number = partial(Column, alignment="right")
     return {
         "metric": TextColumn(width=194, pinned=True),
-        "value": Column(width=64, alignment="right"),
-        "selected": Column(
-            width=78,
-            alignment="right",
-            help="The value of the selected rows alone; no test is run on them.",
+        "value": number(width=64),
+        "selected": number(
+            width=78, help="The value of the selected rows alone; no test is run on them."
         ),
-        "pinned": Column(width=80, alignment="right", help="The value in the pinned state."),
+        "pinned": number(width=80, help="The value in the pinned state."),
         screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
         "95 % interval": TextColumn(width=112, help=INTERVAL_HELP),
-        "noise: mean": Column(
+        "noise: mean": number(
             width=81,
-            alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
-        "noise: 95 %": Column(
+        "noise: 95 %": number(
             width=81,
-            alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
-        "p-value": Column(
+        "p-value": number(
             width=58,
-            alignment="right",
             help="How often a perfectly calibrated model shows a value at least as extreme.",
         ),
         OF_ROWS: TextColumn(
@@ -246,8 +243,8 @@ def details(result: MetricResult) -> None:
         st.latex(metric.formula)
         low, high = (range_end(v) for v in metric.bounds)
         facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
-        facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
-        facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
+        named = (*result.params.items(), *result.details.items())
+        facts += [f"{name.replace('_', ' ')} {_value(value)}" for name, value in named]
         if result.interval_method:
             facts.append(f"interval: {entry_specs.INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
@@ -255,10 +252,6 @@ def details(result: MetricResult) -> None:
             f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
             f"[More]({tables_and_cards.entry_address(metric.key)})"
         )
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _value(value: Any) -> str:
@@ -285,12 +278,8 @@ def metrics_export(results: Results, settings: Settings, form: str) -> str:
 
 def caption(settings: Settings) -> str:
     """Return a caption that says where the numbers come from, in plain text."""
-    return f"{source(settings)}; noise: the same metric if the model were perfectly calibrated."
-
-
-def source(settings: Settings) -> str:
-    """Return the file, the rows and the settings, in plain text."""
     parts = [shorten(settings.entry.title, 80), f"digest {settings.entry.short_digest}"]
     if len(settings.entry.loaded.models) > 1:
         parts.append(f"model {shorten(settings.model, 40)}")
-    return " · ".join([*parts, settings.sample.words])
+    noise = "noise: the same metric if the model were perfectly calibrated."
+    return f"{' · '.join([*parts, settings.sample.words])}; {noise}"

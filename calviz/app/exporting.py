@@ -25,6 +25,7 @@ from calviz.app import (
 )
 from calviz.app.jobs import Job, LongWork, Work
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, offer_file
+from calviz.comparison.folds_and_sites import fold_columns
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.predictions import sliceable_columns
@@ -176,9 +177,8 @@ def _latest(place: str, settings: Settings) -> Any:
 def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
     """Return the sections that have content."""
     about = inputs.subject
-    folds = diagnose_groups.has_folds(settings.whole)
     times, sites = settings.whole.times is not None, about.sites is not None
-    applicable = {OVER_TIME: times, SITES: sites, FOLDS: folds}
+    applicable = {OVER_TIME: times, SITES: sites, FOLDS: bool(fold_columns(settings.whole))}
     # Groups that do not look like grades can be declared as such: by the preset "credit", or in the room Decide.
     declared = about.grades is not None or st.session_state.get("preset") == "credit"
     declared = declared and bool(possible_grade_columns(settings.whole))

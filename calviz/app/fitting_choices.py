@@ -393,7 +393,6 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
         way = session.choose_one(
             "Read exact zeros as",
             ZERO_WAYS,
-            default="auto",
             key="zeros",
             help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
             "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
@@ -403,10 +402,8 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
         floor: FloorChoice = "auto" if way == "auto" else None
         if way == "own":
             half = float(_written(max(SMALLEST, half)))  # what is shown is what counts
-            number, written = (
-                half,
-                st.query_params.get("zeros-as", half),
-            )  # before the field is drawn
+            number = half
+            written = st.query_params.get("zeros-as", half)  # before the field is drawn
             with suppress(ValueError):
                 number = float(st.session_state.get("zeros-as") or written)
             shown = np.format_float_positional(min(max(number, SMALLEST), 0.5), trim="-")

@@ -10,7 +10,8 @@ from calviz.app import bar, jobs, navigation, open_files, upload
 def draw() -> None:
     """Draw the page that was asked for in its frame."""
     navigation.idle.clear()
-    navigation.configure_page()
+    # Before the navigation, or the browser fetches a page's icon from the network.
+    st.set_page_config(page_title="calviz", page_icon=navigation.ICON, layout="wide")
     st.logo(navigation.LOGO)
     panels = {"data": upload.draw_page, "learn": draw_learn}
     page = navigation.draw_navigation(panels)

@@ -49,7 +49,6 @@ def explore_bins(settings: Settings) -> None:
                 pick = session.choose_one(
                     "Pick",
                     _PICKS,
-                    default="click",
                     key="pick",
                     help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
                 )

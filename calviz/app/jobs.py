@@ -268,7 +268,18 @@ class JobQueue:
         with self._changed:
             self._waiting.append(ticket)
         try:
-            self._wait(ticket, stopping, report_ahead)
+            with self._changed:
+                while True:
+                    if stopping():
+                        raise Stopped
+                    order = self._order()
+                    if len(self._running) < self._limit() and order[0] == ticket:
+                        break
+                    report_ahead(len(self._running) + order.index(ticket))
+                    self._changed.wait(QUEUE_CHECK_EVERY)
+                self._waiting.remove(ticket)
+                self._running.append(ticket)
+                report_ahead(0)
             yield
         finally:
             with self._changed:
@@ -276,24 +287,6 @@ class JobQueue:
                     if ticket in line:
                         line.remove(ticket)
                 self._changed.notify_all()
-
-    def _wait(
-        self,
-        ticket: tuple[str, object],
-        stopping: Callable[[], bool],
-        report_ahead: Callable[[int], object],
-    ) -> None:
-        with self._changed:
-            while not stopping():
-                order = self._order()
-                if len(self._running) < self._limit() and order[0] == ticket:
-                    self._waiting.remove(ticket)
-                    self._running.append(ticket)
-                    report_ahead(0)
-                    return
-                report_ahead(len(self._running) + order.index(ticket))
-                self._changed.wait(QUEUE_CHECK_EVERY)
-        raise Stopped
 
     def _order(self) -> list[tuple[str, object]]:
         """Return the waiting jobs, the next one first."""
@@ -464,7 +457,8 @@ def _watch(job: Job) -> None:
         st.rerun(scope="app")
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{md(job.title)}** {_so_far(job)}", width="stretch")
+            done = f"{job.done:,} of {job.total:,} · " if job.total else ""
+            st.markdown(f"**{md(job.title)}** {done}{job.seconds:.0f} s", width="stretch")
             st.button(
                 "Stopping …" if job.is_stop_requested else "Stop",
                 icon=":material/stop_circle:",
@@ -484,11 +478,6 @@ def waiting_words(ahead: int) -> str:
     """Say why a job has not started."""
     others = f"{ahead:,} other computation{'s' if ahead > 1 else ''}"
     return f"Waiting for {others} on this server to end; this one then starts by itself."
-
-
-def _so_far(job: Job) -> str:
-    parts = [f"{job.done:,} of {job.total:,}"] if job.total else []
-    return " · ".join([*parts, f"{job.seconds:.0f} s"])
 
 
 # ---- Sessions that ended

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, get_args
 
 import pandas as pd
@@ -22,7 +23,7 @@ from calviz.app.open_files import (
     model_key,
     write_other_files,
 )
-from calviz.app.session import AT_ONCE, Settings, cells, choose_one, cut_as_chosen, md
+from calviz.app.session import AT_ONCE, HashFuncs, Settings, cells, choose_one, cut_as_chosen, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison import compare_models, comparison_results
 from calviz.comparison.compare_models import ModelsByMethods
@@ -30,7 +31,7 @@ from calviz.comparison.comparison_results import Alignment, ModelComparison, mar
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, MetricResult
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, full_sentence, told_apart
+from calviz.core.words import counted, full_sentence, shorten, told_apart
 from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.learning_curve import ModelDifferences
@@ -181,46 +182,41 @@ def _another_file() -> None:
     reading_panel.draw_failure()
 
 
+#: What identifies models and settings where rows are matched.
+_BY_KEY: HashFuncs = {ChosenModels: attrgetter("key"), Settings: attrgetter("cuts", "split")}
+
+
 def alignment(chosen: ChosenModels, settings: Settings) -> Alignment:
     """Return the models on the rows that they have in common, with the chosen edges of slices."""
     with st.spinner("Matching rows …", show_time=True):
-        return _aligned((*chosen.key, settings.cuts), settings.split, chosen, settings)
+        return _aligned(chosen, settings)
 
 
-@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
-def _aligned(
-    key: tuple[str, ...], split: str | None, _chosen: ChosenModels, _settings: Settings
-) -> Alignment:
-    cut = {name: cut_as_chosen(data, _settings) for name, data in _chosen.models.items()}
-    return compare_models.same_rows(cut, split=split)
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False, hash_funcs=_BY_KEY)
+def _aligned(chosen: ChosenModels, settings: Settings) -> Alignment:
+    cut = {name: cut_as_chosen(data, settings) for name, data in chosen.models.items()}
+    return compare_models.same_rows(cut, split=settings.split)
 
 
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False, hash_funcs=_BY_KEY)
 def that_match(chosen: ChosenModels, settings: Settings) -> tuple[ChosenModels, tuple[str, ...]]:
     """Return the models whose rows can be matched with those before them, two at least, and why the others are left out.
 
     Raises InputError if no two can be matched.
     """
-    names, reasons = _that_match((*chosen.key, settings.cuts), settings.split, chosen, settings)
-    key = tuple(k for k, name in zip(chosen.key, chosen.models, strict=True) if name in names)
-    return replace(chosen, models={name: chosen.models[name] for name in names}, key=key), reasons
-
-
-@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
-def _that_match(
-    key: tuple[str, ...], split: str | None, _chosen: ChosenModels, _settings: Settings
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    first, *others = _chosen.models.items()
-    names, reasons = dict([first]), list[InputError]()
+    first, *others = chosen.models.items()
+    models, reasons = dict([first]), list[InputError]()
     for one in others:
-        why = _why_not(dict([*names.items(), one]), split)
+        why = _why_not(dict([*models.items(), one]), settings.split)
         if why is None:
-            names |= [one]
+            models |= [one]
         else:
             # With the first alone, the reason names no model that matches.
-            reasons.append(_why_not(dict([first, one]), split) or why)
-    if len(names) < 2 and reasons:
+            reasons.append(_why_not(dict([first, one]), settings.split) or why)
+    if len(models) < 2 and reasons:
         raise reasons[0]
-    return tuple(names), tuple(map(str, reasons))
+    key = tuple(k for k, name in zip(chosen.key, chosen.models, strict=True) if name in models)
+    return ChosenModels(models, key), tuple(map(str, reasons))
 
 
 def _why_not(models: Mapping[str, Dataset], split: str | None) -> InputError | None:
@@ -313,15 +309,13 @@ def choose_metric(comparison: ModelComparison) -> str | None:
     keys = ranked_by(comparison)
     if not keys:
         return None
-    chosen = choose_one(
+    return choose_one(
         "Judge by",
         {key: METRICS[key].label for key in keys},
-        default=keys[0],
         key="models-by" if RANKED_BY in keys else "models-by-confidence",
         help="NLL and the Brier score reward accuracy and calibration together; ECE and KS look at "
         "calibration alone.",
     )
-    return chosen or keys[0]
 
 
 def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
@@ -333,9 +327,11 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
     ]
     names = [m.name for m in comparison if m.ok]
     shown = {"model": [*_short(names).values()]}
-    shown |= {
-        _heading(column): [comparison_cell(column, name) for name in names] for column in columns
-    }
+    for column in columns:
+        unit = f" ({column.written.unit_words})" * bool(column.written.unit_words)
+        address = tables_and_cards.entry_address(column.key)
+        heading = f"[{name_of(column.written.result)}]({address}){unit}"
+        shown[heading] = [comparison_cell(column, name) for name in names]
     second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
     st.table(
         marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
@@ -343,17 +339,8 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
     matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
-        if remark.metric is not None:
-            models = ", ".join(md(n, 60) for n in remark.of)
-            st.caption(f"{METRICS[remark.metric].label} of {models}: {md(remark.text, 500)}")
-        elif remark.kind == "differences":
-            st.caption(md(remark.text, 1_000))
-
-
-def _heading(column: comparison_results.ComparisonColumn) -> str:
-    unit = column.written.unit_words
-    link = f"[{name_of(column.written.result)}]({tables_and_cards.entry_address(column.key)})"
-    return f"{link} ({unit})" if unit else link
+        if remark.kind in ("value", "differences"):
+            st.caption(md(remark.words(", ".join(shorten(n, 60) for n in remark.of)), 1_000))
 
 
 @navigation.fragment

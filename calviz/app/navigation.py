@@ -420,11 +420,6 @@ def enter() -> None:
         st.rerun()
 
 
-def configure_page() -> None:
-    """Set title, icon and layout; called before the navigation, or the browser fetches a page's icon from the network."""
-    st.set_page_config(page_title="calviz", page_icon=ICON, layout="wide")
-
-
 @contextmanager
 def boundary() -> Iterator[None]:
     """Show an error as one sentence; what was loaded stays."""

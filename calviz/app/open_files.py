@@ -67,7 +67,7 @@ class OpenFile:
     @property
     def short_digest(self) -> str:
         """The first digits of the file's digest, by which links and captions name it."""
-        return digest_in_links(self.loaded)
+        return self.loaded.digest[:DIGEST_LENGTH]
 
     @property
     def name_in_links(self) -> str:
@@ -78,11 +78,6 @@ class OpenFile:
     def content_key(self) -> str:
         """Identifies the content and how it was read, for caches."""
         return f"{self.key}?{encode_options(self.options)}"
-
-
-def digest_in_links(loaded: Loaded) -> str:
-    """The first digits of the digest of a file, by which links name it."""
-    return loaded.digest[:DIGEST_LENGTH]
 
 
 #: The file that ``calviz app FILE`` opens.
@@ -275,7 +270,7 @@ def open_file(
     by_link = options is of_link and bool(changed_options(of_link))
     try:
         loaded = read(source, name=name, options=options)
-        key = digest_in_links(loaded)
+        key = loaded.digest[:DIGEST_LENGTH]
         if by_link and link is not None and key != link.key:
             raise OptionError(_another_one(link))
     except CalvizError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar, get_args
 
 import streamlit as st
@@ -47,7 +47,7 @@ class Pin:
     prevalence: str = ""
     map: str = ""
     cuts: str = ""
-    where: tuple[str, ...] = field(default=())
+    where: tuple[str, ...] = ()
 
     def link(self) -> str:
         """Encode the pin for a link: a letter and a value for each part that is not at its default."""
@@ -88,7 +88,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
     """Return the pin for some settings and a map."""
     entry, data = settings.entry, settings.whole
     split: str | None = ""
-    if data.splits is not None and settings.split != _usual_split(entry):
+    if data.splits is not None and settings.split != entry.loaded.recognition.eval_split:
         split = settings.split
     reduction = settings.reduction
     return Pin(
@@ -102,10 +102,6 @@ def pin_for(settings: Settings, method: str) -> Pin:
         cuts=settings.cuts,
         where=tuple(text for pair in settings.where for text in pair),
     )
-
-
-def _usual_split(entry: OpenFile) -> str | None:
-    return entry.loaded.recognition.eval_split
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +146,7 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     data = entry.loaded.models[model]
     split = pin.split
     if split == "":
-        split = _usual_split(entry) if data.splits is not None else None
+        split = entry.loaded.recognition.eval_split if data.splits is not None else None
     if split is not None and split not in data.split_names:
         raise KeyError(f"there is no split '{shorten(split, 30)}'")
     reduction = Reduction.of(pin.reduction or None, data)

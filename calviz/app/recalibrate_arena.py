@@ -36,24 +36,9 @@ PATIENCE = 1.0
 _WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
 
 
-@dataclass(frozen=True, eq=False)
-class ArenaOutcome:
-    """The result of an arena.
-
-    Attributes
-    ----------
-    arena : Arena
-    problems : tuple of str
-        Models that could not be used.
-    """
-
-    arena: Arena
-    problems: tuple[str, ...] = ()
-
-
 def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choice of contestants, the job and the leaderboard."""
-    way = session.choose_one("What competes", _WAYS, default="open", key="arena-of")
+    way = session.choose_one("What competes", _WAYS, key="arena-of")
     if way == "kept":
         saved = open_saved_results()
         if saved is None:
@@ -62,7 +47,7 @@ def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
             PLACE,
             ("kept", saved.key),
             f"Judging {counted(len(saved.table), 'experiment')}",
-            lambda: lambda job: ArenaOutcome(judge(saved.table)),
+            lambda: lambda job: (judge(saved.table), ()),
             "Judge again",
         )
         status = work.draw(at_once=True, patience=PATIENCE)
@@ -83,11 +68,13 @@ def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
             stopped=_stopped,
         )
         status = work.draw()
-    if isinstance(status.result, ArenaOutcome):
-        draw_arena(status.result.arena, status.result.problems, say)
+    if status.result is not None:
+        arena, problems = status.result
+        draw_arena(arena, problems, say)
 
 
-def _play(job: Job, contest: Contest) -> ArenaOutcome:
+def _play(job: Job, contest: Contest) -> tuple[Arena, tuple[str, ...]]:
+    """Return the arena, and why models could not be used."""
     table, problems = play_all(
         contest.sources,
         Rules(methods=contest.methods, drawn=True),
@@ -95,7 +82,7 @@ def _play(job: Job, contest: Contest) -> ArenaOutcome:
         stop=job.stopping,
     )
     with watching(None):  # results of a stopped run are still judged
-        return ArenaOutcome(judge(table), problems)
+        return judge(table), problems
 
 
 def _stopped(job: Job) -> str:
@@ -162,7 +149,6 @@ def _methods(data: list[Dataset]) -> tuple[str, ...]:
     which = session.choose_one(
         "Recalibrators",
         {name: name.capitalize() for name in ("suggested", "all", "choose")},
-        default="suggested",
         key="arena-methods",
         help="Suggested: what suits these models by rows and classes; all others take longer, or are variants.",
     )

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from calviz.app import fitting_choices, jobs, open_files, session
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.open_files import SessionMap
-from calviz.app.session import Settings, choose_one, md, offer_file
+from calviz.app.session import HashFuncs, Settings, choose_one, md, offer_file
 from calviz.comparison import fitting
 from calviz.comparison.advice import cautions_of, guideline
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
@@ -272,35 +273,30 @@ class ComparisonOutcome:
         result = self.comparison[method]
         if result.calibrated is not None:
             return result.calibrated
-        return _applied(self.key, method, self)
+        return _applied(self, method)
 
 
-@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _applied(key: tuple[str, ...], method: str, _outcome: ComparisonOutcome) -> Dataset:
-    judged = _outcome.rows.pairs[0][1]
-    scores, _ = fitting.scores_of(_outcome.data)
-    recalibrator = _outcome.comparison[method].recalibrator
-    return fitting.calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
+#: An outcome is known by its key in what is kept of it.
+_BY_KEY: HashFuncs = {ComparisonOutcome: attrgetter("key")}
 
 
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False, hash_funcs=_BY_KEY)
+def _applied(outcome: ComparisonOutcome, method: str) -> Dataset:
+    judged = outcome.rows.pairs[0][1]
+    scores, _ = fitting.scores_of(outcome.data)
+    recalibrator = outcome.comparison[method].recalibrator
+    return fitting.calibrated_by(recalibrator, outcome.data.take(judged), scores[judged])
+
+
+@st.cache_resource(scope="session", max_entries=256, show_spinner=False, hash_funcs=_BY_KEY)
 def metric_after(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
     """Return a metric of the evaluation rows after a method, even one that the comparison left out."""
-    measured = outcome.comparison[method].metrics.get(key)
-    return measured if measured is not None else _kept_metric(outcome.key, method, key, outcome)
-
-
-@st.cache_resource(scope="session", max_entries=256, show_spinner=False)
-def _kept_metric(
-    key: tuple[str, ...], method: str, metric: str, _outcome: ComparisonOutcome
-) -> MetricResult:
-    comparison = _outcome.comparison
-    return evaluate(
-        _outcome.calibrated(method),
-        [metric],
-        reduction=_outcome.reduction,
-        bins=comparison.bins,
-        scheme=comparison.scheme,
-    )[metric]
+    comparison = outcome.comparison
+    if (measured := comparison[method].metrics.get(key)) is not None:
+        return measured
+    how: dict[str, Any] = {"bins": comparison.bins, "scheme": comparison.scheme}
+    after = outcome.calibrated(method)
+    return evaluate(after, [key], reduction=outcome.reduction, **how)[key]
 
 
 @dataclass(frozen=True)
@@ -362,7 +358,7 @@ def figure_after(outcome: ComparisonOutcome, method: str, kind: str, settings: S
     figure_at_hand = outcome.figures.get((method, kind, settings_key))
     if figure_at_hand is not None:
         return figure_at_hand
-    return _kept_figure(outcome.key, method, kind, settings_key, outcome, settings)
+    return _kept_figure(outcome, method, kind, settings_key, settings)
 
 
 def figures_of_all(
@@ -389,16 +385,11 @@ def _settings_key(kind: str, settings: Settings) -> str:
     return " ".join(settings.reduction_and_bins_key) if KINDS[kind].binned else ""
 
 
-@st.cache_resource(scope="session", max_entries=96, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=96, show_spinner=False, hash_funcs=_BY_KEY)
 def _kept_figure(
-    key: tuple[str, ...],
-    method: str,
-    kind: str,
-    settings_key: str,
-    _outcome: ComparisonOutcome,
-    _settings: Settings,
+    outcome: ComparisonOutcome, method: str, kind: str, settings_key: str, _settings: Settings
 ) -> Any:
-    return KINDS[kind].compute(_outcome.calibrated(method), _outcome, method, _settings)
+    return KINDS[kind].compute(outcome.calibrated(method), outcome, method, _settings)
 
 
 # ---- Downloads
@@ -476,7 +467,8 @@ def draw_downloads(
     names = filter(None, (settings.file_stem, of[:80], method))
     _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
     fit = outcome.comparison.fit
-    rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{_of_slice(settings)}"
+    of_slice = f" of {md(where_words(settings.where))}" if settings.where else ""
+    rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{of_slice}"
     words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
         rows = counted(outcome.comparison.evaluation.rows, "judged row")
@@ -491,15 +483,13 @@ def draw_downloads(
     columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
     st.caption(f"{words} {columns}", help=" ".join(others))
     if method != advised:
-        st.markdown(md(" ".join(_kept_cautions(outcome.key, method, outcome)), 1_000))
+        st.markdown(md(" ".join(_cautions(outcome, method)), 1_000))
     return method
 
 
-@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
-def _kept_cautions(
-    key: tuple[str, ...], method: str, _outcome: ComparisonOutcome
-) -> tuple[str, ...]:
-    return cautions_of(_outcome.comparison, _outcome.comparison[method])
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False, hash_funcs=_BY_KEY)
+def _cautions(outcome: ComparisonOutcome, method: str) -> tuple[str, ...]:
+    return cautions_of(outcome.comparison, outcome.comparison[method])
 
 
 def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
@@ -525,10 +515,6 @@ def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
             help="This method is also drawn before and after.",
         )
     )
-
-
-def _of_slice(settings: Settings) -> str:
-    return f" of {md(where_words(settings.where))}" if settings.where else ""
 
 
 def slice_words(outcome: ComparisonOutcome, settings: Settings) -> str:

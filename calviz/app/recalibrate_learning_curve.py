@@ -81,7 +81,7 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
     status = work.draw(at_once=cells <= session.AT_ONCE and work.is_first)
     curve: LearningCurve | None = status.result
     if curve is not None and curve.methods:
-        _show(curve, settings, say)
+        _show(curve, say)
     elif curve is not None and status.state != "stopped":
         st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
 
@@ -99,7 +99,7 @@ def stopped_words(job: Job) -> str:
 
 
 @st.fragment
-def _show(curve: LearningCurve, settings: Settings, say: Callable[[str], object]) -> None:
+def _show(curve: LearningCurve, say: Callable[[str], object]) -> None:
     available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
     metric = session.choose_one(
         "Judge by",
@@ -107,7 +107,7 @@ def _show(curve: LearningCurve, settings: Settings, say: Callable[[str], object]
         default=next((key for key in METRICS.criteria() if key in available), available[0]),
         key="labels-by",
     )
-    figure = LearningCurves.compute(curve, metric=metric or available[0])
+    figure = LearningCurves.compute(curve, metric=metric)
     say(figure.headline)
     st.markdown(md(figure.answer(), 1_000))
     for warning in figure.warnings():

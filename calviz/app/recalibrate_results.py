@@ -173,17 +173,13 @@ def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[Compar
 
 
 def _draw_remark(comparison: Comparison, remark: Remark) -> None:
-    names = md("; ".join(comparison[key].label for key in remark.of), 1_000)
-    text = md(remark.text, 1_000)
-    if remark.metric is not None:
-        st.caption(f"{METRICS[remark.metric].label} of {names}: {text}")
-    elif remark.kind in ("differences", "zeros"):
-        zeros = remark.kind == "zeros"
-        st.caption(f"{text[0].upper()}{text[1:]}: {names}." if zeros else text)
-    elif remark.kind == "warning" and all(comparison[key].is_its_base for key in remark.of):
-        st.caption(f"{names}: {text}")
-    elif remark.kind == "warning":
-        st.warning(f"{names}: {text}", icon=":material/warning:")
+    text = remark.words("; ".join(comparison[key].label for key in remark.of))
+    if remark.kind == "zeros":
+        text = f"{capitalised(text)}."
+    if remark.kind == "warning" and not all(comparison[key].is_its_base for key in remark.of):
+        st.warning(md(text, 2_000), icon=":material/warning:")
+    elif remark.kind != "failed":  # which the table says
+        st.caption(md(text, 2_000))
 
 
 def _has(outcome: ComparisonOutcome, key: str) -> bool:
@@ -274,7 +270,7 @@ def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
     available = {label: r for label, r in results.items() if r is not None and r.available}
     pictures = screen.picture_column([Bullet.of(r) for r in available.values()])
     return {
-        label: screen.picture_cell(address, words(result, ""))
+        label: f"![{md(words(result, ''))}]({address})" if address else ""
         for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
@@ -296,7 +292,9 @@ def _styled(
         # The verdict goes into the cell of its change, as the table is wide.
         change = list(frame)[list(frame).index(_AGAINST) - 1]
         cells = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
-        frame[change] = [_with_verdict(text, judged) for text, judged in cells]
+        frame[change] = [
+            text.replace(" (", f"{NBSP}{judged.replace(' ', NBSP)} (", 1) for text, judged in cells
+        ]
     shown = frame.map(_unbroken)
     if any(pictures.values()):
         # Inserted after the metrics, whose cells are marked by position.
@@ -304,10 +302,6 @@ def _styled(
             len(columns), screen.PICTURE_COLUMN, [pictures.get(label, "") for label in frame.index]
         )
     return marked_table(shown, **marked_cells)
-
-
-def _with_verdict(change: str, verdict: str) -> str:
-    return change.replace(" (", f"{NBSP}{verdict.replace(' ', NBSP)} (", 1)
 
 
 def _unbroken(text: str) -> str:
@@ -420,7 +414,7 @@ def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
-    view = session.choose_one("Look at", VIEWS, default="reliability", key=LOOK_AT)
+    view = session.choose_one("Look at", VIEWS, key=LOOK_AT)
     if view == "reliability":
         before, then = (
             figure_after(outcome, key, "reliability", settings) for key in (UNCALIBRATED, method)
@@ -442,7 +436,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
             with st.container(width=HALF):
                 st.markdown(f"**{md(name)}**")
                 try:
-                    _view(outcome, key, str(view), settings)
+                    _view(outcome, key, view, settings)
                 except CalvizError as reason:
                     st.info(md(reason, 500))
 

@@ -74,11 +74,14 @@ def draw_selection(
     if not chosen.rows.size:
         st.caption("None of the rows shown is among them.")
         return
-    some, every = _measured((*settings.key, chosen.rule.link()), chosen, settings)
+    some, every = _measured(chosen.rule, settings)
     st.markdown(f"They are {_shares(some, settings)}{',' * bool(when)}{when}.")
     draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
     if rows:
-        draw_rows_and_spread(settings, chosen.rows)
+        sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, chosen.rows)}
+        for name, factor_of in _columns(settings).items():
+            sections[md(name, 40)] = partial(_spread_table, settings, chosen.rows, name, factor_of)
+        navigation.draw_sections(sections, key=ROWS_BY)
         _download(settings, chosen)
 
 
@@ -87,7 +90,7 @@ def slice_words(settings: Settings) -> str:
     chosen = selection.current(settings)
     if chosen is None or not isinstance(chosen.rule, SliceRule) or not chosen.rows.size:
         return ""
-    some, _ = _measured((*settings.key, chosen.rule.link()), chosen, settings)
+    some, _ = _measured(chosen.rule, settings)
     score, hit = words.score_and_hit(settings.reduction)
     digits = words.share_decimals(some.score, some.observed)
     means = f"{score} {percent(some.score, digits)}, {hit} {percent(some.observed, digits)}"
@@ -150,12 +153,10 @@ def draw_selection_by_model(settings: Settings) -> None:
 
 
 @cached_results(6)
-def _measured(
-    key: tuple[str, ...], _chosen: Selected, _settings: Settings
-) -> tuple[PartNumbers, PartNumbers]:
+def _measured(rule: SelectionRule, settings: Settings) -> tuple[PartNumbers, PartNumbers]:
     """Return the numbers of the selected rows, and of all rows."""
-    sample = _settings.sample
-    return part_numbers(sample, _chosen.rows), part_numbers(sample)
+    rows = selection.selected(rule, settings).rows
+    return part_numbers(settings.sample, rows), part_numbers(settings.sample)
 
 
 def _shares(some: PartNumbers, settings: Settings) -> str:
@@ -229,14 +230,6 @@ SHOWN = 200
 #: The name in the link.
 ROWS_BY = "rows-by"
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
-
-
-def draw_rows_and_spread(settings: Settings, indices: IntArray) -> None:
-    """Draw tabs: the rows, and their distribution over the classes and over the slices of each column, compared with all rows."""
-    sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, indices)}
-    for name, factor_of in _columns(settings).items():
-        sections[md(name, 40)] = partial(_spread_table, settings, indices, name, factor_of)
-    navigation.draw_sections(sections, key=ROWS_BY)
 
 
 def _spread_table(
@@ -354,7 +347,6 @@ def explore_notable_rows(settings: Settings) -> None:
     why = session.choose_one(
         "What stands out",
         {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
-        default="mistake",
         key="notable",
     )
     try:

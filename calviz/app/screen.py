@@ -172,8 +172,9 @@ def draw_diagram(
 
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
+    marks: Marks = "bars" if st.session_state.get(_MARKS) == "bars" else "points"
     whole = bool(st.session_state.get(_WHOLE))
-    drawing = plotted(figure, selected=selected, marks=marks(), beside=beside, whole=whole)
+    drawing = plotted(figure, selected=selected, marks=marks, beside=beside, whole=whole)
     if page_width() is None:
         # The square of the diagram is as large as the height allows.
         drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())
@@ -220,11 +221,6 @@ def caption(figure: Figure) -> tuple[str, ...]:
     return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"
 
 
-def marks() -> Marks:
-    """Return how reliability diagrams are drawn."""
-    return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
-
-
 #: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`bar.draw_shortcuts`).
 PAGE_FONT = '"Source Sans"'
 _CAPTION, _FORMAT, _MARKS, _PRINT, _WHOLE = "caption", "picture", "marks", "print", "whole"
@@ -241,7 +237,6 @@ def draw_picture_choices() -> None:
     session.choose_one(
         "Reliability diagrams as",
         {"points": "points", "bars": "bars"},
-        default="points",
         key=_MARKS,
         help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
     )
@@ -260,7 +255,6 @@ def draw_picture_choices() -> None:
     session.choose_one(
         "Save figures as",
         {"png": "PNG", "svg": "SVG"},
-        default="png",
         key=_FORMAT,
         help="With the camera that appears above a figure. PNG at three times the size on screen.",
     )
@@ -285,11 +279,6 @@ def picture_column(
 def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
     """Return the column's configuration; the numbers are in the other columns of the row."""
     return st.column_config.ImageColumn(PICTURE_COLUMN, width=width, help=help or MARKS_WORDS)
-
-
-def picture_cell(address: str | None, description: str) -> str:
-    """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
-    return "" if address is None else f"![{md(description)}]({address})"
 
 
 # ---- Buttons of the browser

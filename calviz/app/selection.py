@@ -383,27 +383,23 @@ def current(settings: Settings) -> Selected | None:
     if chosen is None:
         return None
     try:
-        return _selected((*settings.key, chosen.link()), chosen, settings)
+        return selected(chosen, settings)
     except CalvizError:
         return None
 
 
 @cached_results(6)
-def _selected(key: tuple[str, ...], _chosen: SelectionRule, _settings: Settings) -> Selected:
-    rows = rows_of(_chosen, _settings.sample)  # says what does not fit
-    return Selected(_chosen, _chosen.words(_settings.sample), rows)
-
-
-def sample_of(settings: Settings, chosen: Selected) -> Sample:
-    """Return the selected rows as a sample of their own, with the reduction and bins of all rows."""
-    key = (*settings.key, chosen.rule.link())
-    return _sample_of(key, chosen, settings)
+def selected(rule: SelectionRule, settings: Settings) -> Selected:
+    """Return what a rule selects; raise a CalvizError if it does not apply."""
+    rows = rows_of(rule, settings.sample)  # says what does not fit
+    return Selected(rule, rule.words(settings.sample), rows)
 
 
 @cached_results(3)
-def _sample_of(key: tuple[str, ...], _chosen: Selected, _settings: Settings) -> Sample:
-    sample = _settings.sample
-    return sample.with_data(sample.data.take(_chosen.rows))
+def sample_of(rule: SelectionRule, settings: Settings) -> Sample:
+    """Return the rows that a rule selects as a sample of their own, with the reduction and bins of all rows."""
+    sample = settings.sample
+    return sample.with_data(sample.data.take(selected(rule, settings).rows))
 
 
 def choose(chosen: SelectionRule | None, *, by: str = "", answers_first: bool = False) -> None:
@@ -481,7 +477,7 @@ def draw_selected(settings: Settings) -> None:
     """Draw what is selected as a chip that ends the selection, or why the last selection ended."""
     chosen = current(settings)
     if chosen is None:
-        if reason := end_reason():
+        if reason := _state().end_reason:
             st.caption(f":material/info: {md(reason, 300)}", width="content")
         return
     st.button(
@@ -538,16 +534,11 @@ def _why_ended(state: _SelectionState, chosen: SelectionRule, settings: Settings
     if before and before != now:
         return "the scores or the bins have changed"
     try:
-        state.name = _selected((*settings.key, chosen.link()), chosen, settings).name
+        state.name = selected(chosen, settings).name
     except CalvizError as reason:
         return str(reason).rstrip(".")
     state.meant_for = now
     return ""
-
-
-def end_reason() -> str:
-    """Return a sentence that says why the last selection ended, until the page or its rows change, or rows are selected."""
-    return _state().end_reason
 
 
 def points_overlay(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
@@ -574,7 +565,7 @@ def cumulative_overlay(settings: Settings, estimate: Estimate) -> tuple[Overlay[
     chosen = _drawable(settings)
     if chosen is None:
         return ()
-    part = sample_of(settings, chosen)
+    part = sample_of(chosen.rule, settings)
     figure = part.view(Cumulative.compute, estimate=estimate, band=False, seed=part.seed)
     return (Overlay("Selected rows", "selected", figure),)
 

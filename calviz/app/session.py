@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
+from operator import attrgetter
 from threading import RLock
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast, get_args
 from weakref import WeakSet
@@ -24,29 +25,24 @@ from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import capitalised, counted, distinct, shorten, within_sentence
 from calviz.data.loaded import fit_split_for
-from calviz.figures.bin_sensitivity import BinSensitivity
-from calviz.figures.calibration_map import CalibrationCurve
-from calviz.figures.class_bars import ClassBars, Mode
-from calviz.figures.confusion import Confusion
-from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative, Estimate
-from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
-from calviz.sample.logistic_curves import FlexibleKind
 from calviz.sample.sample import Sample, Where, on_days, rows_where, where_words
 from calviz.verdicts import analysis
-from calviz.verdicts.evaluation import ClassRow, Evaluation
+from calviz.verdicts.evaluation import Evaluation
 
 #: Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
 VISITORS = 4
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: What identifies an argument of a cached function, by its type.
+HashFuncs = dict[str | type[Any], Callable[[Any], Any]]
 
 
 def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache the results of a function whose last argument is the settings; these are not part of the key.
+    """Cache the results of a function whose last argument is the settings; these are known by their key or, as `_settings`, not at all.
 
     Results for a file belong to its session. Results for a sample set are shared: the first visitor computes them for all.
 
@@ -57,7 +53,8 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(compute: Callable[P, R]) -> Callable[P, R]:
-        kept = partial(st.cache_resource, show_spinner=False)
+        known: HashFuncs = {Settings: attrgetter("key")}
+        kept = partial(st.cache_resource, show_spinner=False, hash_funcs=known)
         of_session = kept(scope="session", max_entries=entries)(compute)
         of_all_sessions = kept(max_entries=VISITORS * entries)(compute)
 
@@ -400,58 +397,16 @@ def other_view(settings: Settings) -> str | None:
     return f"{judged.seen_by_other[0]}." if judged and judged.seen_by_other else None
 
 
-def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
-    """Compute accuracy, confidence, ECE, MCS and KS of the rows of each true class."""
-    with computing(settings, f"Measuring {settings.row_count} by class …") as sample:
-        return analysis.evaluate(sample, (), classes=True).classes
-
-
 def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
     """Compute the reliability diagram."""
     with computing(settings, f"Binning {settings.row_count} …") as sample:
         return sample.once(Reliability.compute, curves=curves)
 
 
-def confusion(settings: Settings) -> Confusion:
-    """Compute the confusion matrix; it depends on the rows alone."""
-    with computing(settings, f"Counting {settings.row_count} …") as sample:
-        return sample.top_label.view(Confusion.compute)
-
-
-def calibration_curve(settings: Settings, kind: FlexibleKind) -> CalibrationCurve:
-    """Compute the flexible calibration curve."""
-    with computing(settings, f"Fitting a curve to {settings.row_count} …") as sample:
-        return sample.view(CalibrationCurve.compute, curve=kind)
-
-
-def bin_sensitivity(settings: Settings) -> BinSensitivity:
-    """Compute the ECE for 1 to 100 bins; the chosen number of bins only decides which one is marked."""
-    with computing(settings, "Computing the ECE for 1 to 100 bins, and its noise …") as sample:
-        return sample.once(BinSensitivity.compute)
-
-
 def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
     """Compute the cumulative plot."""
     with computing(settings, f"Sorting and summing {settings.row_count} …") as sample:
         return sample.view(Cumulative.compute, estimate=estimate, **sample.redrawing)
-
-
-def isotonic_curve(settings: Settings) -> CorpDiagram:
-    """Compute the isotonic curve with its bands."""
-    with computing(settings, "Fitting isotonic curves again …") as sample:
-        return sample.view(CorpDiagram.compute, **sample.redrawing)
-
-
-def decision_loss(settings: Settings) -> DecisionLoss:
-    """Compute the cost of miscalibration at every cutoff."""
-    with computing(settings, "Comparing decisions at every cutoff …") as sample:
-        return sample.view(DecisionLoss.compute, **sample.redrawing)
-
-
-def class_bars(sample: Sample, mode: Mode) -> ClassBars:
-    """Compute the errors of the classes; shows no message."""
-    top = sample.top_label
-    return top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
 
 
 def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
@@ -468,7 +423,12 @@ T = TypeVar("T")
 
 
 def choose_one(
-    label: str, words: Mapping[T, str], *, default: T, key: str, help: str | None = None
+    label: str,
+    words: Mapping[T, str],
+    *,
+    key: str,
+    default: T | None = None,
+    help: str | None = None,
 ) -> T:
     """Draw the choice as buttons side by side; return the chosen value.
 
@@ -477,16 +437,16 @@ def choose_one(
     label : str
     words : mapping
         The values in the order shown, and the word on the button of each.
-    default : object
-        The value that is chosen at first; a link does not name it.
     key : str
         The name in the link; a choice whose key begins with "calviz." is no part of it.
+    default : object, optional
+        The value that is chosen at first, if it is not the first one; a link does not name it.
     help : str, optional
     """
     return st.segmented_control(
         label,
         tuple(words),
-        default=default,
+        default=next(iter(words)) if default is None else default,
         required=True,
         key=key,
         bind=None if key.startswith("calviz.") else "query-params",

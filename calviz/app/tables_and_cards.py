@@ -442,7 +442,7 @@ def draw_export(content_in: Callable[[str], str], name: str) -> None:
         As in `download_button`.
     """
     forms = {form: form for form in EXPORT_FORMATS}
-    form = choose_one("Format", forms, default="CSV", key=f"calviz.{name}.format")
+    form = choose_one("Format", forms, key=f"calviz.{name}.format")
     suffix, mime = EXPORT_FORMATS[form]
     content, file = content_in(form), f"{current().file_stem}-{name}.{suffix}"
     offer_file(f"Download as {form}", content, file, mime, key=f"calviz.{name}.download")

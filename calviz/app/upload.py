@@ -39,15 +39,14 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
     )
     if not uploads:
         return
-    files = tuple((file.name, file.getvalue()) for file in uploads)
-    views = [content for _, content in files if is_view(content)]
+    given = [(file.name, file.getvalue()) for file in uploads]
+    views = [content for _, content in given if is_view(content)]
     if views:
         _open_view(views[0])
-        files = tuple(file for file in files if not is_view(file[1]))
-    for name, content in files:
+    for name, content in given:
         if is_map(content):
             _open_map(name, content)
-    files = tuple(file for file in files if not is_map(file[1]))
+    files = tuple(one for one in given if not (is_view(one[1]) or is_map(one[1])))
     if files:
         with st.container(key="calviz.reading"):
             _read(files, keep_current=keep_current)

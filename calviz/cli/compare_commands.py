@@ -356,9 +356,7 @@ def _by_level(
     _, data = options.read_model(file, model, json_only, reading)
     with naming(file):
         result = measure(data)
-    if not json_only.quiet:
-        click.echo(f"\n{result}")
-    json_only.write_json(result.to_dict())
+    json_only.tell(result)
 
 
 # ---- Slices
@@ -483,9 +481,7 @@ def watch(
     with naming(file):
         now = watched.add(Sample.of(data, split=split, reduction=watched.reduction), when)
     watched.save(state)
-    if not json_only.quiet:
-        click.echo(f"\n{now}")
-    json_only.write_json(now.to_dict())
+    json_only.tell(now)
     return CROSSED if now.alarm else FINE
 
 

@@ -644,6 +644,12 @@ class Outputs:
                 "--json - and --markdown - cannot share standard output; give one a file."
             )
 
+    def tell(self, result: Any) -> None:
+        """Print a result, unless only JSON is wanted, and write what it says of itself as JSON."""
+        if not self.quiet:
+            click.echo(f"\n{result}")
+        self.write_json(result.to_dict())
+
     def write_json(self, record: Any) -> None:
         """Write a record, or a list of them, if JSON is asked for; each says its form and its command (`cli/schema.json`)."""
         if self.json is not None:

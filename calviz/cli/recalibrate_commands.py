@@ -23,6 +23,11 @@ from calviz.core.words import counted
 if TYPE_CHECKING:
     from calviz.comparison.recalibrate_files import RecalibratedFiles
 
+#: Why a file is refused where several are written.
+_ONE_BY_ONE = (
+    "--out {} must be a folder, without an ending such as .csv: the files are written one by one."
+)
+
 
 @options.command
 def recalibrate(
@@ -196,9 +201,7 @@ def _recalibrate_files(
     from calviz.comparison.recalibrate_files import recalibrate_files
 
     if Path(out).suffix:
-        raise OptionError(
-            f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
-        )
+        raise OptionError(_ONE_BY_ONE.format(out))
     check_folder(out)
     drawn = options.draw_options(rows, reading, division)
     with command_group.showing_progress(), naming(source):
@@ -260,9 +263,7 @@ def apply(
     (file, *others) = sources
     several = bool(others or (not Path(file).is_file() and options.why_drawn(file, None, None)))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
-        raise OptionError(
-            f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
-        )
+        raise OptionError(_ONE_BY_ONE.format(out))
     into_folder = several or Path(out).is_dir() or not Path(out).suffix
     if into_folder:
         check_folder(out)
@@ -367,9 +368,7 @@ def expected(
         result = expected(
             rows, map=record, labelled=labelled, method=method, confidence=confidence, seed=seed
         )
-    if not json_only.quiet:
-        click.echo(f"\n{result}")
-    json_only.write_json(result.to_dict())
+    json_only.tell(result)
 
 
 # ---- Prediction sets

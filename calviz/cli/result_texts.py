@@ -308,14 +308,7 @@ def _four(value: float) -> str:
 def print_remarks(remarks: Iterable[Remark]) -> None:
     """Print the remarks below a table."""
     for remark in remarks:
-        names = ", ".join(map(short_name, remark.of))
-        text = f"{names}: {terminal_text(remark.text)}"
-        if remark.metric is not None:
-            text = f"{METRICS[remark.metric].label} of {text}"
-        elif remark.kind == "differences":
-            text = remark.text
-        elif remark.kind == "zeros":
-            text = f"{remark.text}: {names}"
+        text = remark.words(", ".join(map(short_name, remark.of)))
         show(text, "yellow" if remark.kind == "failed" else "dim")
 
 

@@ -235,20 +235,26 @@ def _outcomes(
     workers: int,
     stop: Callable[[], bool],
 ) -> Generator[SourceOutcome, None, None]:
+    ending = threading.Event()
+
+    def check(_: str) -> None:
+        if ending.is_set() or stop():
+            raise Stopped
+
+    def work(source: Playable) -> SourceOutcome:
+        with watching(check):
+            return play(source, rules, finished)
+
     if workers == 1:
-        yield from _one_by_one(sources, rules, finished, stop)
+        for source in sources:
+            checkpoint(source.name)
+            try:
+                outcome = work(source)
+            except Stopped:
+                return
+            yield outcome
         return
     if any(source.path is None for source in sources):
-        ending = threading.Event()
-
-        def check(_: str) -> None:
-            if ending.is_set() or stop():
-                raise Stopped
-
-        def work(source: Playable) -> SourceOutcome:
-            with watching(check):
-                return play(source, rules, finished)
-
         pool = futures.ThreadPoolExecutor(workers)
         try:
             yield from _in_turn(lambda source: pool.submit(work, source), sources, workers, stop)
@@ -280,23 +286,6 @@ def _outcomes(
             process.terminate()
         processes.shutdown(wait=False, cancel_futures=True)
         raise
-
-
-def _one_by_one(
-    sources: Iterable[Playable], rules: Rules, finished: frozenset[Key], stop: Callable[[], bool]
-) -> Iterator[SourceOutcome]:
-    def check(_: str) -> None:
-        if stop():
-            raise Stopped
-
-    for source in sources:
-        checkpoint(source.name)
-        try:
-            with watching(check):
-                outcome = play(source, rules, finished)
-        except Stopped:
-            return
-        yield outcome
 
 
 def _in_turn(

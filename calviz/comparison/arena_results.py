@@ -436,14 +436,6 @@ def data_sets(board: Leaderboard) -> int:
     return len({(e.benchmark, e.dataset) for e in board.table.experiments})
 
 
-def size_words(board: Leaderboard) -> str:
-    """Return how much a board is made of."""
-    return (
-        f"{board.title}: {counted(len(board.table), 'experiment')} on {counted(data_sets(board), 'data set')}, "
-        f"{counted(len(board), 'method')}."
-    )
-
-
 def headline(board: Leaderboard) -> str:
     """Return the size of the board, and the best method by each score, in words."""
     firsts: dict[str, list[str]] = {}
@@ -457,7 +449,10 @@ def headline(board: Leaderboard) -> str:
         caution = f" (worse than none in {shares})" if has_shares else ""
         labels = " and ".join(METRICS[score].label for score in scores)
         parts.append(f"by {labels} {listed([name], limit=60)}{caution}")
-    return f"{size_words(board)} First {', '.join(parts)}."
+    return (
+        f"{board.title}: {counted(len(board.table), 'experiment')} on {counted(data_sets(board), 'data set')}, "
+        f"{counted(len(board), 'method')}. First {', '.join(parts)}."
+    )
 
 
 #: With fewer data sets than this, the ranking is uncertain.

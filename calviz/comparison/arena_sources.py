@@ -109,7 +109,10 @@ def find(
             remedy="rank the predictions alone, with --state FILE; then give FILE and the results together",
         )
     if not playable and not results:
-        raise _nothing_found(lists)
+        raise InputError(
+            f"{lists[0]} lists experiments and holds no results" if lists else "there are no files",
+            remedy="name files of predictions, a folder of them, HDF5 files, or results (METHOD.csv)",
+        )
     if len(baselines) > 1:
         raise InputError(
             "the results come from arenas with different methods", remedy="give one arena at a time"
@@ -156,14 +159,6 @@ def _stem(file: Path) -> str:
     return Path(file.name.removesuffix(".gz")).stem or file.name
 
 
-def _nothing_found(lists: Sequence[str]) -> InputError:
-    """Return the error if there are neither predictions nor results; `lists` are the names of files that only list experiments."""
-    return InputError(
-        f"{lists[0]} lists experiments and holds no results" if lists else "there are no files",
-        remedy="name files of predictions, a folder of them, HDF5 files, or results (METHOD.csv)",
-    )
-
-
 def results_in(
     source: Source, benchmark: str | None = None
 ) -> tuple[list[tuple[Experiment, list[MethodScore]]], str | None] | None:
@@ -178,7 +173,8 @@ def results_in(
     head = source.head(4096)
     if looks_saved(head):
         return read_saved(source)
-    return read_results(source, benchmark) if looks_like_results(head) else None
+    of_calarena = head.removeprefix(b"\xef\xbb\xbf").startswith(_FIRST)
+    return read_results(source, benchmark) if of_calarena else None
 
 
 # ---- Sources of experiments
@@ -237,12 +233,8 @@ KEYS = ("dataset", "model", "cal_size", "test_size")
 #: Suffixes of a method's columns, by score key.
 ENDS = {"brier": "_brier", "nll": "_logloss"}
 _TIME, _CLASSES = "_time", "n_classes"
+#: How a file of results, or a list of experiments, starts.
 _FIRST = ",".join(KEYS[:2]).encode()
-
-
-def looks_like_results(head: bytes) -> bool:
-    """Whether a file starts like results or like a list of experiments."""
-    return head.removeprefix(b"\xef\xbb\xbf").startswith(_FIRST)
 
 
 def read_results(

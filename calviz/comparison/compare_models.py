@@ -702,7 +702,8 @@ def same_classes(models: Mapping[str, Dataset]) -> tuple[dict[str, Dataset], lis
         elif set(own) == set(classes):
             result[name] = _reordered(model, classes)
         elif len(own) == len(classes) and _numbered(own):
-            result[name] = _renamed(model, classes)
+            scores = _original_scores(model) if isinstance(model, Predictions) else {}
+            result[name] = replace(model, **scores, class_names=classes)
             notes.append(
                 f"The classes of '{shorten(name)}' have no names: they are taken in the order of "
                 f"'{shorten(first)}'."
@@ -741,12 +742,6 @@ def _reordered(model: Dataset, classes: tuple[str, ...]) -> Dataset:
     scores = _original_scores(model)
     reordered = {key: array[:, columns] for key, array in scores.items() if array is not None}
     return replace(model, **(scores | reordered | named), labels=place[model.labels])
-
-
-def _renamed(model: Dataset, classes: tuple[str, ...]) -> Dataset:
-    if not isinstance(model, Predictions):
-        return replace(model, class_names=classes)
-    return replace(model, **_original_scores(model), class_names=classes)
 
 
 def _original_scores(model: Predictions) -> dict[str, Any]:

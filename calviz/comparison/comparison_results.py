@@ -54,14 +54,6 @@ class RowsUsed:
         return f"{self.how} ({counted(self.rows, 'row')})"
 
 
-def rows_words(fit: RowsUsed, judged: RowsUsed, written: Callable[[str], str] = str) -> str:
-    """Say which are the fitting rows and the evaluation rows, as the end of a sentence after a name or "Maps are"."""
-    return (
-        f"fitted on {counted(fit.rows, 'row')} ({written(fit.how)}), judged on {judged.rows:,} "
-        f"({written(judged.how)})"
-    )
-
-
 #: The two proper scores that may disagree about a map.
 PROPER = ("brier", "nll")
 
@@ -407,8 +399,10 @@ class Comparison(Compared[MethodResult]):
         return in_sample if self.in_sample else self.fit.remark
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
-        """Say which are the fitting rows and the evaluation rows; `written` escapes or shortens the names of splits."""
-        return rows_words(self.fit, self.evaluation, written)
+        """Say which are the fitting rows and the evaluation rows, as the end of a sentence; `written` escapes or shortens the names of splits."""
+        fit, judged = self.fit, self.evaluation
+        on = f"fitted on {counted(fit.rows, 'row')} ({written(fit.how)})"
+        return f"{on}, judged on {judged.rows:,} ({written(judged.how)})"
 
     @property
     def criterion(self) -> str | None:
@@ -1056,6 +1050,12 @@ class Remark:
     of: tuple[str, ...]
     text: str
     metric: str | None = None
+
+    def words(self, names: str) -> str:
+        """Say it, with the names of the rows that it concerns."""
+        about = names if self.metric is None else f"{METRICS[self.metric].label} of {names}"
+        parts = (self.text, about) if self.kind == "zeros" else (about, self.text)
+        return ": ".join(filter(None, parts))
 
 
 # ---- Captions

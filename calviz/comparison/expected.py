@@ -27,7 +27,7 @@ from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, level_text, p_value
 from calviz.recalibrators.base import BaseRecalibrator, read_record
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample, dataset_of, predicted_classes
+from calviz.sample.sample import Sample, dataset_of
 from calviz.verdicts.analysis import evaluate
 
 #: Metrics of the registry that are estimated if none are named; F1 and the confusion matrix are always.
@@ -288,7 +288,7 @@ def expected_parts(
             classes=rows.class_names if isinstance(rows, Predictions) else (),
             rows=piece.n if rows.cells is None else round(np.asarray(piece.weights).sum()),
             labelled=0 if labelled is None else labelled.n,
-            right=0 if labelled is None else _right(labelled),
+            right=0 if labelled is None else int(Sample(labelled).top_scored.hit.sum()),
             moved=moved,
             outside=outside,
             confidence=confidence,
@@ -419,13 +419,6 @@ def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatA
     inverse = np.linalg.inv(sums(start)[5:].reshape(4, 4) + ridge * np.eye(4))
     options: Any = {"hess_inv0": (inverse + inverse.T) / 2, "gtol": 1e-5}
     return np.asarray(minimize(at, start, jac=True, method="BFGS", options=options).x)
-
-
-def _right(labelled: Dataset) -> int:
-    """Number of rows that are predicted right."""
-    if isinstance(labelled, Predictions):
-        return int(np.count_nonzero(predicted_classes(labelled) == labelled.labels))
-    return int(np.count_nonzero(labelled.correct))
 
 
 def _width(data: Dataset) -> int:

@@ -69,7 +69,10 @@ def learning_curve(
     pool, judged = rows.pairs[0]
     if sizes is None:
         sizes = _usual_sizes(pool.size)
-    _check_sizes(sizes, pool.size)
+    if wrong := [size for size in sizes if not LEAST_ROWS <= size <= pool.size]:
+        raise OptionError(
+            f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {wrong[0]}."
+        )
     judged_before = data.take(judged)
     reduction = Reduction.of(reduction, data)
     placed = sample.Sample(judged_before, reduction, bins=bins, scheme=scheme).placed
@@ -101,14 +104,6 @@ def _usual_sizes(n: int) -> list[int]:
     # Two digits are easier to read; the last size is exactly all rows.
     rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {n}
     return sorted(size for size in rounded if LEAST_ROWS <= size <= n)
-
-
-def _check_sizes(sizes: Sequence[int], n: int) -> None:
-    for size in sizes:
-        if not LEAST_ROWS <= size <= n:
-            raise OptionError(
-                f"'sizes' must be from {LEAST_ROWS} to the {n:,} calibration rows, got {size}."
-            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,6 +208,7 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
     **extra
         Further entries of the record.
     """
+    of_slice = "condition where metric better other lower"
     return stamped(
         {
             "rows": comparison.rows,
@@ -223,12 +224,8 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
                 for m in comparison
             },
             "differences": _differences_of(comparison),
-            "better_where": [
-                picked(one, "condition where metric better other lower") for one in comparison.where
-            ],
-            "lead_made_where": [
-                picked(o, "condition where metric better other lower") for o in comparison.of_lead
-            ],
+            "better_where": [picked(one, of_slice) for one in comparison.where],
+            "lead_made_where": [picked(one, of_slice) for one in comparison.of_lead],
             "after_map": comparison.after
             and {
                 "method": comparison.after.method,

@@ -59,7 +59,8 @@ def _of(kind: EntryKind, spec: Metric | RecalibratorSpec, *facts: str) -> LearnE
     return LearnEntry(spec.key, kind, *names, facts, spec.reference, spec.parameters)
 
 
-def _entries() -> Iterator[LearnEntry]:
+def entries() -> Iterator[LearnEntry]:
+    """Yield all entries: metrics, then recalibrators, then findings."""
     for m in METRICS:
         low, high = map(words.range_end, m.bounds)
         yield _of("metric", m, _better(m.direction), f"between {low} and {high}")
@@ -72,11 +73,6 @@ def _entries() -> Iterator[LearnEntry]:
     for c in CHECKS:
         title = words.capitalised(c.title)
         yield LearnEntry(c.key, "finding", title, "Findings", "", "", (), c.reference)
-
-
-def entries() -> tuple[LearnEntry, ...]:
-    """Return all entries: metrics, then recalibrators, then findings."""
-    return tuple(_entries())
 
 
 def entry(key: str) -> LearnEntry:

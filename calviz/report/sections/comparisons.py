@@ -10,7 +10,6 @@ import pandas as pd
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, ModelComparison
 from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
-from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import over_time
 from calviz.core import errors, events
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
@@ -65,8 +64,8 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     for remark in comparison.remarks(columns):
         # Labels may contain commas.
         names = "; ".join(labels[key] for key in remark.of)
-        if note := _note(remark, names):
-            yield note
+        if remark.kind in ("value", "differences"):
+            yield Note(remark.words(names))
         else:
             warnings.append((names, shorten(remark.text, 300)))
     tied = [
@@ -81,13 +80,6 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         yield content.Heading("Warnings of the fits")
         yield content.Facts(tuple(warnings))
     yield from _diagrams(subject, comparison)
-
-
-def _note(remark: comparison_results.Remark, names: str) -> Note | None:
-    """A remark about values or differences in small print; None for one about single methods or models."""
-    if remark.metric is not None:
-        return Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
-    return Note(remark.text) if remark.kind == "differences" else None
 
 
 def _method_table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
@@ -180,7 +172,8 @@ def make_models(subject: Subject) -> Iterator[Block]:
         )
     for remark in comparison.remarks(columns):
         name = ", ".join(shorten(model, 60) for model in remark.of)
-        yield _note(remark, name) or Text(f"{name}: {shorten(remark.text, 300)}")
+        said = remark.words(name)
+        yield Note(said) if remark.kind in ("value", "differences") else Text(shorten(said, 360))
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
@@ -259,12 +252,12 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
             yield Text(figure.answer())
             for text in (*figure.warnings(), *map(figure.sentence, figure.needed())):
                 yield Text(text)
-        yield _learning_chart(figure, curve)
+        yield _learning_chart(figure)
     rows = curve.rows_words(lambda how: shorten(how, 100))
     yield Note(f"{rows} Binned metrics: {curve.bins_words}.")
 
 
-def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> content.Chart:
+def _learning_chart(figure: LearningCurves) -> content.Chart:
     written, label = partial(value_text, figure.metric), METRICS[figure.metric].label
     return chart(
         figure,
