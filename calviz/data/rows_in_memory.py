@@ -513,7 +513,7 @@ def _pairs(columns: Sequence[Column]) -> Iterator[tuple[Column, Column]]:
                 continue
             if k > 1:
                 likely = _repeats(classes.head, k) and any(
-                    _sums_to_one(c.head, k) for c in columns if c.type == "number"
+                    _are_probabilities(_in_rows(c.head, k)) for c in columns if c.type == "number"
                 )
             else:
                 likely = _sorted_by_class(question, classes)
@@ -532,13 +532,12 @@ def _run(head: npt.NDArray[Any]) -> int:
 
 def _repeats(head: npt.NDArray[Any], k: int) -> bool:
     """Whether each `k` rows hold the same `k` distinct values, in any order."""
-    rows = head[: len(head) // k * k].reshape(-1, k).tolist()
+    rows = _in_rows(head, k).tolist()
     return len(set(rows[0])) == k and all(set(row) == set(rows[0]) for row in rows)
 
 
-def _sums_to_one(head: npt.NDArray[Any], k: int) -> bool:
-    rows = head[: len(head) // k * k].reshape(-1, k)
-    return _are_probabilities(rows)
+def _in_rows(head: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
+    return head[: len(head) // k * k].reshape(-1, k)
 
 
 def _are_probabilities(rows: npt.NDArray[Any]) -> bool:

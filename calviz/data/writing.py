@@ -115,7 +115,11 @@ def _write(
     found = file.cells_of(before) if file else None
     roles = file.roles if file else ColumnRoles()
     before_map = own or sum((s.columns for s in roles.scores if s.model in ("", before.name)), ())
-    if found and is_parquet and any(_is_text(found[0][c]) for c in before_map if c in found[0]):
+    if (
+        found
+        and is_parquet
+        and any(pl.Series(found[0][c]).dtype == pl.String for c in before_map if c in found[0])
+    ):
         found = None  # texts of numbers
     if file is None or found is None:
         if is_parquet:
@@ -206,13 +210,6 @@ def _with_new_classes(
                 or f"'{short(name)}' is as in the file: in {counted(changed.size, 'row')}, another class has the largest score now."
             )
     return cells, left
-
-
-def _is_text(cells: Any) -> bool:
-    """Whether a column of the file is text."""
-    import polars as pl
-
-    return pl.Series(cells).dtype == pl.String
 
 
 def _texts(cells: Any) -> pl.Series:

@@ -122,29 +122,14 @@ _corp = partial(
 
 
 @once_per_view
-def _fitted_square(view: Steps) -> FloatArray:
-    """Sum over the rows of the squared isotonic (PAV) share of hits, shape (...)."""
-    return sum_over_levels(view, np.square)
-
-
 def _fitted_brier(view: Steps) -> FloatArray:
+    """Brier score of the isotonically (PAV) recalibrated scores, shape (...)."""
     # On each isotonic level, the mean of the hits is the level itself.
-    return np.asarray((view.n_hits - _fitted_square(view)) / view.n)
+    return np.asarray((view.n_hits - sum_over_levels(view, np.square)) / view.n)
 
 
 def _brier_bound(sample: Sample, view: Steps) -> float:
     return cell_bounds.of_isotonic(sample, _fitted_brier, view)
-
-
-def _brier(view: Steps) -> FloatArray:
-    total = np.zeros(np.shape(view.n))
-    for part in view.blocks():
-        total += (part.count * part.square - (2 * part.score - 1) * part.hits).sum(axis=-1)
-    return np.asarray(total / view.n)
-
-
-def _base_rate(view: Steps) -> FloatArray:
-    return np.asarray(view.n_hits / view.n)
 
 
 @_corp(
@@ -162,7 +147,10 @@ def brier_binary(view: Steps) -> FloatArray:
 
     With two classes it is half of the metric `brier`, which is summed over the classes (0 to 2).
     """
-    return _brier(view)
+    total = np.zeros(np.shape(view.n))
+    for part in view.blocks():
+        total += (part.count * part.square - (2 * part.score - 1) * part.hits).sum(axis=-1)
+    return np.asarray(total / view.n)
 
 
 @_corp(
@@ -180,7 +168,7 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     The decomposition is of the binary Brier score of the chosen reduction, which equals
     miscalibration - discrimination + uncertainty.
     """
-    gain = _brier(view) - _fitted_brier(view)
+    gain = brier_binary(view) - _fitted_brier(view)
     return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
 
 
@@ -190,15 +178,14 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     bounds=(0.0, 0.25),
     formula=r"\bar h (1-\bar h) - \overline{(\hat\pi(s)-h)^2}",
     tail="two-sided",
-    bound=lambda sample, view: _brier_bound(sample, view),
+    bound=_brier_bound,
 )
 def brier_discrimination(view: Steps) -> FloatArray:
     """Amount by which the isotonically recalibrated scores improve on the constant base rate, in Brier score.
 
     Steps of shape (..., G) give values of shape (...).
     """
-    rate = _base_rate(view)
-    gain = rate * (1 - rate) - _fitted_brier(view)
+    gain = brier_uncertainty(view) - _fitted_brier(view)
     return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
 
 
@@ -215,7 +202,7 @@ def brier_uncertainty(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    rate = _base_rate(view)
+    rate = np.asarray(view.n_hits / view.n)
     return np.asarray(rate * (1 - rate))
 
 
@@ -460,10 +447,6 @@ def _log_bound(sample: Sample, view: LogSteps) -> float:
     return cell_bounds.of_isotonic(sample, lambda steps: _fitted_log(LogSteps(steps)), view.steps)
 
 
-def _constant_log(view: LogSteps) -> FloatArray:
-    return _entropy(np.asarray(view.steps.n_hits / view.n))
-
-
 @_corp_log(
     label="NLL: miscalibration",
     direction="lower",
@@ -493,14 +476,14 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
     bounds=(0.0, math.log(2)),
     formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
     tail="two-sided",
-    bound=lambda sample, view: _log_bound(sample, view),
+    bound=_log_bound,
 )
 def nll_discrimination(view: LogSteps) -> FloatArray:
     """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
 
     Steps of shape (..., G) give values of shape (...).
     """
-    gain = _constant_log(view) - _fitted_log(view)
+    gain = nll_uncertainty(view) - _fitted_log(view)
     return np.asarray(np.maximum(gain, 0))  # negative only by rounding
 
 
@@ -517,4 +500,4 @@ def nll_uncertainty(view: LogSteps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return _constant_log(view)
+    return _entropy(np.asarray(view.steps.n_hits / view.n))

@@ -169,7 +169,10 @@ def measured_with_error_bars(
             view = sample.view(m.view, **dict(requests[m.key].params))
             sharing.setdefault(id(view), (view, []))[1].append(m)
     # Views of the same steps share their draws, which come last so that they are not held beside those of single rows.
-    families = sorted(sharing.values(), key=lambda family: _holds_steps(family[0]))
+    families = sorted(
+        sharing.values(),
+        key=lambda family: isinstance(getattr(family[0], "steps", family[0]), Steps),
+    )
     del sharing
     while families:
         view, family = families.pop(0)
@@ -220,10 +223,6 @@ def _with_interval_note(result: MetricResult, sample: Sample) -> MetricResult:
     if note is None:
         return result
     return replace(result, note=" ".join(filter(None, (result.note, note))))
-
-
-def _holds_steps(view: Any) -> bool:
-    return isinstance(view, Steps) or isinstance(getattr(view, "steps", None), Steps)
 
 
 def _let_go_of(sample: Sample, view: Any, needed: Sequence[Any]) -> None:

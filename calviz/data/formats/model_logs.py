@@ -255,6 +255,7 @@ _INSPECT_VERSION = 2
 #: The method of compression in a zip file that is zstd.
 _ZSTD = 93
 _RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
+_MARKS = ("P", *_RIGHT)
 _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
 #: Rounding may carry a log-probability this far above 0.
 _ABOVE_ZERO = 1e-6
@@ -409,7 +410,7 @@ def _answer(
     scores = sample.get("scores")
     scores = scores if isinstance(scores, Mapping) else {}
     scores = {k: v for k, v in scores.items() if isinstance(v, Mapping)}
-    judged = [(name, s) for name, s in scores.items() if _is_mark(s.get("value"))]
+    judged = [(name, s) for name, s in scores.items() if s.get("value") in _MARKS]
     if not judged:
         return None, False
     scorer, score = judged[0]
@@ -428,10 +429,6 @@ def _answer(
         common["logprob"] = _logprob(sample) if tokens is None else math.log(tokens.confidence)
     fields = of_text(_completion(sample), rules, own, score.get("answer"))
     return Answer(**fields, **common), own is None
-
-
-def _is_mark(value: Any) -> bool:
-    return isinstance(value, bool) or value in ("C", "I", "P", "N", 0, 1)
 
 
 def _mark(value: Any, row: int, scorer: str) -> bool:

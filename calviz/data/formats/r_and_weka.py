@@ -281,7 +281,9 @@ class _Reader:
             values = first + step * np.arange(int(count))
             vector = _Vector(values.astype(np.int32) if name == "compact_intseq" else values)
         elif name == "deferred_string" and isinstance(inner, _Vector):
-            vector = _Vector([None if _is_na(v) else f"{v:.15g}" for v in inner.values.tolist()])
+            vector = _Vector(
+                [None if v in (None, _NA) or v != v else f"{v:.15g}" for v in inner.values.tolist()]
+            )
         elif str(name).startswith("wrap_") and isinstance(inner, _Vector):
             vector = inner
         else:
@@ -320,10 +322,6 @@ class _Reader:
             raise ValueError
         self.at += count
         return self.data[self.at - count : self.at]
-
-
-def _is_na(value: float) -> bool:
-    return value in (None, _NA) or value != value
 
 
 # ---- Weka: lines
