@@ -19,7 +19,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators
 from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
-from calviz.sample import one_vs_rest, slice_tests, true_classes
+from calviz.sample import error_bars, one_vs_rest, true_classes
 from calviz.sample.error_bars import CLASS_MEANS, FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
@@ -459,7 +459,7 @@ class SumsByCluster:
     clusters : ndarray
         Number of clusters with such rows.
     variance, between, together : ndarray
-        Variance of the sum of the hits of a calibrated model with independent rows, and `slice_tests.squares_of_clusters`.
+        Variance of the sum of the hits of a calibrated model with independent rows, and `calviz.sample.error_bars.squares_of_clusters`.
     second, third : ndarray
         Sums of the squares and cubes of the distances of the sums from the gap times the rows of the cluster.
     """
@@ -481,8 +481,7 @@ class SumsByCluster:
         """
         degrees = np.maximum(self.clusters - 1, 1)
         wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
-        wider = wider * np.sqrt(blocks.quotient(self.clusters, degrees, otherwise=1.0))
-        wider /= self.rows
+        wider *= np.sqrt(blocks.quotient(self.clusters, degrees, otherwise=1.0)) / self.rows
         low, high = middle(level, self.gap, self.second * wider**2, self.third * wider**3)
         known = self.clusters >= FEWEST_CLUSTERS
         return np.where(known, low, np.nan), np.where(known, high, np.nan)
@@ -493,7 +492,7 @@ class SumsByCluster:
         The test is that of slices (`calviz.sample.slice_tests.p_against_calibrated`).
         """
         quantile = stdtrit(np.maximum(self.clusters - 1, 1), 0.5 + level / 2)
-        error = slice_tests.error_of_clusters(self.variance, self.between, self.together)
+        error = error_bars.error_of_sums(self.variance, self.between, self.together)
         half = quantile * error / self.rows
         # The sum of so many numbers is at most the root of their number times that of their squares.
         half = np.where(quantile**2 < self.clusters, half, np.nan)
@@ -534,7 +533,7 @@ def _moments(
     columns = (off, deviation, weights * hit, weights)
     sums, *more, mass = (np.bincount(cluster, column) * 1.0 for column in columns)
     one, rows = np.zeros(sums.size, np.intp), mass.sum() or 1.0
-    squares = slice_tests.squares_of_clusters(one, 1, (sums, *more, mass))
+    squares = error_bars.squares_of_clusters(one, 1, [sums, *more, mass])
     gap = sums.sum() / rows
     apart = sums - gap * mass
     known = rows, gap, np.count_nonzero(np.bincount(cluster)), deviation @ deviation

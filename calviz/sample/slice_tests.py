@@ -13,6 +13,7 @@ from calviz.core import blocks
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import LARGE, above, max_t, tails_of_hits
+from calviz.sample import error_bars
 from calviz.sample.error_bars import FEWEST_CLUSTERS, sums_by_cluster
 
 #: Tails up to this, of either side, are those of the convolved weights.
@@ -20,8 +21,6 @@ _SMALL = 0.05
 #: Tails below this are known only to be so small.
 _PRECISION = 1e-12
 _TINY = np.finfo(np.float64).tiny
-#: Clusters with a hit, and with a miss, from which on they show how much the rows of a cluster depend on each other.
-FEW_WITH_HITS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,7 @@ class SliceSums:
     squares : ndarray, shape (S,)
         Sum of (s - h)².
     between, together, clusters : ndarray, shape (S,), optional
-        For clustered rows: `squares_of_clusters`, and number of clusters.
+        For clustered rows: `calviz.sample.error_bars.squares_of_clusters`, and number of clusters.
     weighted : ndarray, shape (3, S), optional
         For rows with weights w: sums of w, of w² and of w² (s - h). The sums above are then of w s, w h, w² s (1 - s),
         w³ s (1 - s) (1 - 2 s) and w² (s - h)², and those over clusters of w (s - h); `rows` remains the number of rows.
@@ -83,9 +82,7 @@ class SliceSums:
 
     def rest_of(self, whole: SliceSums) -> SliceSums:
         """The sums of the rows that are not in each slice, without those over clusters, which may lie in both."""
-        alone, every = (
-            replace(some, between=None, together=None, clusters=None) for some in (self, whole)
-        )
+        alone, every = (replace(some, between=None, clusters=None) for some in (self, whole))
         values = iter([v for v in vars(every).values() if v is not None])
         return alone.each(lambda v: next(values) - v)
 
@@ -144,45 +141,11 @@ def sums_of_table(
     sums: list[Any] = [*totals[:6], None, None, None, totals[6:] if terms[2] else None]
     if cluster is not None:
         mass, _, hits, variance, *_ = terms[0]
-        columns = terms[1], np.sqrt(variance), hits, mass
+        columns = terms[1], np.sqrt(np.maximum(variance, 0)), hits, mass
         of_slice, of_cluster = sums_by_cluster(codes, cluster, *columns)
         clusters = np.bincount(of_slice, minlength=slices)[:slices] * 1.0
-        sums[6:9] = *squares_of_clusters(of_slice, slices, of_cluster), clusters
+        sums[6:9] = *error_bars.squares_of_clusters(of_slice, slices, of_cluster), clusters
     return SliceSums(*sums)
-
-
-def squares_of_clusters(
-    group: IntArray, groups: int, sums: Sequence[FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Sum of the squares of the sums of clusters, and its mean if calibrated rows of a cluster hit or miss together as far as possible, of each group, shape (G,).
-
-    The second is 0 where hits and misses are in `FEW_WITH_HITS` clusters or more, which show whether they come together.
-
-    Parameters
-    ----------
-    group : ndarray of int, shape (C,)
-        The group of each cluster.
-    sums : sequence of 4 ndarray, shape (C,)
-        Over each cluster, of w (s - h), of w times the root of s (1 - s), of w h and of w.
-    """
-    off, most, hits, mass = sums
-    columns = off * off, most * most, hits > 0, hits < mass
-    of_groups = [np.bincount(group, v, groups)[:groups] * 1.0 for v in columns]
-    between, together, *with_both = of_groups
-    return between, together * (np.minimum(*with_both) < FEW_WITH_HITS)
-
-
-def error_of_clusters(
-    variance: FloatArray, between: FloatArray, together: FloatArray
-) -> FloatArray:
-    """Standard error of the sums of s - h of groups of clusters if the model were calibrated, shape (G,).
-
-    By their squares or, if larger, the variance of independent rows, or of rows that come `together`, times the ratio of the two over
-    all groups: one group may by chance show less than the others of how much clusters vary.
-    """
-    least, known = np.maximum(variance, together), between > 0
-    more = max(1.0, float(between[known].sum() / max(least[known].sum(), 1e-24)))
-    return np.asarray(np.sqrt(np.maximum(between, more * least).clip(1e-24)))
 
 
 def counts_as(sums: SliceSums) -> FloatArray:
@@ -218,11 +181,11 @@ def p_against_calibrated(
     Where all scores are 0 or 1, a gap is impossible (0) or absent (1).
 
     For clustered rows, the sums of s - h of the clusters are independent with mean 0: a t-test with one degree of freedom less
-    than clusters, and with the error of `error_of_clusters`. A slice with fewer than `FEWEST_CLUSTERS` clusters has a p-value of 1.
+    than clusters, and with the error of `calviz.sample.error_bars.error_of_sums`. A slice with fewer than `FEWEST_CLUSTERS` clusters has a p-value of 1.
     """
     difference = sums.hits - sums.score
     if sums.between is not None and sums.clusters is not None and sums.together is not None:
-        error = error_of_clusters(sums.variance, sums.between, sums.together)
+        error = error_bars.error_of_sums(sums.variance, sums.between, sums.together)
         p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / error)
         return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
     sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
