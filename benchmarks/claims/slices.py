@@ -165,6 +165,47 @@ for case, (setting, off) in {
         return bool(found) and found[0].of_score
 
 
+# ---- Patients with ten rows each, which are alike
+
+
+def patients(
+    rng: np.random.Generator, n: int, rate: float, *, together: float = 1.0, off: float = 0.0
+) -> Sample:
+    """Ten rows of each of n patients have one probability, and a share of them hit or miss together; three columns of patients; the first value of the first is `off`."""
+    one = np.repeat(np.arange(n), 10)
+    score = expit(logit(rate) + 0.7 * rng.normal(size=n))[one]
+    u = np.where(rng.random(one.size) < together, rng.random(n)[one], rng.random(one.size))
+    groups = {f"column {i}": rng.integers(0, 4, n)[one] for i in range(3)}
+    hit = u < np.clip(score - off * (groups["column 0"] == 0), 0.005, 1)
+    data = Predictions(probs=score, labels=hit.astype(int), groups=groups, clusters=one)
+    return Sample(data, "positive")
+
+
+for n in (60, 150, 400):
+    for rate in (0.02, 0.4, 0.98):
+
+        @simulation(
+            "slices",
+            "any false slice",
+            f"{n} patients with ten equal rows each, risk {100 * rate:g} %",
+            at_most=0.01,
+            files=400,
+        )
+        def _(rng: np.random.Generator, n: int = n, rate: float = rate) -> bool:
+            return bool(usual_slices(patients(rng, n, rate)).off)
+
+
+@simulation(
+    "slices",
+    "the slice that is off by 13 points found",
+    "200 patients with ten rows each, of which a tenth come together",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool:
+    off = usual_slices(patients(rng, 200, 0.95, together=0.1, off=0.13)).off
+    return any(s.where == (("column 0", "0"),) for s in off)
+
+
 # ---- Two values are off only together
 
 #: Columns of five values each, or of ten; the rows with the first value of two of them are off.

@@ -250,7 +250,7 @@ class Notice(Enum):
     UNUSED_GROUPS = "DATA008", "Columns that are not used as groups"
     HALF_PRECISION = "DATA009", "Scores stored in half precision"
     REPAIRED = "DATA010", "Changes that were asked for"
-    CONVERTED = "DATA011", "Scores in percent, logarithms, grades, missing or rounded numbers"
+    CONVERTED = "DATA011", "Percent, logarithms, grades, time offsets, missing or rounded numbers"
     LOGS_AND_HINTS = (
         "DATA012",
         "How logs of language models are read, and columns that may be clusters or weights",

@@ -36,7 +36,7 @@ from calviz.data.roles import ColumnRoles, TableView
 # ---- Dates and times
 
 #: The offset at the end of a time of day.
-_OFFSET = re.compile(r"(?:[Tt]|:)\d\d[\d:.,]*\s?(?:[Zz]|[+-]\d\d(?::?\d\d)*(?:\.\d+)?)\s*$")
+_OFFSET = re.compile(r"(?:[Tt]|:)\d\d[\d:.,]*\s?([Zz]|[+-]\d\d(?::?\d\d)*(?:\.\d+)?)\s*$")
 
 
 def as_times(
@@ -66,9 +66,9 @@ def as_times(
     return times[factor.codes], len(ways) > 1 or next(iter(ways)) or True
 
 
-def have_offsets(values: Factor) -> bool:
-    """Whether times have an offset from UTC, such as ``+02:00`` or ``Z``, in at least one row."""
-    return any(_OFFSET.search(level) for level in values.levels)
+def offsets(values: Factor) -> set[str]:
+    """The offsets of times from UTC, such as ``+02:00`` or ``Z``."""
+    return {found[1] for level in values.levels if (found := _OFFSET.search(level))}
 
 
 def may_be_times(texts: list[Any]) -> bool:
@@ -352,7 +352,11 @@ class OtherColumns:
             self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
             return False
         is_text = not isinstance(values, np.ndarray) or values.dtype.kind != "M"
-        if is_text and (self.options.for_map or have_offsets(Factor.of(values))):
+        found = offsets(Factor.of(values)) if is_text else set[str]()
+        if any(re.search("[1-9]", offset) for offset in found):
+            text = f"days of '{short(name)}' are those of UTC; slices by hour and weekday keep the times of the file"
+            self.notices.append(Notice.CONVERTED.finding("info", text))
+        if is_text and (self.options.for_map or found):
             columns["texts"][self._shown(name)] = Factor.of(values)
         return True
 

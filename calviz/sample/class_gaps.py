@@ -19,7 +19,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators
 from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
-from calviz.sample import one_vs_rest, true_classes
+from calviz.sample import error_bars, one_vs_rest, true_classes
 from calviz.sample.error_bars import CLASS_MEANS, FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 
@@ -447,9 +447,6 @@ def _powers(base: FloatArray) -> FloatArray:
 
 # ---- Clustered rows
 
-#: Clusters with a hit, and with a miss, from which on they show how much the rows of a cluster depend on each other.
-FEW = 10
-
 
 @dataclass(frozen=True, eq=False)
 class SumsByCluster:
@@ -461,11 +458,8 @@ class SumsByCluster:
         Number of rows of the gap, or sum of their weights, and the gap itself.
     clusters : ndarray
         Number of clusters with such rows.
-    between : ndarray
-        Sum of the squared sums.
-    variance : ndarray
-        Its mean for a calibrated model with independent rows. Where hits or misses are in fewer than `FEW` clusters, which do not show
-        whether they come together: with rows of a cluster that hit or miss together as far as possible, if that is larger.
+    variance, between, together : ndarray
+        Variance of the sum of the hits of a calibrated model with independent rows, and `calviz.sample.error_bars.squares_of_clusters`.
     second, third : ndarray
         Sums of the squares and cubes of the distances of the sums from the gap times the rows of the cluster.
     """
@@ -473,8 +467,9 @@ class SumsByCluster:
     rows: FloatArray
     gap: FloatArray
     clusters: FloatArray
-    between: FloatArray
     variance: FloatArray
+    between: FloatArray
+    together: FloatArray
     second: FloatArray
     third: FloatArray
 
@@ -486,8 +481,7 @@ class SumsByCluster:
         """
         degrees = np.maximum(self.clusters - 1, 1)
         wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
-        wider = wider * np.sqrt(blocks.quotient(self.clusters, degrees, otherwise=1.0))
-        wider /= self.rows
+        wider *= np.sqrt(blocks.quotient(self.clusters, degrees, otherwise=1.0)) / self.rows
         low, high = middle(level, self.gap, self.second * wider**2, self.third * wider**3)
         known = self.clusters >= FEWEST_CLUSTERS
         return np.where(known, low, np.nan), np.where(known, high, np.nan)
@@ -495,13 +489,11 @@ class SumsByCluster:
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Range of the gap of a calibrated model, shape (K,) each; ``nan`` for classes that no labels could put outside.
 
-        The test is that of slices (`calviz.sample.slice_tests.p_against_calibrated`): the sums over clusters have mean 0, and Student's
-        t with the variance around 0 or, if larger, `variance` times the ratio of the two over all classes: one class may by chance show
-        less than the others of how much clusters vary.
+        The test is that of slices (`calviz.sample.slice_tests.p_against_calibrated`).
         """
         quantile = stdtrit(np.maximum(self.clusters - 1, 1), 0.5 + level / 2)
-        more = max(1.0, float(self.between.sum()) / max(float(self.variance.sum()), 1e-24))
-        half = quantile * np.sqrt(np.maximum(self.between, more * self.variance)) / self.rows
+        error = error_bars.error_of_sums(self.variance, self.between, self.together)
+        half = quantile * error / self.rows
         # The sum of so many numbers is at most the root of their number times that of their squares.
         half = np.where(quantile**2 < self.clusters, half, np.nan)
         return -half, half
@@ -538,12 +530,11 @@ def _moments(
 ) -> tuple[float, ...]:
     """What `SumsByCluster` has of one class, whose rows have arguments of shape (n,)."""
     off, deviation = weights * (score - hit), weights * np.sqrt(score * (1 - score))
-    columns = (off, weights, None, hit, deviation)
-    sums, mass, size, hits, most = (np.bincount(cluster, column) * 1.0 for column in columns)
-    few = min(np.count_nonzero(hits), np.count_nonzero(hits < size)) < FEW
-    variance = max(deviation @ deviation, most @ most * few)
-    rows = mass.sum() or 1.0
+    columns = (off, deviation, weights * hit, weights)
+    sums, *more, mass = (np.bincount(cluster, column) * 1.0 for column in columns)
+    one, rows = np.zeros(sums.size, np.intp), mass.sum() or 1.0
+    squares = error_bars.squares_of_clusters(one, 1, [sums, *more, mass])
     gap = sums.sum() / rows
     apart = sums - gap * mass
-    known = rows, gap, np.count_nonzero(size), sums @ sums, variance
-    return *map(float, known), float(apart @ apart), float(apart**2 @ apart)
+    known = rows, gap, np.count_nonzero(np.bincount(cluster)), deviation @ deviation
+    return (*map(float, (*known, *np.ravel(squares), apart @ apart, apart**2 @ apart)),)

@@ -20,6 +20,7 @@ LEVEL = 0.95
 #: Slices, grades and classes with fewer clusters are not tested: their variance is hardly known.
 FEWEST_CLUSTERS = 8
 #: Fewer hits, or misses, do not show by resamples how much they vary: the interval of a gap is that of their share (Clopper & Pearson 1934).
+#: In fewer clusters, they do not show whether they come together.
 FEW_EVENTS = 10
 
 
@@ -92,6 +93,35 @@ def sums_by_cluster(
     clusters = int(cluster.max()) + 1
     pair, pair_of_row = np.unique(group.astype(np.int64) * clusters + cluster, return_inverse=True)
     return (pair // clusters).astype(np.intp), [np.bincount(pair_of_row, v) * 1.0 for v in columns]
+
+
+def squares_of_clusters(group: IntArray, groups: int, sums: list[FloatArray]) -> FloatArray:
+    """Sum of the squares of the sums of clusters, and its mean if calibrated rows of a cluster hit or miss together as far as possible, of each group, shape (2, G).
+
+    The second is 0 where hits and misses are in `FEW_EVENTS` clusters or more, which show whether they come together.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (C,)
+        The group of each cluster.
+    sums : list of 4 ndarray, shape (C,)
+        Over each cluster, of w (s - h), of w times the root of s (1 - s), of w h and of w.
+    """
+    off, most, hits, mass = sums
+    columns = off * off, most * most, hits > 0, hits < mass
+    between, together, *both = (np.bincount(group, v, groups)[:groups] * 1.0 for v in columns)
+    return np.stack([between, together * (np.minimum(*both) < FEW_EVENTS)])
+
+
+def error_of_sums(variance: FloatArray, between: FloatArray, together: FloatArray) -> FloatArray:
+    """Standard error of the sums of s - h of groups of clusters if the model were calibrated, shape (G,).
+
+    By their squares or, if larger, the variance of independent rows, or of rows that come `together`, times the ratio of the two over
+    all groups: one group may by chance show less than the others of how much clusters vary.
+    """
+    least = np.maximum(variance, together)
+    more = max(1.0, float(between.sum() / max(least[between > 0].sum(), 1e-24)))
+    return np.asarray(np.sqrt(np.maximum(between, more * least).clip(1e-24)))
 
 
 def is_clustered(view: Any) -> bool:

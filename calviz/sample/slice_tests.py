@@ -13,6 +13,7 @@ from calviz.core import blocks
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import LARGE, above, max_t, tails_of_hits
+from calviz.sample import error_bars
 from calviz.sample.error_bars import FEWEST_CLUSTERS, sums_by_cluster
 
 #: Tails up to this, of either side, are those of the convolved weights.
@@ -35,8 +36,8 @@ class SliceSums:
         Sums of s (1 - s) and s (1 - s) (1 - 2 s): second and third cumulant of the hits of a calibrated model.
     squares : ndarray, shape (S,)
         Sum of (s - h)².
-    between, clusters : ndarray, shape (S,), optional
-        For clustered rows: sum over clusters of the squared sum of s - h in the cluster, and number of clusters.
+    between, together, clusters : ndarray, shape (S,), optional
+        For clustered rows: `calviz.sample.error_bars.squares_of_clusters`, and number of clusters.
     weighted : ndarray, shape (3, S), optional
         For rows with weights w: sums of w, of w² and of w² (s - h). The sums above are then of w s, w h, w² s (1 - s),
         w³ s (1 - s) (1 - 2 s) and w² (s - h)², and those over clusters of w (s - h); `rows` remains the number of rows.
@@ -49,6 +50,7 @@ class SliceSums:
     third: FloatArray
     squares: FloatArray
     between: FloatArray | None = None
+    together: FloatArray | None = None
     clusters: FloatArray | None = None
     weighted: FloatArray | None = None
 
@@ -105,7 +107,7 @@ def slice_sums(
 
 
 #: Terms of each row: what `SliceSums` adds up from rows to squares, then w (s - h), and of weighted rows the terms of `weighted`.
-RowTerms = tuple[list[FloatArray | None], FloatArray, list[FloatArray]]
+RowTerms = tuple[list[Any], FloatArray, list[FloatArray]]
 
 
 def row_terms(events: BinaryEvents, weights: FloatArray | None = None) -> RowTerms:
@@ -136,14 +138,14 @@ def sums_of_table(
 ) -> SliceSums:
     """The sums of slices, of which `totals`, shape (T, S), are those over the rows; `codes`, shape (n,), are used for clusters alone."""
     slices = totals.shape[1]
-    between = clusters = None
+    sums: list[Any] = [*totals[:6], None, None, None, totals[6:] if terms[2] else None]
     if cluster is not None:
-        of_slice, (sums,) = sums_by_cluster(codes, cluster, terms[1])
-        between = np.bincount(of_slice, sums**2, minlength=slices)[:slices].astype(np.float64)
-        clusters = np.bincount(of_slice, minlength=slices)[:slices].astype(np.float64)
-    rows, score, hits, variance, third, squares = totals[:6]
-    weighted = totals[6:] if terms[2] else None
-    return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
+        mass, _, hits, variance, *_ = terms[0]
+        columns = terms[1], np.sqrt(np.maximum(variance, 0)), hits, mass
+        of_slice, of_cluster = sums_by_cluster(codes, cluster, *columns)
+        clusters = np.bincount(of_slice, minlength=slices)[:slices] * 1.0
+        sums[6:9] = *error_bars.squares_of_clusters(of_slice, slices, of_cluster), clusters
+    return SliceSums(*sums)
 
 
 def counts_as(sums: SliceSums) -> FloatArray:
@@ -179,13 +181,12 @@ def p_against_calibrated(
     Where all scores are 0 or 1, a gap is impossible (0) or absent (1).
 
     For clustered rows, the sums of s - h of the clusters are independent with mean 0: a t-test with one degree of freedom less
-    than clusters, and with the variance around 0 or that of independent rows, whichever is larger. A slice with fewer than
-    `FEWEST_CLUSTERS` clusters has a p-value of 1.
+    than clusters, and with the error of `calviz.sample.error_bars.error_of_sums`. A slice with fewer than `FEWEST_CLUSTERS` clusters has a p-value of 1.
     """
     difference = sums.hits - sums.score
-    if sums.between is not None and sums.clusters is not None:
-        within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
-        p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / within)
+    if sums.between is not None and sums.clusters is not None and sums.together is not None:
+        error = error_bars.error_of_sums(sums.variance, sums.between, sums.together)
+        p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / error)
         return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
     sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
     least = tails_if_calibrated(sums, events, codes, weights).min(axis=0)

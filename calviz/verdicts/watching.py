@@ -97,9 +97,9 @@ class Change(NamedTuple):
 
     @property
     def sizes(self) -> str:
-        """What changes most, before and since, with intervals."""
-        then, since = ("{} points ({} to {})".format(*map(points, v)) for v in self[4:6])
-        return f"{self.name} {then} {'between' if self.began else 'before'}, {since} since"
+        """What changes most, before and since; without intervals, which are not adjusted for the choice of the day."""
+        then, since = (points(value) for value, *_ in self[4:6])
+        return f"on these rows, {self.name} {then} points {'between' if self.began else 'before'}, {since} since"
 
     def least_error(self, data: Dataset, where: Where = ()) -> float:
         """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""

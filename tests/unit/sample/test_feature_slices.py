@@ -17,6 +17,7 @@ from benchmarks.record_segments import segment_rows
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.features import cut_at
 from calviz.core.predictions import sliceable_columns, usual_columns
+from calviz.data import read
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.recalibrators.segments import Condition
 from calviz.sample.multicalibration import multicalibration_words, range_exceeds
@@ -517,7 +518,11 @@ def test_hours_are_those_that_the_file_has(tmp_path):
     rows = [f"{t}:00+02:00,0.5,{i % 2}" for i, t in enumerate(day.astype(str))]
     file = tmp_path / "offsets.csv"
     file.write_text("\n".join(["time,p,y", *rows]))
-    data = calviz.load(file)
+    loaded = read(file)
+    data = next(iter(loaded.models.values()))
     assert data.times[0] == np.datetime64("2026-01-04T22")
+    assert "days of 'time' are those of UTC" in " ".join(n.message for n in loaded.notices)
+    file.write_text(file.read_text().replace("+02:00", "Z"))
+    assert not any("UTC" in n.message for n in read(file).notices)
     hours = data.sliced("hour of time")
     assert hours.values().tolist() == [str(i % 24) for i in range(400)]
