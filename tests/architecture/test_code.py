@@ -65,9 +65,10 @@ from calviz.data.format import Notice
 #:                55; with it 12 imports, 9 lines of the largest file
 LIMITS = {
     "files": 213,
-    "code lines": 68_175,
+    # Several slices lead as one does, the rows of all counted once; what changed is said where its slice is shown.
+    "code lines": 68_220,
     "code lines per file, most": 596,
-    "imports between files": 1_884,
+    "imports between files": 1_885,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,
