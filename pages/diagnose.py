@@ -365,7 +365,7 @@ def time(chosen: Settings) -> None:
     """Whether they stay right over time."""
     say = navigation.draw_head("Whether it stays right over time")
     with navigation.boundary():
-        rows_shown.say_not_followed(chosen, "Changes are looked for in all rows")
+        rows_shown.say_not_followed(chosen, "Changes are looked for in all rows and in each slice")
         if chosen.whole.times is None:
             st.info(
                 "This file has no time column. A column of dates that is called date, time or timestamp, for example, is recognised as "

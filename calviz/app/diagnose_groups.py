@@ -209,7 +209,7 @@ def draw_answer(
     tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None
 ) -> str:
     """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
-    figure = SliceGaps.compute(tested)
+    figure = SliceGaps.compute(tested, session.evaluation(settings).verdict)
     st.markdown(md(f"{figure.beyond_headline} {tested.remark}", 700))
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)

@@ -238,7 +238,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
     slices = subject.slices or usual_slices(subject.sample)
     if slices is None:
         return
-    figure = SliceGaps.compute(slices)
+    figure = SliceGaps.compute(slices, subject.verdict)
     yield Text(f"{figure.answer()} {slices.remark}".rstrip())
     over_all = multicalibration_words(
         subject.sample, tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
