@@ -207,7 +207,12 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
         for more, mark, wheres in (
             ("", "", filled),
             (", by rows of others", "-open-dot", result.explained),
-            (f", {result.marks[1]}", "-open", set(same.values()) - filled - result.explained),
+            (", as its class", "-x-open", result.as_class),
+            (
+                f", {result.marks[1]}",
+                "-open",
+                {*same.values()}.difference(filled, result.explained, result.as_class),
+            ),
         ):
             off, at = not more, [i for i, where in same.items() if where in wheres]
             if not at:

@@ -189,9 +189,25 @@ class Slices(Displayed):
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", or ""."""
+        """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", "as its class", or ""."""
+        if one.where in self.as_class:
+            return "as its class"
         words = "yes" if one in self.named else "as others"
         return "by rows of others" if one.where in self.explained else words * (one in self.off)
+
+    @property
+    def as_class(self) -> frozenset[Where]:
+        """Slices of a predicted class whose gap chance does not make, but which do not differ from the other rows of that class."""
+        if self.against == "rest":
+            return frozenset()
+        least = -ndtri(self.rate / max(len(self.slices), 1) / 2) / ndtri(0.975) / 2
+        return frozenset(
+            s.where
+            for s in self.slices
+            if s.difference != s.gap
+            and s.adjusted > self.rate
+            and abs(s.gap) > least * (s.interval.high - s.interval.low)
+        )
 
     @property
     def counted_off(self) -> str:
@@ -564,7 +580,8 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     """Find the slices that differ from the other rows with about the same scores, and in which way the rest is off.
 
     The one that differs most surely is taken out, and the others that may differ are tested again, until none is left. Of those about
-    as sure, as two that make up all rows are, one that is further off comes first.
+    as sure, as two that make up all rows are, one that is further off comes first. One of a slice within it
+    comes in its place, if its other rows are as the rest.
     """
     cell, cells = cells_of(sample.scored.score)
     part = cell * min(cells, _PARTS) // cells
@@ -573,6 +590,10 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     # One that is right where the others are off differs, too; it is tested if it seems to.
     may |= {s.where: s.gap for s in found.slices if _seems_unlike(s, found)}
     off, differ = {s.where for s in found.off}, list[Where]()
+
+    def inside(where: Where) -> BoolArray:
+        return np.asarray(rows_where(sample.data, where))
+
     while may:
         tested = _tested(sample, list(may), outside, part)
         # All slices count, of which the others have been found not to differ.
@@ -587,8 +608,16 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
         ]
         if left:
             differ.append(min(left)[-1])
-            outside &= ~np.asarray(rows_where(sample.data, differ[-1]))
+            outside &= ~inside(differ[-1])
         may = {where: may[where] for *_, where in left if where not in differ}
+
+    for i, where in enumerate(differ):
+        for s in (s for s in found.off if {*where} < {*s.where}):
+            others = outside | inside(where) & ~inside(s.where)
+            p, more = _tested(sample, [where], others, part)[0]
+            if p > _NO_GAP and more / s.gap < _SHARE:
+                differ[i], outside = s.where, others
+                break
     rest = _way_of_the_rest(sample, outside, cell, found.rate)
     if rest and not differ and _alone_off(sample, found, cell):
         return found

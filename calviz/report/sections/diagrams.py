@@ -278,6 +278,8 @@ def _all_slices(slices: Slices) -> content.TableBlock:
 def _slicing_words(slices: Slices) -> str:
     what = "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
     pairs = ", and pairs of them" * any(len(s.where) > 1 and not s.of_score for s in slices.slices)
+    if any(s.difference != s.gap for s in slices.slices):
+        pairs += " (of a predicted class, against its other rows, too)"
     if any(s.of_score for s in slices.slices):
         pairs += ", and their rows above one score, over which half of the expected events lie"
     numbers = any(cut.kept is None for cut in slices.cuts.values())
