@@ -580,13 +580,14 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     """Find the slices that differ from the other rows with about the same scores, and in which way the rest is off.
 
     The one that differs most surely is taken out, and the others that may differ are tested again, until none is left. Of those about
-    as sure, as two that make up all rows are, one that is further off comes first. One of a slice within it
-    comes in its place, if its other rows are as the rest.
+    as sure, as two that make up all rows are, one that is further off comes first. What lies within another
+    one that is off is tested if no other differs, and comes in the place of that if it carries the difference.
     """
     cell, cells = cells_of(sample.scored.score)
     part = cell * min(cells, _PARTS) // cells
     outside = np.ones(cell.size, bool)
-    may = {s.where: s.gap for s in found.off if not _is_part(sample, s, found)}
+    parts = {s.where: s.gap for s in found.off if _is_part(sample, s, found)}
+    may = {s.where: s.gap for s in found.off if s.where not in parts}
     # One that is right where the others are off differs, too; it is tested if it seems to.
     may |= {s.where: s.gap for s in found.slices if _seems_unlike(s, found)}
     off, differ = {s.where for s in found.off}, list[Where]()
@@ -610,6 +611,8 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
             differ.append(min(left)[-1])
             outside &= ~inside(differ[-1])
         may = {where: may[where] for *_, where in left if where not in differ}
+        if not may and not differ:
+            may, parts = parts, {}
 
     for i, where in enumerate(differ):
         for s in (s for s in found.off if {*where} < {*s.where}):
