@@ -271,7 +271,7 @@ class Verdict(JudgedNumbers):
         if self.direction not in ("over", "under"):
             if self.in_places:
                 whole = self.of_what or " as a whole"
-                return f"No fault{whole}, but {(*self.classes_off, f'where {place}')[0]}"
+                return f"No fault{whole}, but {(*self.classes_off, f'off where {place}')[0]}"
             return f"Scores {self.extremes}" if self.extremes else f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:

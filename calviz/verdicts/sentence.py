@@ -252,7 +252,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
         against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
-        tail = "" if worst is None or worst is against else f", furthest {worst.where}"
+        tail = "" if worst is None or worst is against else f", furthest beyond noise {worst.where}"
         if against is not None and (worst is against or not against.slight):
             tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))

@@ -671,7 +671,9 @@ def _change(sample: Sample) -> Change | None:
     own, now = sample.reduction, Watch(reduction=sample.reduction).add(after)
     kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
     compared = [(*_compared(early, after, key, view), key, view) for key, view in kinds]
-    _, name, before, since, key, view = max(compared, key=itemgetter(0))
+    best = max(compared, key=itemgetter(0))
+    # The view that is shown, unless another one changes clearly more.
+    _, name, before, since, key, view = compared[0] if compared[0][0] > 0.8 * best[0] else best
     gaps = (since, before) if key == "mcs" else ((0.0, 0.0, 0.0),) * 2  # an ECE is above 0 anyway
     sides = _side(after, view, gaps[0]), _side(early, view, gaps[1])
     return Change(day, between, p_value, name, before, since, now, sides, began)
