@@ -197,7 +197,7 @@ def test_of_a_rare_class_it_is_said_how_many_kept_rows_are_missed():
         )
         choice = RiskCoverage.compute(p, band=False).at_risk(0.05, others=False)
         assert (choice.kept, choice.missed) == (3_000, words)
-        assert choice.sentence.endswith(f" {words}." if words else "to an expert.")
+        assert choice.sentence.endswith(f" {words}." if words else "referred.")
         assert choice.headline.endswith(f"are right, but {words}" if words else "are right")
         assert ("kept rows of 'ill' are missed" in calviz.threshold(p, 0.05).reading()) == bool(
             words
