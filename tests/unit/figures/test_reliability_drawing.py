@@ -119,7 +119,9 @@ def test_points_carry_their_gap_and_fade_where_rows_are_few():
     assert ends == {(0.25, 0.1, 0.25), (0.75, 0.95, 0.75), (0.95, 0.5, 0.95)}
     # The range lies behind everything; bars would cover it.
     for marks, first in (("points", "95 % range if calibrated"), ("bars", "Perfect calibration")):
-        assert of_type(drawn(figure, marks=marks), "scatter")[0]["name"].replace("\xa0", " ") == first
+        assert (
+            of_type(drawn(figure, marks=marks), "scatter")[0]["name"].replace("\xa0", " ") == first
+        )
     with pytest.raises(OptionError, match="one of points, bars"):
         figure.plot(marks="circles")
 
