@@ -179,8 +179,8 @@ class SliceChange(NamedTuple):
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
         return (
-            f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}; where no slice changes, one is named in {100 * CHANGES:g} % of files, "
-            f"where one is off alike all the time in {100 * CHANGED:g} %)."
+            f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}; said by mistake in {100 * CHANGES:g} % of files without a change, "
+            f"{100 * CHANGED:g} % of those where a slice is off alike all the time)."
         )
 
 

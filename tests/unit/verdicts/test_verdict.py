@@ -65,7 +65,9 @@ def test_one_bin_is_called_the_worst():
     scores = np.repeat(list(bins), [rows for _, rows in bins.values()])
     sample = Sample(calviz.ConfidencePredictions(confidence=scores, correct=right))
     found = next(f for f in findings_of(sample) if f.code == "CAL002")
-    assert found.short.startswith("Furthest beyond noise between 0.33 and 0.40: about 22.9 points too low")
+    assert found.short.startswith(
+        "Furthest beyond noise between 0.33 and 0.40: about 22.9 points too low"
+    )
     verdict = judged(sample)
     assert verdict.direction == "over"
     assert verdict.sentence.endswith(
@@ -100,7 +102,9 @@ def test_a_slight_error_of_the_other_side_is_left_out():
     hits[:14_000] = hits[20_000:22_280] = True
     sample = Sample(calviz.Predictions(probs=scores, labels=hits))
     assert sample.once(collect_evidence).too_low.slight
-    assert judged(sample).sentence.endswith("on 60,000 rows, furthest beyond noise between 0.73 and 0.80.")
+    assert judged(sample).sentence.endswith(
+        "on 60,000 rows, furthest beyond noise between 0.73 and 0.80."
+    )
 
 
 def test_underconfident_counts_upwards():
