@@ -111,8 +111,8 @@ RULE = (
     "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
     "those whose ECE is not told apart from the best. Where that leaves a slice off which no map of all rows repairs alone, take a map for "
     "that slice or, if the other rows are off too, {segments}, if it corrects by the columns of the slice; unless a proper score or the ECE "
-    "is worse beyond noise. If the other rows are off too, or a map of all rows is better than that of the slice beyond noise, that of the "
-    "slice goes on top."
+    "is worse beyond noise. Where a map of all rows is better than that of the slice beyond noise, or not worse and the other rows are off "
+    "too, that of the slice goes on top."
 )
 #: The method that repairs a slice, and what to do about one that was not compared.
 SEGMENTS = "segments"
@@ -246,10 +246,11 @@ def _on_top(comparison: Comparison, own: str, chosen: str, name: str) -> str:
     """Say that a map of all rows comes before that of the slice, and why; "" if it does not."""
     if chosen in (own, UNCALIBRATED) or own == SEGMENTS:
         return ""
+    best = comparison.tied[str(comparison.criterion)]
+    if own in best and (comparison.in_places or chosen not in best):
+        return ""
     why = "Other rows are off, too"
     if comparison.in_places:
-        if own in comparison.tied[str(comparison.criterion)]:
-            return ""
         why = f"{comparison[chosen].label} has a better {name} than a map for it"
     return f"{why}: the map for it goes on top. Open the calibrated file, and compare again."
 
