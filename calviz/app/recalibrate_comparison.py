@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import streamlit as st
@@ -25,7 +25,7 @@ from calviz.app.jobs import Job
 from calviz.app.open_files import SessionMap
 from calviz.app.session import HashFuncs, Settings, choose_one, md, offer_file
 from calviz.comparison import fitting
-from calviz.comparison.advice import cautions_of, guideline
+from calviz.comparison.advice import cautions_of, guideline, rows_of_slice
 from calviz.comparison.compare import KeptComparisons, Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, Guideline, MethodResult
 from calviz.core.blocks import IntArray, Stopped, watching
@@ -267,6 +267,25 @@ class ComparisonOutcome:
         if settings.where:
             return settings.whole
         return self.data if len(self.rows.pairs) == 1 else self.calibrated(UNCALIBRATED)
+
+    def in_slice(self, method: str) -> Self:
+        """The same of the evaluation rows that the map of a slice changes; itself for other maps."""
+        if not self.comparison[method].is_of_slice:
+            return self
+        both = {key: self.calibrated(key) for key in (UNCALIBRATED, method)}
+        rows = rows_of_slice(*both.values())
+        if not rows.size:
+            return self
+        of_slice = {k: replace(self.comparison[k], calibrated=both[k].take(rows)) for k in both}
+        how = f"where {where_words(self.comparison.off_where)}"
+        judged = replace(self.rows.evaluation, rows=rows.size, how=how)
+        return replace(
+            self,
+            key=(*self.key, method),
+            comparison=replace(self.comparison, methods=of_slice),
+            rows=replace(self.rows, evaluation=judged),
+            figures={},
+        )
 
     def calibrated(self, method: str) -> Dataset:
         """Return the evaluation rows after a method."""

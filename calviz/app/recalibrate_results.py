@@ -415,6 +415,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     view = session.choose_one("Look at", VIEWS, key=LOOK_AT)
+    outcome = outcome.in_slice(method)
     if view == "reliability":
         before, then = (
             figure_after(outcome, key, "reliability", settings) for key in (UNCALIBRATED, method)

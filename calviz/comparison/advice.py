@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
 from calviz.core import words
@@ -110,7 +111,8 @@ RULE = (
     "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
     "those whose ECE is not told apart from the best. Where that leaves a slice off which no map of all rows repairs alone, take a map for "
     "that slice or, if the other rows are off too, {segments}, if it corrects by the columns of the slice; unless a proper score or the ECE "
-    "is worse beyond noise."
+    "is worse beyond noise. Where a map of all rows is better than that of the slice beyond noise, or not worse and the other rows are off "
+    "too, that of the slice goes on top."
 )
 #: The method that repairs a slice, and what to do about one that was not compared.
 SEGMENTS = "segments"
@@ -170,8 +172,10 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     since = change is not None and leads and bool(change.where) and not ended
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
+    on_top = off and not why_not and _on_top(comparison, own, chosen, name)
     if since and off and own != SEGMENTS and (chosen in (own, UNCALIBRATED) or not why_not):
         caveat = ()
+    why_not = on_top or why_not
     if off and not why_not and chosen != own:
         chosen, near = own, []
         why = f"{_found(comparison)}. {comparison.alone}"
@@ -190,7 +194,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         why = f"{why}, and {comparison[chosen].label} {among}"
     cautions = cautions_of(comparison, comparison[chosen])
     if why_not and chosen != own:
-        cautions = (*cautions, f"{comparison.alone} {why_not}")
+        stays = _in_slice(comparison, chosen, own)[0] if on_top else ""
+        cautions = (*cautions, f"{stays} {comparison.alone} {why_not}".lstrip())
     return Advice(
         chosen,
         (
@@ -237,6 +242,19 @@ def _stays_off(comparison: Comparison, chosen: str, since: bool) -> bool:
     return bool(comparison.alone and stays)
 
 
+def _on_top(comparison: Comparison, own: str, chosen: str, name: str) -> str:
+    """Say that a map of all rows comes before that of the slice, and why; "" if it does not."""
+    if chosen in (own, UNCALIBRATED) or own == SEGMENTS:
+        return ""
+    best = comparison.tied[str(comparison.criterion)]
+    if own in best and (comparison.in_places or chosen not in best):
+        return ""
+    why = "Other rows are off, too"
+    if comparison.in_places:
+        why = f"{comparison[chosen].label} has a better {name} than a map for it"
+    return f"{why}: the map for it goes on top. Open the calibrated file, and compare again."
+
+
 def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
     """Say why the method that corrects the slice which the verdict names is not advised; "" if it is."""
     result = comparison.methods.get(own)
@@ -249,8 +267,7 @@ def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
         return f"{label} is worse by {' and '.join(result.worse_in)} than the uncalibrated model beyond noise."
     if keep_classes and result.predictions_changed:
         return f"{label} changes predicted classes."
-    of_slice = _gaps_of_slice(result, comparison[UNCALIBRATED].calibrated)
-    if of_slice is not None and abs(of_slice[2]) > abs(of_slice[1]):
+    if _in_slice(comparison, own, own)[1]:
         return f"{label} takes it further off on the judged rows."
     if own != SEGMENTS:
         return ""
@@ -459,7 +476,8 @@ def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]
     of = f"{changed:,} of {comparison.evaluation.rows:,} rows"
     columns = getattr(result.recalibrator, "needed_columns", ())
     sentences = (
-        _in_slice(result, before),
+        comparison.moved * result.is_of_slice,
+        _in_slice(comparison, result.key, result.key)[0],
         f"The map corrects by {listed(columns)}: new rows need that too." if columns else "",
         f"The map changes the predicted class of {of}." if changed else "",
         "" if result.is_of_slice else still_off_words(before, result.calibrated, all_named=True),
@@ -468,29 +486,28 @@ def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]
     return tuple(filter(None, sentences))
 
 
-def _gaps_of_slice(result: MethodResult, before: Dataset | None) -> tuple[int, float, float] | None:
-    """The judged rows of the slice that a map is for, and how far their mean score is off before and after it; None for other maps."""
-    if not result.is_of_slice or before is None or result.calibrated is None:
-        return None
-    was, then = (Sample.of(data) for data in (before, result.calibrated))
-    rows = np.flatnonzero(was.scored.score != then.scored.score)
+def rows_of_slice(before: Dataset, after: Dataset) -> npt.NDArray[np.intp]:
+    """The rows that a map of a slice changes."""
+    return np.flatnonzero(Sample.of(before).scored.score != Sample.of(after).scored.score)
+
+
+def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, bool]:
+    """Say what map `key` does to the judged rows of the slice of map `own`, and whether these are further off after it; "" if there are none."""
+    before, of_own, after = (comparison[k].calibrated for k in (UNCALIBRATED, own, key))
+    if not comparison[own].is_of_slice or before is None or of_own is None or after is None:
+        return "", False
+    rows = rows_of_slice(before, of_own)
     if not rows.size:
-        return None
-    weights = None if was.weights is None else was.weights[rows]
-    old, new = (
-        float(np.average((s.scored.score - s.scored.hit)[rows], weights=weights))
-        for s in (was, then)
-    )
-    return rows.size, old, new
-
-
-def _in_slice(result: MethodResult, before: Dataset | None) -> str:
-    """Say how far the mean score is off on the judged rows of the slice that a map is for, before and after it; "" for other maps."""
-    of_slice = _gaps_of_slice(result, before)
-    if of_slice is None:
-        return ""
-    old, new = map(words.signed_points, of_slice[1:])
-    return f"On the {words.counted(of_slice[0], 'judged row')} of the slice, the mean score is off by {old} points before the map and {new} after it."
+        return "", False
+    parts = [Sample.of(data.take(rows)) for data in (before, after)]
+    old, new = (float(np.average(s.scored.score - s.scored.hit, weights=s.weights)) for s in parts)
+    ends = [(float(s.scored.score.min()), float(s.scored.score.max())) for s in parts]
+    decimals = words.decimals_for(*(high - low for low, high in ends), least=2)
+    was, then = (" to ".join(words.decimal(end, decimals) for end in pair) for pair in ends)
+    return (
+        f"On the {words.counted(rows.size, 'judged row')} of the slice, the mean score is off by {words.signed_points(old)} points before "
+        f"the map and {words.signed_points(new)} after it; scores there, {was} before, become {then}."
+    ), abs(new) > abs(old)
 
 
 # ---- Evidence

@@ -26,12 +26,14 @@ from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, c
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, NoiseFloor, RecalibratorSpec
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
+from calviz.core.features import cut_of_numbers, edge_text
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
 from calviz.recalibrators.composition import SLICE, slice_of
 from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.losses import row_log_losses
 from calviz.sample.sample import (
     MIN_ROWS,
     Sample,
@@ -39,9 +41,11 @@ from calviz.sample.sample import (
     dataset_of,
     on_days,
     predicted_classes,
+    rows_where,
     where_words,
 )
 from calviz.verdicts import analysis
+from calviz.verdicts.row_checks import unchanged_rows
 from calviz.verdicts.sentence import judged
 
 
@@ -390,20 +394,30 @@ class _Judging:
             return {}, ()
         fit, used = self.rows.fit.split, self.data.take(self.rows.used)
         for data in (self.before, used) if fit is not None else (used,):
-            verdict = judged(self._judged_as(data))
+            sample = self._judged_as(data)
+            verdict = sample.once(judged)
             off = verdict.beyond_noise or verdict.classes_off or verdict.slices_off
             # A change of all rows is mended by no map of all these rows.
             lasting = verdict.changed_where and not verdict.ended
             if off or verdict.in_reverse or lasting:
                 whole, where, alone = self.data, verdict.named_where, verdict.alone
+                places = verdict.in_places
                 if lasting:
                     where = on_days(whole, verdict.changed_days, verdict.changed_where)
                     alone = f"No map of all rows repairs {where_words(where)} alone."
-                places = verdict.in_places or not (off or verdict.in_reverse)
+                    others = unchanged_rows(sample)
+                    places = others is None or not judged(others).beyond_noise
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found["off_where"] = where
                 if not where or verdict.elsewhere:
                     return found, ()
+                with suppress(CalvizError):  # confidences have no losses
+                    found["off_where"] = moved = self._moved_edges(where)
+                    if moved != where:
+                        found["moved"] = (
+                            f"The fitting rows tell this edge; that of the verdict, {where_words(where)}, is a decile."
+                        )
+                    where = moved
                 found["conditions"] = slice_of(whole, where)
                 return found, (self._for_slice(where, found["conditions"]),)
         return {"found": ""}, ()
@@ -428,6 +442,41 @@ class _Judging:
 
     def _judged_as(self, data: Dataset) -> Sample:
         return Sample.of(data.that_count(), seed=self.plan.division.seed, **self.settings)
+
+    def _moved_edges(self, where: Where) -> Where:
+        """The conditions of a slice with the deciles that cut a number moved, before the next ones, if the likelihood of the fitting rows gains 2 or more by it."""
+        (fit, _), *folds = self.rows.pairs
+        data, cheap = self.data.take(fit), entry_specs.cheap_method(self.data)
+        for at, (name, value) in enumerate(where):
+            cut, values = data.cuts.get(name), data.numbers.get(name)
+            if folds or values is None or cut != cut_of_numbers(self.data.numbers[name]):
+                continue
+            inside, rest = rows_where(data, where), (*where[:at], *where[at + 1 :])
+            rows = replace(self.rows, pairs=((fit[inside], fit),))
+            after = fit_and_apply(self.data, entry_specs.RECALIBRATORS[cheap], rows, {}).calibrated
+            losses, then = (row_log_losses(Sample.of(each)) for each in (data, after))
+            gain = (losses - then) * (1 if data.weights is None else data.weights)
+            # The ends of the slice, and how far they may go.
+            ends = np.r_[-np.inf, -np.inf, cut.edges, np.inf, np.inf]
+            first, last = np.searchsorted(cut.edges, np.quantile(values[inside], (0, 1)))
+            start, low, high, stop = ends[[first, first + 1, last + 2, last + 3]]
+            near = (values > start) & (values <= stop)
+            near &= rows_where(data, rest) if rest else True
+            edges, group = np.unique(values[near], return_inverse=True)
+            edges, gained = np.r_[start, edges], np.r_[0, np.bincount(group, gain[near]).cumsum()]
+            of: Callable[[int], float] = gained.__getitem__
+            since, to = (np.searchsorted(edges, (low, high), "right") - 1).tolist()
+            before = gained[to] - gained[since]
+            if high < np.inf:
+                to = max(range(since + 1, edges.size - 1), key=of, default=edges.size - 2)
+            if low > -np.inf:
+                since = min(range(1, to), key=of, default=0)
+            if gained[to] - gained[since] - before >= 2:
+                ways = ((since, low), (to, high))
+                texts = [edge_text(*edges[i : i + 2]) for i, end in ways if np.isfinite(end)]
+                value = f"({', '.join(texts)}]" if texts[1:] else f"{value[0]} {texts[0]}"
+                where = (*where[:at], (name, value), *where[at + 1 :])
+        return where
 
     def _for_slice(self, where: Where, conditions: Any) -> RecalibratorSpec:
         """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""
@@ -527,7 +576,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 7
+_FORMAT = 8
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

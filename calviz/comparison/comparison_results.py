@@ -345,7 +345,9 @@ class Comparison(Compared[MethodResult]):
     alone : str
         That no map of all rows repairs the slice which the verdict names (`Verdict.alone`); "" if it names none.
     off_where : tuple of (str, str)
-        The columns and values of that slice.
+        The columns and values of that slice, with the edges of numbers that its map has.
+    moved : str
+        That these are not those of the verdict; "" if they are.
     conditions : list of dict
         The same as a map saves it, if one for that slice was compared.
     near : mapping of str to tuple of str
@@ -368,6 +370,7 @@ class Comparison(Compared[MethodResult]):
     in_places: bool = False
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
+    moved: str = ""
     conditions: list[dict[str, Any]] = field(default_factory=list)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
@@ -414,8 +417,8 @@ class Comparison(Compared[MethodResult]):
         """Return the methods that may be advised, the best by the criterion first.
 
         They are better than the uncalibrated model by the criterion, and no proper score and not the ECE is worse beyond noise. Where the verdict is about
-        places only, they are better beyond noise: most maps move all rows alike, which were not found to be off. A map that is its base alone does not
-        count as a method of its own.
+        places only, they are better beyond noise: most maps move all rows alike, which were not found to be off; where it is not, no map of a slice is one.
+        A map that is its base alone does not count as a method of its own.
 
         Parameters
         ----------
@@ -430,7 +433,7 @@ class Comparison(Compared[MethodResult]):
             if not (keep_classes and self[key].predictions_changed)
             and not self[key].worse_in
             and not self[key].is_its_base
-            and (self.is_better(key) or not self.in_places)
+            and (self.is_better(key) if self.in_places else not self[key].is_of_slice)
         )
 
     def is_better(self, key: str) -> bool:

@@ -282,6 +282,11 @@ def _written(edge: float, digits: int) -> str:
     return np.format_float_positional(edge, digits, unique=False, fractional=False, trim="-")
 
 
+def edge_text(edge: float, following: float) -> str:
+    """Write an edge with as few digits, 3 or more, as tell the values up to it from the following one."""
+    return next(t for d in range(3, 19) if edge <= float(t := _written(edge, d)) < following)
+
+
 def _dates(edges: tuple[float, ...]) -> list[str]:
     times = np.array(edges, np.int64).astype("datetime64[us]")
     for unit in ("D", "m", "s"):

@@ -361,11 +361,14 @@ class _Builder:
             self._note_repair(f"above-zero: the event is that '{short(layout.label)}' is above 0")
             happened = np.where(np.isnan(amounts), -1, amounts > 0).astype(np.int32)
             return labels.Labels(happened, "0 or above", names or ("0", "above 0"))
-        given = bool(names)
+        given, by_ids = bool(names), ""
         if not names:
             names = first.class_names
             if len(names) == 1 and (names := labels.names_of_one(names[0], values)):
                 base = None  # labels that are names are not counted
+            if not names and base is None and first.width == k:
+                factor, scores = Factor.of(values), fetched.scores[0]
+                names, by_ids = labels.names_by_ids(factor, fetched.columns, scores)
         labels.check_class_names(names, k)
         # Of named classes, labels that are none of them have always been missing.
         named = bool(self.options.class_names) and "drop-missing" in self.options.repair
@@ -386,7 +389,7 @@ class _Builder:
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
         joined = decoded.joined and f"spellings that are read as one class: {decoded.joined}"
-        for text in filter(None, (decoded.notice, joined)):
+        for text in filter(None, (by_ids, decoded.notice, joined)):
             self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         return decoded
 

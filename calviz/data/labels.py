@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -492,6 +492,34 @@ def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...
             counts[v if v == name or (number := whole(v)) is None else str(number)] += rows
     others = [key for pair in pairs_of(counts) if name in pair for key in pair if key != name]
     return (others[0], name) if len(others) == 1 else ()
+
+
+def names_by_ids(
+    label: Factor, columns: Mapping[str, Any], scores: FloatArray
+) -> tuple[tuple[str, ...], str]:
+    """The classes in the order of the numbers 0..K-1 that another column has for them, one for each in all labelled rows, and what says so; twice nothing if none has."""
+    n, k = scores.shape
+    texts = np.array([class_key(text) for text in label.levels])[label.codes]
+    known = ~np.array([is_missing(text.strip()) for text in label.levels])[label.codes]
+    for name, column in columns.items():
+        if not isinstance(column, Factor) or len(column.levels) > k + 9 or len(column) != n:
+            continue
+        ids = np.array([whole(text.strip()) for text in column.levels])[column.codes]
+        pairs = {*zip(ids[known].tolist(), texts[known].tolist(), strict=True)}
+        names = dict(pairs)
+        words = {name for name in names.values() if whole(name) is None}
+        if len(pairs) != k or len(words) != k or {*names} != {*range(k)}:
+            continue
+        # Were the scores in another order, some class would have lower scores in its own rows.
+        own = [(known & (ids == j), known & (ids != j)) for j in range(k)]
+        if all(
+            np.nanmean(scores[here, j]) > np.nanmean(scores[rest, j])
+            for j, (here, rest) in enumerate(own)
+        ):
+            ordered = tuple(names[j] for j in range(k))
+            shown = ", ".join(map(short, ordered[:5])) + ", …" * (k > 5)
+            return ordered, f"the scores are in the order of '{short(name)}': {shown}"
+    return (), ""
 
 
 def from_one_hot(

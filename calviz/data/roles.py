@@ -568,13 +568,17 @@ class Problem:
         rows, nan_rows = bad_rows.size, int(np.isnan(self.array[bad_rows]).any(axis=1).sum())
         first = bad_rows[:NAMED]
         at_cells = [(int(first[r]), int(c)) for r, c in np.argwhere(bad[first])[:NAMED]]
+        lists = len(self.scores.columns) < self.array.shape[1]
+        if lists:
+            at_cells = [(int(r), int(bad[r].argmax())) for r in first]
         shown = []
         for row, column in at_cells:
             at, name, value = self.original(row), self._name(column), self.array[row, column]
+            name = self.scores.columns[0] if lists and bad[row].all() else name
             state = "infinite" if np.isinf(value) else self.table.missing_as(at, name)
             shown.append(f"{self._places(row)} '{short(name)}' is {state}")
         row, column = at_cells[0]
-        texts = any(state.endswith("'") for state in shown)
+        texts = any(state.endswith("'") or " instead of " in state for state in shown)
         empty = self.array.shape[1] == 1 and all(state.endswith(" empty") for state in shown)
         what = "cells that cannot be read" if texts else "no score" if empty else "missing values"
         drops = nan_rows == rows and not (texts and rows > FEW * len(self.array))

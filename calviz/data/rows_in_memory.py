@@ -6,6 +6,7 @@ The latter are vectors and percentages as text, lists of classes with scores, an
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +28,7 @@ from calviz.data.format import (
     Table,
     allocate,
     no_rows,
+    places,
     short,
 )
 
@@ -340,11 +342,13 @@ class _Cell:
             numbers = self.read(text)
             if numbers is None and (self.read is percentage or text.strip() in MISSING_WORDS):
                 continue
-            if numbers is None or len(numbers) != self.width:
+            if numbers is None:
                 row = int((factor.codes == j).argmax())
                 what = f"is '{short(text)}', but other rows hold {self.width} numbers such as '{short(self.example)}'"
                 raise InputError(what, row=row + 1, line=line(row), column=name)
-            levels[j] = numbers
+            # A list that is cut off has no score for each class: such rows are treated as those without one.
+            if len(numbers) == self.width:
+                levels[j] = numbers
         out = allocate(len(factor), self.width, np.float64)
         np.take(levels, factor.codes, axis=0, out=out)
         return out
@@ -361,9 +365,10 @@ def _written(column: Column) -> _Cell | None:
     share = len(percentages) / len(cells)
     if share >= (0.5 if is_score_name(column.name) else 0.9):
         return _Cell(percentage, 1, percentages[0])
-    first = vector(cells[0])
-    if first and all(len(vector(text) or ()) == len(first) for text in cells):
-        return _Cell(vector, len(first), cells[0])
+    lengths = [len(vector(text) or ()) for text in cells] if vector(cells[0]) else [0]
+    usual, times = Counter(lengths).most_common(1)[0]
+    if all(lengths) and times >= 0.9 * len(lengths):
+        return _Cell(vector, usual, cells[lengths.index(usual)])
     return None
 
 
@@ -427,8 +432,14 @@ class WrittenCells(Table):
         notice = Notice.CONVERTED.finding("info", cell.notice(name))
         if notice not in self.notices:
             self.notices.append(notice)
-        self._texts[name] = Factor.of(values)
-        return cell.array(self._texts[name], name, self.line)
+        factor = self._texts[name] = Factor.of(values)
+        array = cell.array(factor, name, self.line)
+        lost = np.flatnonzero(np.isnan(array).all(axis=1)) if cell.width > 1 else ()
+        if cut := [int(r) for r in lost if " instead of " in self.missing_as(int(r), name)]:
+            text = f"'{short(name)}' has {self.missing_as(cut[0], name)} in {places(cut, self.line)}: no scores are read there"
+            notice = Notice.CONVERTED.finding("warning", text)
+            self.notices.extend([notice] * (notice not in self.notices))
+        return array
 
     def line(self, row: int) -> int | None:
         """Line of a row of the base."""
@@ -436,9 +447,12 @@ class WrittenCells(Table):
 
     def missing_as(self, row: int, name: str) -> str:
         """What stands in a cell without a number; see `Table.missing_as`."""
-        if (texts := self._texts.get(name)) is None:
+        own = name if name in self.written else name.rpartition("[")[0]
+        if (texts := self._texts.get(own)) is None:
             return self.base.missing_as(row, name)
-        text = texts.levels[texts.codes[row]]
+        text, written = texts.levels[texts.codes[row]], self.written[own]
+        if (found := written.read(text)) and len(found) != written.width:
+            return f"{len(found)} numbers instead of {written.width}"
         return "empty" if text.strip() in MISSING_WORDS else f"'{short(text)}'"
 
     @property

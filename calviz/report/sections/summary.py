@@ -146,7 +146,7 @@ def advised(comparison: Comparison, advice: Advice, verdict: Verdict, key: str) 
     if not advice.given:
         change = advice.reasons[bool(advice.caveat)]
     not_new = ENDED if verdict.ended else NOT_SINCE
-    caveat = not_new if verdict.changed and not advice.is_of_slice else advice.caveat
+    caveat = not_new if verdict.changed and not verdict.changed_where else advice.caveat
     if caveat and change:
         change = f"All rows together: {change}"
     below = f"{change} Maps are {comparison.rows_words()}."

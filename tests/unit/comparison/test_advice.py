@@ -19,7 +19,7 @@ from calviz.comparison.difference_intervals import SCALES, Spread, Z
 from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
 from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap_method
-from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.predictions import ConfidencePredictions, Predictions, cut_columns
 from calviz.core.words import signed_points
 from calviz.report.sections.summary import advice_words, advised
 from tests.inputs.simulated import draw_labels, softmax
@@ -421,7 +421,10 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
         signed_points(float((d.probs[inside, 1] - d.labels[inside]).mean()))
         for d in (before, own.calibrated)
     )
-    said = f"On the {inside.sum():,} judged rows of the slice, the mean score is off by {old} points before the map and {new} after it."
+    (was, most), (then, top) = (
+        (s.min(), s.max()) for s in (d.probs[inside, 1] for d in (before, own.calibrated))
+    )
+    said = f"On the {inside.sum():,} judged rows of the slice, the mean score is off by {old} points before the map and {new} after it; scores there, {was:.2f} to {most:.2f} before, become {then:.2f} to {top:.2f}."
     assert said in advice.cautions
     # What is kept on disk says the same.
     kept = KeptComparisons(tmp_path)
@@ -448,13 +451,53 @@ def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base)
 
 
 @pytest.mark.parametrize("above", [0.0, 0.5])
-def test_what_the_map_of_a_slice_leaves_off_is_said(above):
-    advice = of_slice(np.random.default_rng(1), 1.1, days=120, above=above).advice
-    assert advice.is_of_slice
-    said = "Verdict after the map: Forecasts "
-    left = [reason for reason in advice.reasons if reason.startswith(said)]
-    assert left == [reason for reason in advice.cautions if "after the map" in reason]
-    assert bool(left) == bool(above)
+def test_where_the_other_rows_are_off_too_a_map_of_all_rows_comes_before_that_of_the_slice(above):
+    made = of_slice(np.random.default_rng(1), 1.1, days=120, above=above)
+    advice = made.advice
+    assert advice.is_of_slice == made.in_places == (not above)
+    assert not advice.caveat
+    end = f"{made.alone} Other rows are off, too: the map for it goes on top. Open the calibrated file, and compare again."
+    assert any(caution.endswith(end) for caution in advice.cautions) == bool(above)
+
+
+def test_a_map_of_all_rows_that_is_clearly_better_comes_before_that_of_the_slice(monkeypatch):
+    stays = "Where site = A, scores stay off: about 9.0 points too high."
+    monkeypatch.setattr("calviz.comparison.advice.still_off_words", lambda *_, **__: stays)
+    values = {"identity": 0.5, "vector": 0.4, "slice+platt": 0.45}
+    better = {key: {"brier": "better"} for key in values}
+    made = comparison(
+        values,
+        in_places=True,
+        verdicts=better,
+        alone="No map of all rows repairs site = A alone.",
+        off_where=(("site", "A"),),
+    )
+    said = "Vector scaling has a better Brier score than a map for it: the map for it goes on top."
+    for tied, on_top in ((("vector",), True), (("vector", "slice+platt"), False)):
+        advice = advise(replace(made, tied={"brier": tied}), data(10))
+        assert (advice.method == "vector") == any(said in c for c in advice.cautions) == on_top
+
+
+def test_the_edge_of_a_number_is_that_of_the_fitting_rows():
+    # Off up to 5, and the first decile is 6: as many rows with 6 as with any other value.
+    rng = np.random.default_rng(0)
+    months, true = rng.integers(1, 61, 12_000), rng.normal(-1, 1.4, 12_000)
+    rows = Predictions(
+        probs=expit(true + (months <= 5)),
+        labels=(rng.random(months.size) < expit(true)).astype(int),
+        numbers={"months": months.astype(float)},
+    )
+    made = compare(rows, ["platt"], metrics=["nll"], resamples=100, jobs=1)
+    assert made.off_where == (("months", "≤ 5"),)
+    assert made.advice.headline == "Advice: Map for months ≤ 5, other rows as they are"
+    said = "The fitting rows tell this edge; that of the verdict, months ≤ 6, is a decile."
+    assert said in made.advice.cautions
+    after = made[made.advice.method].recalibrator.transform(rows.probs, {"months": months})
+    np.testing.assert_array_equal((after != rows.probs).any(axis=1), months <= 5)
+    # Edges that someone has chosen stay.
+    own = cut_columns(rows, {"months": ["6"]})
+    made = compare(own, ["platt"], metrics=["nll"], resamples=100, jobs=1)
+    assert made.off_where == (("months", "≤ 6"),)
 
 
 @pytest.mark.slow

@@ -258,7 +258,7 @@ TABLES_REFUSED = {
     "nulls": ({"label": Y, "p_a": [0.5, None, 0.1], "p_b": P[:, 1]}, "row 2 'p_a' is NaN"),
     "no label": ({"label": [0, 1, None], "prob": P[:, 1]}, "row 3, column 'label'"),
     "ragged": ({"label": Y, "probs": [[0.5, 0.5], [1.0], [0.5, 0.5]]}, "row 2 holds 1"),
-    "null list": ({"label": Y, "probs": [[0.5, 0.5], None, [0.5, 0.5]]}, "row 2 'probs[0]'"),
+    "null list": ({"label": Y, "probs": [[0.5, 0.5], None, [0.5, 0.5]]}, "row 2 'probs'"),
     "text": ({"label": Y, "p_a": [".5"] * 3, "p_b": [".5"] * 3}, "holds text"),
     "no rows": ({"label": Y[:0], "prob": P[:0, 1]}, "no rows"),
 }

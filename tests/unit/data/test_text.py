@@ -633,3 +633,46 @@ def test_a_unit_in_percent_above_fractions_is_asked_about():
     text = b"p,label\n[%],\n0.2,0\n0.9,1\n0.5,0\n"
     with pytest.raises(InputError, match="headed in percent, but lies in 0 to 1"):
         read(text, name="x.csv", options=ReadingOptions(repair=("drop-units",)))
+
+
+# ------------------------------------------------------------------ lists of logits, and names for them
+
+
+def lists_of_logits(*, order=(0, 1, 2), cut=0):
+    """Rows with a list of logits, a name and the number of the name, which is its place in the list after `order`; the first `cut` lists have two numbers."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (120, 3))
+    classes = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    names = np.array(["cat", "dog", "emu"])[classes]
+    ids = np.array(order)[classes]
+    lists = [
+        str([round(float(v), 3) for v in row[: 2 if i < cut else 3]])
+        for i, row in enumerate(logits)
+    ]
+    lines = [
+        f'"{each}",{name},{number}' for each, name, number in zip(lists, names, ids, strict=True)
+    ]
+    # The first rows tell how the column is written.
+    return "\n".join(["logits,label,label_id", *lines[cut:], *lines[:cut]]).encode()
+
+
+def test_numbers_beside_the_names_of_the_classes_tell_the_order_of_a_list():
+    found = read(lists_of_logits(), name="x.csv")
+    assert found.recognition.class_names == ("cat", "dog", "emu")
+    assert "the scores are in the order of 'label_id': cat, dog, emu" in str(found.notices)
+    # Numbers in an order that the scores deny tell nothing.
+    with pytest.raises(InputError, match="nothing says which class each of them is"):
+        read(lists_of_logits(order=(1, 2, 0)), name="x.csv")
+
+
+def test_rows_whose_list_is_cut_off_can_be_left_out():
+    content = lists_of_logits(cut=2)
+    with pytest.raises(
+        InputError,
+        match=r"2 of 120 rows have .* row 119 \(line 120\) 'logits' is 2 numbers instead of 3",
+    ) as error:
+        read(content, name="x.csv")
+    assert [repair.key for repair in error.value.repairs] == ["drop-missing"]
+    found = read(content, options=ReadingOptions(repair=("drop-missing",)), name="x.csv")
+    assert found.first.n == 118
+    assert "'logits' has 2 numbers instead of 3 in row 119" in str(found.notices)
