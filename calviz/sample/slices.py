@@ -277,7 +277,8 @@ class Slices(Displayed):
             are = "is" if alike == 1 else "are"
             return f"{slices} {are} off, not found to differ from other rows with such scores."
         of = self.furthest[0] if named == 1 else f"these {named:,}"
-        return f"Without the rows of {of}, {slices} would not be off." if self.explained else ""
+        are = "is" if len(self.explained) == 1 else "are"
+        return f"{slices} {are} off only by rows shared with {of}." if self.explained else ""
 
     @property
     @claim("slices")

@@ -11,7 +11,7 @@ from calviz.core import words
 from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
 from calviz.sample.error_bars import FILE
-from calviz.sample.sample import MIN_ROWS, Sample
+from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
@@ -139,11 +139,11 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     written = words.gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",
-        f"Furthest off {worst.where} ({worst.row_words}): {score} "
+        f"Furthest beyond noise {worst.where} ({worst.row_words}): {score} "
         f"{words.percent(worst.mean_score, decimals)} but {hit} {words.percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {words.points(ends[0], written)} to "
         f"{words.points(ends[1], written)}).",
-        f"Furthest off {worst.where}: {words.expected_gap(worst.expected_gap)}",
+        f"Furthest beyond noise {worst.where}: {words.expected_gap(worst.expected_gap)}",
     )
 
 
@@ -196,7 +196,14 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
         said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
     acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
-    return [f for f in acted_on if f.short != verdict.headline]
+    # Where the event is rare, nearly all rows have forecasts up to 0.5.
+    rare = evaluation.sample is not None and event_rate_if_rare(evaluation.sample) is not None
+    return [
+        f
+        for f in acted_on
+        if f.short != verdict.headline
+        and not (rare and f.code == "CAL020" and "above" not in f.short)
+    ]
 
 
 #: Smallest difference that is reported, however significant; and the level of the test.

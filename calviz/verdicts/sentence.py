@@ -252,7 +252,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
         against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
-        tail = "" if worst is None or worst is against else f", furthest {worst.where}"
+        tail = "" if worst is None or worst is against else f", furthest beyond noise {worst.where}"
         if against is not None and (worst is against or not against.slight):
             tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))
@@ -585,7 +585,7 @@ class _Sentences:
             # As it is written elsewhere, in percent: "0.87" is "87".
             place = re.sub(r"[\d.]+", lambda end: f"{HUNDRED * float(end[0]):.10g}", worst.where)
             return (
-                f"It is furthest off where it says {place} percent: on these {worst.row_words} it said "
+                f"Beyond chance it is furthest off where it says {place} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise and self.group is None:
