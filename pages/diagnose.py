@@ -72,7 +72,7 @@ BY = {
     "true-class": "by true class",
 }
 GREY = (
-    "Grey: the range of a perfectly calibrated model. By chance, a class leaves it in at most 5 of 1,000 files. What lies within is "
+    "Grey: the range of a perfectly calibrated model. By chance, some class leaves it in at most 5 of 1,000 files. What lies within is "
     "no evidence of an error."
 )
 NOT_CENTRED = "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave to it."
