@@ -202,7 +202,7 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         f
         for f in acted_on
         if f.short != verdict.headline
-        and not (rare and f.code == "CAL020" and "above" not in f.short)
+        and not (rare and CHECKS[f.code].about == "predicted-class" and "above" not in f.short)
     ]
 
 
