@@ -11,7 +11,7 @@ from calviz.core import words
 from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
 from calviz.sample.error_bars import FILE
-from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare
+from calviz.sample.sample import MIN_ROWS, Sample
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
@@ -197,7 +197,7 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
     acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
     # Where the event is rare, nearly all rows have forecasts up to 0.5.
-    rare = evaluation.sample is not None and event_rate_if_rare(evaluation.sample) is not None
+    rare = verdict.reduction == "positive" and verdict.observed <= 0.1
     return [
         f
         for f in acted_on
