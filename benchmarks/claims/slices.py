@@ -297,7 +297,7 @@ def advised(sample: Sample) -> str:
 
 
 SAID = {
-    "title: slices off, no miscalibration as a whole": (title, "No fault as a whole, but where "),
+    "title: slices off, no miscalibration as a whole": (title, "No fault as a whole, but about "),
     "advice: miscalibration in places": (advised, "finds miscalibration in places"),
 }
 #: One of 20 values is off, so that the mean of all rows hardly is.

@@ -77,7 +77,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         "from": starts,
         "the score is": [levels.word(s) for s in levels.slices.slices],
         "kept": [c.kept for c in levels.choices],
-        "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
+        "right of the kept": [percent(c.accuracy) if c.kept else "–" for c in levels.choices],
         "rows": [s.rows for s in levels.slices.slices],
         "score": percent_numbers(s.score for s in levels.slices.slices),
         "hits": percent_numbers(s.hits for s in levels.slices.slices),
@@ -92,7 +92,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
             **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
             "score": st.column_config.NumberColumn(score, format="%.1f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),
-            "from": st.column_config.TextColumn("confidence from"),
+            "from": st.column_config.TextColumn("confidence from, or why none"),
         },
     )
     few = counted(len(levels.few), "value")

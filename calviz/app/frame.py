@@ -15,6 +15,8 @@ def draw() -> None:
     st.logo(navigation.LOGO)
     panels = {"data": upload.draw_page, "learn": draw_learn}
     page = navigation.draw_navigation(panels)
+    name = navigation.PAGES_BY_KEY[navigation.here()].title
+    st.set_page_config(page_title=f"{name} · calviz")
     with navigation.boundary():
         open_files.follow_address(navigation.here())
         jobs.empty_when_session_ends(open_files.files(), jobs.all_jobs())

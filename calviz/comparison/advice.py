@@ -109,10 +109,10 @@ LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 RULE = (
     "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise (where the "
     "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
-    "those whose ECE is not told apart from the best. Where that leaves a slice off which no map of all rows repairs alone, take a map for "
-    "that slice or, if the other rows are off too, {segments}, if it corrects by the columns of the slice; unless a proper score or the ECE "
-    "is worse beyond noise. Where a map of all rows is better than that of the slice beyond noise, or not worse and the other rows are off "
-    "too, that of the slice goes on top."
+    "those whose ECE is not told apart from the best. If a slice that no map of all rows repairs stays off, take a map for it; if the "
+    "other rows are off too, {segments}, if it corrects by the columns of the slice. Neither is taken if a proper score or the ECE is "
+    "worse beyond noise; the map of a slice goes on top of one of all rows that is better beyond noise, or not worse where the other "
+    "rows are off too."
 )
 #: The method that repairs a slice, and what to do about one that was not compared.
 SEGMENTS = "segments"

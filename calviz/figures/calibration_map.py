@@ -351,7 +351,7 @@ class CalibrationCurve(ScoreFigure):
                 decimal(float(v[worst])) for v in (b.score, b.probability, b.low, b.high)
             )
             text += (
-                f" Furthest, among all but the outermost rows, at a score of {score}, where {hits} are hits "
+                f" Furthest, among all but the outermost rows, at a score of {score}, with a frequency of {hits} "
                 f"({words.level_text(self.level)} band {low} to {high})."
             )
         return text

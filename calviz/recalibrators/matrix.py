@@ -294,7 +294,7 @@ class MatrixScaling(LinearMaps):
 )
 @_parametric(
     key="dirichlet",
-    label="Dirichlet calibration",
+    label="Dirichlet calibration (L2)",
     needs="log-probabilities",
     reference="Kull et al. 2019",
     formula=r"\mathrm{softmax}(W \log p + b)",

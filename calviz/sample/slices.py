@@ -273,11 +273,11 @@ class Slices(Displayed):
         """Say how many slices are off as the rest is, or would not be off without the rows of those that are; "" if none."""
         named, alike = len(self.named), len(self.off) - len(self.named)
         slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
+        slices += " is" if (alike or len(self.explained)) == 1 else " are"
         if alike:
-            are = "is" if alike == 1 else "are"
-            return f"{slices} {are} off, not found to differ from other rows with such scores."
+            return f"{slices} off, not found to differ from other rows with such scores."
         of = self.furthest[0] if named == 1 else f"these {named:,}"
-        return f"Without the rows of {of}, {slices} would not be off." if self.explained else ""
+        return f"{slices} off only by rows shared with {of}." if self.explained else ""
 
     @property
     @claim("slices")

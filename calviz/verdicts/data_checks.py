@@ -500,9 +500,15 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     where, shares = f"where it says {listed([_name(sample, k)])}", ("mean confidence", "accuracy")
     head = f"Of {total} the model is {sides}"
     if _of_one_event(sample):
-        head, shares = words.capitalised(_sides_of_half(off)), ("mean forecast", "frequency")
+        # As the bars of the two classes say it.
+        ways = {"over" if by > 0 else "under" for by in off[off != 0]}
+        sides = f"{ways.pop()}confident: " if len(ways) == 1 else ""
+        head = words.capitalised(sides + _sides_of_half(off))
+        shares = ("mean forecast", "frequency")
         where = f"{'above' if k else 'up to'} 0.5" if off.all() else ""
         score, hits = (score, hits) if k else (1 - score, 1 - hits)
+    elif (off > 0).any() and (off < 0).any():
+        where += f" ({'over' if off[k] > 0 else 'under'}confident)"
     elif classes == 1:
         head = f"The model is {sides.removesuffix(' on one')}"
     furthest_words = where and f", {furthest(off, '')}{where}"

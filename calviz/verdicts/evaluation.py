@@ -271,7 +271,8 @@ class Verdict(JudgedNumbers):
         if self.direction not in ("over", "under"):
             if self.in_places:
                 whole = self.of_what or " as a whole"
-                return f"No fault{whole}, but {(*self.classes_off, f'off where {place}')[0]}"
+                where = " where ".join(reversed(self.off_in or ()))
+                return f"No fault{whole}, but {(*self.classes_off, where)[0]}"
             return f"Scores {self.extremes}" if self.extremes else f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
@@ -626,7 +627,10 @@ class Written:
                 return f"above noise: a calibrated model stays below {self.of(floor.q95)}"
             return f"within noise: a calibrated model shows up to {self.of(floor.q95)}"
         if beyond:
-            return f"if each score were true: {self.of(floor.mean)}"
+            # Of accuracy, this is the mean confidence, which simulation only approximates.
+            exact = verdict and verdict.reduction == "top-label" and self.result.key == "accuracy"
+            mean = verdict.score if verdict and exact else floor.mean
+            return f"if each score were true: {self.of(mean)}"
         return f"as if calibrated ({self.of(floor.mean)})"
 
     def only_alone(self, verdict: Verdict | None) -> str:

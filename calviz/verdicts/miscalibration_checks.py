@@ -196,7 +196,14 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
         said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
     acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
-    return [f for f in acted_on if f.short != verdict.headline]
+    # Where the event is rare, nearly all rows have forecasts up to 0.5.
+    rare = verdict.reduction == "positive" and verdict.observed <= 0.1
+    return [
+        f
+        for f in acted_on
+        if f.short != verdict.headline
+        and not (rare and CHECKS[f.code].about == "predicted-class" and "above" not in f.short)
+    ]
 
 
 #: Smallest difference that is reported, however significant; and the level of the test.

@@ -585,7 +585,7 @@ class _Sentences:
             # As it is written elsewhere, in percent: "0.87" is "87".
             place = re.sub(r"[\d.]+", lambda end: f"{HUNDRED * float(end[0]):.10g}", worst.where)
             return (
-                f"It is furthest off where it says {place} percent: on these {worst.row_words} it said "
+                f"Beyond chance it is furthest off where it says {place} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise and self.group is None:

@@ -33,8 +33,8 @@ SECTIONS = "verdict,findings,fix,prediction-sets,risk-coverage,decisions,metrics
 
 #: What a recalibrator with few parameters would bring.
 FIX = re.compile(
-    r"A simple map would take the ECE from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points "
-    r"on the (?P<rows>[\d,]+) rows judged \(noise there: [\d.]+\)\."
+    r"A simple map would take the ECE from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points (?:\(within noise\) )?"
+    r"on the (?P<rows>[\d,]+) rows judged\."
 )
 
 

@@ -124,7 +124,7 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             formats=_CLASS_COLUMNS,
         )
     yield Note(
-        "Grey: all bars of a perfectly calibrated model stay within it, but in at most 5 of 1,000 files."
+        "Grey: the range of a perfectly calibrated model. By chance, some class leaves it in at most 5 of 1,000 files."
         + " By true class it is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the "
         "model gave to it." * ("true-class" in views)
     )

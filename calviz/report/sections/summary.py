@@ -122,9 +122,9 @@ def fix_words(before: MetricResult, after: MetricResult, rows: int, name: str = 
     on = f"on the {counted(rows, 'row')} judged"
     if then != written.value and after.value > before.value:
         return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
-    noise = f" (noise there: {written.of(floor.mean)})" if floor else ""
+    noise = " (within noise)" if floor and after.value <= floor.q95 else ""
     way = f"take the ECE from {now} to" if then != written.value else "leave the ECE at"
-    return f"{label} would {way} {then} points {on}{noise}."
+    return f"{label} would {way} {then} points{noise} {on}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:

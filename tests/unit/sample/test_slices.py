@@ -759,7 +759,7 @@ def test_slices_that_only_hold_rows_of_another_one_are_not_listed(weighted):
     alone = {s.name for s in tested.slices if s.adjusted <= tested.rate} - {"region = 0"}
     assert "channel = 0" in alone  # by itself it is off
     assert tested.remark.startswith(
-        f"Without the rows of region = 0, {len(alone)} other slices would not be off"
+        f"{len(alone)} other slices are off only by rows shared with region = 0."
     )
     assert tested.frame()["off"].sum() == 1
     # Truly so: no slice of the other rows is off.

@@ -257,7 +257,8 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
         f"with 95 % confidence, but 2 of 20 slices are off, most surely {place}."
     )
     # The title does not say that the scores are off in general; what it says is not said again below it.
-    assert v.headline == f"No fault as a whole, but off where {place}"
+    where, size = place.split(": ")
+    assert v.headline == f"No fault as a whole, but {size} where {where}"
     assert v.beyond_headline.endswith(" but 2 of 20 slices are off.")
     # What is off in two slices each its own way, no single map corrects.
     alone = f"No map of all rows repairs {place[:10]} alone: a comparison of recalibrators fits one for it"
@@ -299,7 +300,7 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     (f, *_) = findings_of(sample)
     assert f.short == f"1 of 42 slices is off beyond chance, most surely region = 0: {low}"
     more = sum(s.adjusted <= USUAL_RATE for s in usual_slices(sample).slices) - 1
-    assert f"Without the rows of region = 0, {more} other slices would not be off." in f.message
+    assert f"{more} other slices are off only by rows shared with region = 0." in f.message
     # No map of all rows is offered.
     alone = (
         "No map of all rows repairs region = 0 alone: a comparison of recalibrators fits one for it"
@@ -624,11 +625,11 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
 @pytest.mark.parametrize(
     ("moved", "said"),
     [
-        ((-0.2, 0), "Forecasts up to 0.5 are too low beyond noise ("),
-        ((0, 0.2), "Forecasts above 0.5 are too high beyond noise ("),
+        ((-0.2, 0), "Overconfident: forecasts up to 0.5 are too low beyond noise ("),
+        ((0, 0.2), "Overconfident: forecasts above 0.5 are too high beyond noise ("),
         (
             (-0.2, 0.3),
-            "Forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
+            "Overconfident: forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
         ),
         (
             (0.1, 0.3),
@@ -850,7 +851,7 @@ def test_a_predicted_class_is_not_said_to_be_off_where_a_condition_within_it_is(
         sample = of_classes(np.random.default_rng(seed), pair=0.12).but(resamples=199)
         v = judged(sample)
         found += not v.beyond_noise and bool(ranges_of(sample, "predicted-class").beyond.any())
-        assert "where predicted class = 1 and channel = 0: about " in v.headline
+        assert re.search(r"where predicted class = 1 and channel = 0(: about |$)", v.headline)
         assert not v.classes_off
     assert found  # the class of the condition would be said to be off
     v = judged(of_classes(np.random.default_rng(1), of_class=0.09, classes=20).but(resamples=199))

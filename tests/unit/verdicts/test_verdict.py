@@ -74,7 +74,7 @@ def test_one_bin_is_called_the_worst():
         "on 4,860 rows, but about 22.9 points too low between 0.33 and 0.40."
     )
     assert explained(sample, verdict)[2].startswith(
-        "It is furthest off where it says between 33 and 40 percent"
+        "Beyond chance it is furthest off where it says between 33 and 40 percent"
     )
 
 
