@@ -992,6 +992,17 @@ def two_slices(rng: np.random.Generator, n: int = 8_000) -> Sample:
     return Sample(Predictions(probs=probs, labels=labels, groups={"a": a, "b": b}), "positive")
 
 
+@simulation(
+    "off-most",
+    "both said, and no other",
+    "0.9 logits in each of two slices, 8,000 rows",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool:
+    headline = judged(two_slices(rng)).headline
+    return re.match("Off most surely where [ab] = 0: .*, and in 1 more; ", headline) is not None
+
+
 for case, sample_of in (
     ("1 logit in one region, 8,000 rows", partial(one_region, off=1.0)),
     (

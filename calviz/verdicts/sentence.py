@@ -165,7 +165,7 @@ def _judge(
 )
 @claim(
     "off-most",
-    says="Off most where region = West: about 20.1 points too low; other rows: too high by 5.0 points",
+    says="Off most where region = West: about 20.1 points too low; other rows: too high by 5.0 points; or, of several: off most surely, and in 1 more",
     chosen="the slice that is most surely off, of all",
     adjusted="as for slices that differ; the lower end of its interval holds as much of the error as the other rows, by their ECE",
 )
