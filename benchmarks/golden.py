@@ -267,7 +267,7 @@ def run_figures(file: str, folder: Path, recorded: Path) -> None:
         "compare": lambda: calviz.compare(data, ["temperature", "beta"], resamples=50, metrics="all"),
         "models": lambda: calviz.compare_models({"one": data, "two": other}, resamples=50, **split),
         "curve": lambda: calviz.learning_curve(data, ["temperature", "isotonic"], repeats=2),
-        "time": lambda: calviz.over_time(calviz.load("inputs/sites.csv", time_column="date"), resamples=50),
+        "time": lambda: calviz.over_time(calviz.load("inputs/sites.csv", time_column="date", weight_column="weight"), resamples=50),
         "slices": lambda: calviz.slices(data, **split),
         "sets": lambda: calviz.prediction_sets(data),
         "recalibrated": lambda: calviz.recalibrate(data, "platt"),

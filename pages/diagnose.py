@@ -46,7 +46,7 @@ PANEL = 472
 THIRD = 390
 #: Relative widths of a figure and of the words beside it.
 BESIDE = (3, 2)
-#: The setting that chooses how panels c and d estimate the probability of a hit.
+#: The setting that chooses how the probability of a hit is estimated.
 ESTIMATE = "estimate"
 ESTIMATES: dict[Estimate, str] = {"smooth": "smoothing", "isotonic": "isotonic regression"}
 #: What each panel shows, for its alternative text.
@@ -72,8 +72,8 @@ BY = {
     "true-class": "by true class",
 }
 GREY = (
-    "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 5 of 1,000 files; what lies within is "
-    "no evidence of an error."
+    "Grey: all bars of a perfectly calibrated model stay within it, but in at most 5 of 1,000 files; what lies within is no evidence of "
+    "an error."
 )
 NOT_CENTRED = "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave to it."
 _NOT_0 = "It is not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
@@ -178,12 +178,12 @@ def cumulative(chosen: Settings) -> None:
 
     key = "below-sums"
     sections = {
-        "Panels b, c and d": lambda: _more_panels(chosen),
+        "Three more panels": lambda: _more_panels(chosen),
         "Isotonic curve (CORP)": lambda: _isotonic(chosen),
         "What it costs those who decide": lambda: _decision_loss(chosen),
     }
     navigation.draw_folded(
-        "Panels b, c and d, isotonic curve (CORP), what it costs those who decide",
+        "Three more panels, isotonic curve (CORP), what it costs those who decide",
         lambda: navigation.draw_sections(sections, key=key),
         key=f"calviz.{key}",
         opened=bool({key, ESTIMATE} & {*st.query_params}),
@@ -215,7 +215,7 @@ def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Setti
             )
     if others and "gap" in panels:
         st.caption(
-            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the difference, where one line is enough."
+            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in the difference, and by score, where one line is enough."
         )
 
 
@@ -224,7 +224,7 @@ def _more_panels(chosen: Settings) -> None:
         "Probability of a hit by",
         ESTIMATES,
         key=ESTIMATE,
-        help="How panels c and d estimate it. The KS error does not depend on it.",
+        help="The KS error does not depend on it.",
     )
     figure = session.cumulative(chosen, estimate)
     _panels(("b", "c", "d"), figure, chosen)
@@ -365,7 +365,7 @@ def time(chosen: Settings) -> None:
     """Whether they stay right over time."""
     say = navigation.draw_head("Whether it stays right over time")
     with navigation.boundary():
-        rows_shown.say_not_followed(chosen, "Changes are looked for in all rows")
+        rows_shown.say_not_followed(chosen, "Changes are looked for in all rows and in each slice")
         if chosen.whole.times is None:
             st.info(
                 "This file has no time column. A column of dates that is called date, time or timestamp, for example, is recognised as "

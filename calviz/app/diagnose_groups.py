@@ -209,7 +209,7 @@ def draw_answer(
     tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None
 ) -> str:
     """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
-    figure = SliceGaps.compute(tested)
+    figure = SliceGaps.compute(tested, session.evaluation(settings).verdict)
     st.markdown(md(f"{figure.beyond_headline} {tested.remark}", 700))
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
@@ -220,7 +220,7 @@ def draw_answer(
         st.caption(
             f"{size:,} of {counted(len(tested.slices), 'slice')}, by p-value. Lines: 95 % intervals. Filled: {tested.marks[0]} (adjusted p ≤ {tested.rate:g}). Dashed: all rows ({points(tested.gap)} points). {md(figure.unmeasured(), 600)}{f' The table has the first {MOST:,}.' * (len(tested.slices) > MOST)}",
             help="Gaps are those to expect on new rows: a slice is called off for its gap, which noise made larger. Each interval allows for that, "
-            "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
+            "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it and, of a slice of a predicted class, whether it differs from the other rows of that class, too. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
     _draw_along(tested, settings)
     return figure.headline

@@ -383,7 +383,7 @@ def _draw_numbers(comparison: ModelComparison, reference: str) -> None:
 
 
 def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
-    """Draw miscalibration against discrimination for both proper scores."""
+    """Draw miscalibration, and what recalibration leaves, for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
         for score in get_args(PlaneScore):
             figure = _plane((*key, *settings.key), score, comparison)
@@ -391,8 +391,8 @@ def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Set
                 file = f"models-plane-{score}"
                 screen.chart(figure, key=f"models.plane.{score}", filename=file, caption=True)
     st.caption(
-        "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Up and "
-        f"to the left is better.{' Dotted: equal scores.' if figure.one_uncertainty else ''}"
+        "A score is the sum of both (CORP): what recalibration can take off, and what it leaves, uncertainty − discrimination. "
+        f"Dotted: equal scores.{'' if figure.one_uncertainty else ' Each model has its own hits, so these parts alone do not rank the models.'}"
     )
 
 

@@ -76,6 +76,11 @@ def draw_selection(
         return
     some, every = _measured(chosen.rule, settings)
     st.markdown(f"They are {_shares(some, settings)}{',' * bool(when)}{when}.")
+    state = settings.sample.once(watched)
+    where = {*chosen.rule.where} if type(chosen.rule) is SliceRule else set()
+    if state is not None and (one := state.within) and where == {*one.where}:
+        said = f"{one.headline(state.shown)}. {capitalised(one.when(state.shown))}."
+        st.markdown(md(said, 1_000))
     draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
     if rows:
         sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, chosen.rows)}

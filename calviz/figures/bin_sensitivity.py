@@ -172,7 +172,7 @@ class BinSensitivity(ScoreFigure):
             [*_traces(self, sheet), *_mark(self, sheet, room)],
             inner=_HEIGHT,
             margins=_MARGINS,
-            annotations=_mark_label(self, sheet, room),
+            annotations=_mark_label(self, sheet),
             xaxis=sheet.axis("Number of bins", range=[0, self.counts.size + 1], nticks=7),
             yaxis=sheet.axis("ECE (points)", range=[0, room], nticks=6),
         )
@@ -312,19 +312,19 @@ def _mark(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]:
         yield markers([f.bins], [100 * f.chosen], p.ink, size=10, edge=p.paper, showlegend=False)
 
 
-def _mark_label(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]:
+def _mark_label(f: BinSensitivity, sheet: Sheet) -> Iterator[Trace]:
     if f.chosen is None:
         return
     right = f.bins < 0.6 * f.counts.size
-    upper = 100 * f.chosen < 0.55 * room
     yield marks.label(
         f"{counted(f.bins, 'bin')}: <b>{words.points_text(f.chosen)}</b>",
         sheet.palette,
         x=f.bins,
-        y=0.97 * room if upper else 0.04 * room,
+        y=100 * f.chosen,
+        yshift=6,
         xshift=6 if right else -6,
         xanchor="left" if right else "right",
-        yanchor="top" if upper else "bottom",
+        yanchor="bottom",
         bgcolor=sheet.palette.glaze(sheet.palette.paper, 0.8),
     )
 

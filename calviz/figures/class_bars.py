@@ -346,7 +346,7 @@ class ClassBars(SampleFigure):
                 axes = bars.axes([0.0, 0.56], whole)
                 axes |= _curve_axes(sheet, ranked.size, [0.66, 1.0], whole)
             traces += _curve(self, sheet, ranked)
-            title = f"<b>All {counted(ranked.size, 'class', 'classes')}</b>"
+            title = f"<b>All {counted(ranked.size, 'class', 'classes')}</b> (points)"
             labels.append(marks.heading(title, sheet.palette, ("x2 domain", "y2 domain")))
         # Where mean score and share of hits agree.
         zero = marks.vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
@@ -660,7 +660,7 @@ def _curve_axes(sheet: Sheet, count: int, across: list[float], down: list[float]
     ends = [1 - 0.02 * count, 1.02 * count]
     return {
         "xaxis2": sheet.axis("Place in the order", size=13, **x, range=ends, nticks=5),
-        "yaxis2": sheet.axis("Points", size=13, **y, nticks=7),
+        "yaxis2": sheet.axis("", **y, nticks=7),
     }
 
 

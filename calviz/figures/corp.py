@@ -1,4 +1,4 @@
-"""The CORP reliability diagram, and models by their CORP parts: miscalibration against discrimination."""
+"""The CORP reliability diagram, and models by their CORP parts: what recalibration can take off a score, and what it leaves."""
 
 from __future__ import annotations
 
@@ -206,6 +206,8 @@ class MiscalibrationPlane(Figure):
     References
     ----------
     Dimitriadis, Gneiting, Jordan & Vogel 2024, figure 4 (the plane of miscalibration and discrimination with lines of equal score).
+    Uncertainty − discrimination, the refinement (DeGroot & Fienberg 1983), replaces the discrimination: under the top label the
+    uncertainty differs between models, and only this sum is comparable and keeps the lines.
     """
 
     split: str | None
@@ -237,13 +239,18 @@ class MiscalibrationPlane(Figure):
         return cls(comparison.split, comparison.alignment.rows, score, tuple(measured), *parts.T)
 
     @property
+    def refinement(self) -> FloatArray:
+        """What recalibration leaves of the score, shape (M,)."""
+        return self.uncertainty - self.discrimination
+
+    @property
     def total(self) -> FloatArray:
         """The score itself, shape (M,)."""
-        return self.miscalibration - self.discrimination + self.uncertainty
+        return self.miscalibration + self.refinement
 
     @property
     def one_uncertainty(self) -> bool:
-        """Whether all models have the same uncertainty, so that lines of equal score can be drawn."""
+        """Whether all models have the same uncertainty, as they have if their hits are the same."""
         return bool(np.ptp(self.uncertainty) <= 1e-12) if self.models else False
 
     @property
@@ -264,29 +271,29 @@ class MiscalibrationPlane(Figure):
     def caption(self) -> tuple[str, ...]:
         """Decomposed score; what is drawn; rows: one line each."""
         details = facts(self.split, counted(self.rows, "row"), counted(len(self.models), "model"))
-        return self.label, "miscalibration against discrimination", details
+        return self.label, "miscalibration, and what recalibration leaves", details
 
     def describe(self) -> str:
         """Say in plain words what it shows."""
         if not self.models:
             return "No model could be measured."
-        ranks = self.models[int(np.argmax(self.discrimination))]
+        ranks = self.models[int(np.argmin(self.refinement))]
         says = self.models[int(np.argmin(self.miscalibration))]
-        remark = " Each model has its own hits here, so these parts do not rank the models."
+        remark = " Each model has its own hits here, so these parts alone do not rank the models."
         remark = "" if self.one_uncertainty else remark
         return (
             f"{self.label} of {counted(len(self.models), 'model')} on the same {counted(self.rows, 'row')}, decomposed: "
-            f"{listed([ranks])} discriminates best ({decimal(float(self.discrimination.max()), 4)}), {listed([says])} is "
+            f"recalibration leaves least of {listed([ranks])} ({decimal(float(self.refinement.min()), 4)}), {listed([says])} is "
             f"miscalibrated least ({decimal(float(self.miscalibration.min()), 4)}).{remark}"
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw one point per model over lines of equal score; up and to the left is better."""
+        """Draw one point per model over lines of equal score; down and to the left it is lower."""
         p = sheet.palette
-        x, y = _room(self.miscalibration, least=0.0), _room(self.discrimination)
+        x, y = _room(self.miscalibration, least=0.0), _room(self.refinement)
         points = marks.markers(
             self.miscalibration,
-            self.discrimination,
+            self.refinement,
             p.blue,
             size=_POINT,
             edge=p.paper,
@@ -303,7 +310,7 @@ class MiscalibrationPlane(Figure):
             margins=_PLANE_MARGINS,
             annotations=self._names(sheet, x, y),
             xaxis=sheet.axis("Miscalibration (left is better)", size=13, range=x, nticks=5),
-            yaxis=sheet.axis("Discrimination (up is better)", size=13, range=y, nticks=5),
+            yaxis=sheet.axis("Left by recalibration", size=13, range=y, nticks=5),
         )
 
     def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
@@ -311,7 +318,7 @@ class MiscalibrationPlane(Figure):
         panel = (sheet.width or _USUAL) - _PLANE_MARGINS[0] - _PLANE_MARGINS[1]
         places = [
             ((a - x[0]) * panel / (x[1] - x[0]), (b - y[0]) * _PLANE_INNER / (y[1] - y[0]))
-            for a, b in zip(self.miscalibration, self.discrimination, strict=True)
+            for a, b in zip(self.miscalibration, self.refinement, strict=True)
         ]
         half = _POINT / 2
         taken: list[Box] = [(a - half, b - half, a + half, b + half) for a, b in places]
@@ -336,7 +343,7 @@ class MiscalibrationPlane(Figure):
                     plotly_text(text),
                     sheet.palette,
                     x=float(self.miscalibration[i]),
-                    y=float(self.discrimination[i]),
+                    y=float(self.refinement[i]),
                     xanchor=side[0],
                     xshift=9 if side[0] == "left" else -9,
                     yanchor=side[1],
@@ -345,12 +352,9 @@ class MiscalibrationPlane(Figure):
         return labels
 
     def _equal_scores(self, sheet: Sheet, x: list[float], y: list[float]) -> Iterator[Trace]:
-        if not self.one_uncertainty:
-            return
-        unc = float(self.uncertainty[0])
         ends = np.array(x)
-        for score in np.linspace(unc + x[0] - y[1], unc + x[1] - y[0], _LINES + 2)[1:-1]:
-            up, hover = ends + unc - score, f"score {decimal(float(score), 4)}"
+        for score in np.linspace(x[0] + y[0], x[1] + y[1], _LINES + 2)[1:-1]:
+            up, hover = score - ends, f"score {decimal(float(score), 4)}"
             yield line(ends, up, sheet.palette.neutral, width=1, dash="dot", hover=hover)
 
 

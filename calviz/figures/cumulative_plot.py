@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, Self, Unpack, get_args
+from typing import Any, ClassVar, Literal, Self, Unpack, get_args
 
 import numpy as np
 
@@ -83,6 +83,8 @@ class Cumulative(ScoreFigure):
     bound: float | None
     maximum: int
     _measured: Callable[[], MetricResult]
+    # Beside other figures, whose panels have letters of their own.
+    print_options: ClassVar[Mapping[str, Any]] = {"panels": ("a",)}
 
     @classmethod
     @shows_options
@@ -322,7 +324,8 @@ class Cumulative(ScoreFigure):
         labels: list[Trace] = []
         frames: list[Trace] = []
         for place, key in enumerate(panels):
-            panel = _Panel(self, sheet, key, "" if place == 0 else str(place + 1), beside)
+            letter = f"<b>{key}</b>&nbsp; " * (len(panels) > 1 and key != "gap")
+            panel = _Panel(self, sheet, key, letter, "" if place == 0 else str(place + 1), beside)
             row, column = divmod(place, columns)
             left, top = column * (wide + gap), 1 - row * (_PANEL + _DOWN) / inner
             axes |= panel.axes([left, left + wide], [max(0.0, top - _PANEL / inner), top])
@@ -388,6 +391,7 @@ class _Panel:
     figure: Cumulative
     sheet: Sheet
     panel: CumulativePanel
+    letter: str
     suffix: str
     beside: Sequence[Overlay[Cumulative]]
 
@@ -427,9 +431,9 @@ class _Panel:
         yield marks.vertical_mark(float(self._x[f.maximum]), 0.0, top, p.muted)
         # Plotted against itself, the score is a straight line.
         ends = [0, -1] if self.panel in ("b", "d") else slice(None)
-        yield line(x[ends], score[ends], p.blue, name="Score", hover=_hover(what[0]))
+        yield line(x[ends], score[ends], p.ink, name="Score", hover=_hover(what[0]))
         look: Trace = {"dash": "7px,3px", "width": 2.5, "shape": shape}
-        yield line(x, hits, p.vermillion, name=name, hover=_hover(what[1]), **look)
+        yield line(x, hits, p.blue, name=name, hover=_hover(what[1]), **look)
         if self._cumulative:
             m = f.maximum
             ends_of_gap = np.array([f.cumulative_score[m], f.cumulative_hits[m]])
@@ -490,7 +494,7 @@ class _Panel:
             b, name = np.full(2, 100 * f.bound), f"{level_text(f.level)} range if calibrated"
             yield area(ends, -b, b, p.calibrated, name=name)
         yield line(ends, np.zeros(2), p.ink, dash="dash", width=1)
-        yield line(x, gap, p.purple, name="Score minus hits", hover=_hover("gap"))
+        yield line(x, gap, p.blue, name="Score minus hits", hover=_hover("gap"))
         both = np.tile([0.0, 1.0, np.nan], 2), np.repeat([100 * end for end in f.gap_range], 3)
         yield line(*both, p.ink, name="Range (Kuiper error)", dash="dot", width=1.5)
         at = f.maximum + 1
@@ -503,11 +507,10 @@ class _Panel:
         return line(x, y, p.ink, width=2.5, points=look, name=name, cliponaxis=False)
 
     def labels(self) -> Iterator[dict[str, Any]]:
-        """Label the panel with its letter and title, and with the size of the gap in a free corner."""
+        """Label the panel with its title, and with a letter among others, and with the size of the gap in a free corner."""
         p, f, gap = self.sheet.palette, self.figure, self.panel == "gap"
         over = (f"x{self.suffix} domain", f"y{self.suffix} domain")
-        letter = "" if gap else f"<b>{self.panel}</b>&nbsp; "
-        yield marks.heading(letter + _TITLES[self.panel], p, over)
+        yield marks.heading(self.letter + _TITLES[self.panel], p, over)
         if not (self._cumulative or gap):
             return
         at = f"fractile {decimal(f.at_fractile, 2)}"

@@ -391,7 +391,7 @@ class Decision(SampleFigure):
         if self.n == 1:
             return "A single row does not tell what miscalibration costs"
         if self.costs_more:
-            return f"Miscalibration costs {self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
+            return f"Miscalibration adds {self.per(self.excess)} to the cost of {PREDICTIONS_PER_COST:,} predictions"
         return "What miscalibration costs is not clear of chance"
 
     def per(self, cost: float) -> str:

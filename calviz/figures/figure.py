@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import Any, ClassVar, Literal, Self, TypeVar, Unpack
 
 import numpy as np
 
@@ -35,6 +35,9 @@ class Figure(ABC):
     A figure gives the drawn values as a table (`columns` or `frame`), describes them in a sentence (`describe`) and a caption,
     and draws them (`draw`).
     """
+
+    #: Options of `plot` in print.
+    print_options: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

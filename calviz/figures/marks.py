@@ -391,7 +391,7 @@ class Sheet:
         aside: Trace = {}
         if self.narrow and below > LINE + 10:
             x, y = (right - left) / width, -bottom / inner
-            aside = {"x": x, "xanchor": "left", "yref": "paper", "y": y}
+            aside = {"xref": "paper", "x": x, "xanchor": "left", "yref": "paper", "y": y}
             below = _legend_room(all_traces, width + left, _SMALL_LETTER)
         lines = self.caption_lines(left)
         top += LINE * len(lines) + air if lines else 0
@@ -486,8 +486,8 @@ def with_legend_for(drawn: Drawing, width: int) -> Drawing:
 # ---- Square panels
 
 
-#: Room on each side of a score's axis, so that no point on an edge is cut.
-EDGE = 0.015
+#: Room on each side of a score's axis, so that no point on an edge crosses the frame.
+EDGE = 0.035
 #: The axes end where the scores do if that is at most here.
 ZOOMED = 0.4
 #: Margins of the square (above, for the button that saves it), and diameter of a circle for all rows, in pixels.

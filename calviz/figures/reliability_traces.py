@@ -38,7 +38,7 @@ _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
 #: Width of a character (in Arial, wider than on the page) of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
-_LABEL = 5.8, 48
+_LABEL = 5.8, 64
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 #: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin.
@@ -128,7 +128,7 @@ class Diagram:
     def _traces(self) -> list[Trace]:
         """Return all traces in drawing order."""
         if self.marks == "bars":
-            back = [*self._gap_bars(), *self._band(), self._diagonal()]
+            back = [*self._gap_bars(), self._diagonal()]
         else:
             # Invisible bars over the full height, so that bins can be clicked anywhere.
             unseen = self._bars(self._at(0), self._at(1))
@@ -222,15 +222,16 @@ class Diagram:
                 )
 
     def _band(self) -> Iterator[Trace]:
-        """Yield the consistency band behind everything: one box per bin, with edges at both ends for bars."""
+        """Yield the consistency band behind everything: one box per bin."""
         f, p = self.figure, self.sheet.palette
         if f.band is None:
             return
         low, high = map(self._at, f.band)
         left, right, gap = self._left, self._right, np.full(f.bin.shape, np.nan)
-        same: Trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
         yield {
-            **same,
+            "type": "scatter",
+            "mode": "lines",
+            "hoverinfo": "skip",
             "x": np.stack([left, right, right, left, left, gap], axis=1).ravel(),
             "y": np.stack([low, low, high, high, low, gap], axis=1).ravel(),
             "fill": "toself",
@@ -238,17 +239,7 @@ class Diagram:
             "line": {"width": 0},
             "name": f"{self._level} range if calibrated",
             "legendrank": 5,
-            # plotly draws bars below lines; without this the grey would cover their hatching. Where it is set, points are cut at the axes.
-            "zorder": -1 if self.marks == "bars" else 0,
         }
-        if self.marks == "bars":
-            yield {
-                **same,
-                "x": np.stack([left, right, gap, left, right, gap], axis=1).ravel(),
-                "y": np.stack([low, low, gap, high, high, gap], axis=1).ravel(),
-                "line": self._edge(p.muted),
-                "showlegend": False,
-            }
 
     def _diagonal(self) -> Trace:
         """Draw the diagonal of perfect calibration."""
@@ -259,7 +250,6 @@ class Diagram:
             "y": self._at([0, 1]),
             "line": {"color": self.sheet.palette.ink, "width": 1.5, "dash": "dash"},
             "name": "Perfect calibration",
-            "showlegend": not self.sheet.narrow,
             "hoverinfo": "skip",
             "legendrank": 6,
         }
@@ -303,8 +293,6 @@ class Diagram:
                 **UNFADED,
                 cliponaxis=False,
                 name=named,
-                # On a phone, two lines of a legend have no room for what the diagram shows by itself.
-                showlegend=solid or edge or bool(few.all()) or not self.sheet.narrow,
                 hover=[text for text, w in zip(self._hover, which, strict=True) if w],
                 legendrank=2 if bars else 1,
             )
@@ -513,11 +501,11 @@ class Diagram:
         gap, score = float(f.gap[at]), float(f.mean_score[at])
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
         corners = [above, below] if gap < 0 else [below, above]
-        text = f"on new rows; {points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}"
+        text = f"{points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))}"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(text)))
         yield marks.label(
-            f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>{text}",
+            f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b><br>too')} on new rows;<br>{text}",
             p,
             xref="x",
             yref="y",

@@ -301,7 +301,7 @@ class RiskCoverage(SampleFigure):
             raise OptionError(f"'coverage' must lie between 0 and 1, got {coverage!r}.")
         kept = coverage * float(self.steps.n)
         if kept <= 0:
-            return self._nothing("Nothing is kept: every row goes to an expert.")
+            return self._nothing("Nothing is kept: every row is referred.")
         return self._choice(kept)
 
     def at_threshold(self, threshold: float) -> ReferralChoice:
@@ -311,7 +311,7 @@ class RiskCoverage(SampleFigure):
             return self.at_coverage(0)
         if kept <= 0:
             words = f"No prediction{self._of} has {self._condition(threshold)}"
-            return self._nothing(f"{words}: every row goes to an expert.")
+            return self._nothing(f"{words}: every row is referred.")
         return self._choice(kept, threshold)
 
     @claim("threshold-risk")
@@ -348,8 +348,8 @@ class RiskCoverage(SampleFigure):
             if risk:
                 needed = capitalised(more_rows_words(more, risk))
             words = (
-                f"No threshold can be shown to keep predictions{self._of} of which at most {percent(risk)} are wrong, {sure}: every row goes to an "
-                f"expert. {needed}.{observed}"
+                f"No threshold can be shown to keep predictions{self._of} of which at most {percent(risk)} are wrong, {sure}: every row is "
+                f"referred. {needed}.{observed}"
             )
             return replace(none, sentence=words)
         step = int(safe[0])
@@ -359,7 +359,7 @@ class RiskCoverage(SampleFigure):
         missed = choice.missed and f" {choice.missed}."
         words = (
             f"Of the predictions{self._of} with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. These are {kept} of "
-            f"{self._rows} here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{missed}{observed}"
+            f"{self._rows} here, {percent(choice.risk)} of them wrong; {_referred_words(choice.referred)}.{missed}{observed}"
         )
         return replace(choice, sentence=words, promise=self.promise(limit, risk))
 
@@ -434,7 +434,7 @@ class RiskCoverage(SampleFigure):
         missed = missed_words(self.rarer, partial(self.keeps, threshold=shown))
         sentence = (
             f"Keeping {which} the accuracy is {percent(accuracy)} ({self._ci(interval)}); "
-            f"{'no row goes' if whole else _go_words(referred)} to an expert."
+            f"{'no row is referred' if whole else _referred_words(referred)}."
         )
         return ReferralChoice(
             coverage=kept / n,
@@ -552,9 +552,11 @@ class RiskCoverage(SampleFigure):
         return marks.drawn(picture)
 
 
-def _go_words(referred: int) -> str:
-    """How many rows "go"; with few rows, a coverage below 1 may refer a part of the last one."""
-    return {0: "no whole row goes", 1: "1 row goes"}.get(referred, f"{referred:,} rows go")
+def _referred_words(referred: int) -> str:
+    """How many rows are referred; with few rows, a coverage below 1 may refer a part of the last one."""
+    return {0: "no whole row is referred", 1: "1 row is referred"}.get(
+        referred, f"{referred:,} rows are referred"
+    )
 
 
 # ---- Drawing

@@ -25,6 +25,7 @@ from calviz.figures.style import axis
 from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, slices
+from calviz.verdicts.evaluation import Verdict
 
 #: Maximum number of slices drawn.
 MOST = 20
@@ -41,14 +42,17 @@ class SliceGaps(Figure):
     result : Slices
     shown : tuple of Slice
         The drawn slices.
+    change : str
+        Since when one of the slices is off, as the verdict says it; "" if it names no change of one.
     """
 
     result: Slices
     shown: tuple[Slice, ...]
+    change: str = ""
 
     @classmethod
-    def compute(cls, result: Slices, *, most: int = MOST) -> Self:
-        """Choose the slices to draw: the `most` most significant ones.
+    def compute(cls, result: Slices, verdict: Verdict | None = None, *, most: int = MOST) -> Self:
+        """Choose the slices to draw: the `most` most significant ones; a `verdict` on the same rows says which of them changed.
 
         Raises
         ------
@@ -57,7 +61,10 @@ class SliceGaps(Figure):
         """
         if most < 1:
             raise OptionError(f"'most' must be 1 or more, got {most}.")
-        return cls(result, result.slices[:most])
+        change, where = ("", ()) if verdict is None else (verdict.changed, verdict.changed_where)
+        if result.against == "rest" or {*where} not in ({*s.where} for s in result.slices):
+            return cls(result, result.slices[:most])
+        return cls(replace(result, changed=""), result.slices[:most], change)
 
     def columns(self) -> Mapping[str, Any]:
         """One row per slice."""
@@ -76,7 +83,12 @@ class SliceGaps(Figure):
     @property
     @claim("slices")
     def headline(self) -> str:
-        """Where scores are off most surely, or that they are in no slice."""
+        """Where scores are off most surely, since when if that changed, or that they are in no slice."""
+        return self.change or self._over_all_days
+
+    @property
+    @claim("slices")
+    def _over_all_days(self) -> str:
         r = self.result
         if not r.slices and r.skipped and not r.small:
             return f"There are no slices: {'; '.join(r.skipped[:3])}"
@@ -97,6 +109,8 @@ class SliceGaps(Figure):
     def beyond_headline(self) -> str:
         """What `headline` does not say: the interval of the first slice, how many are off, and the next ones; or the slice that is nearest to it."""
         r = self.result
+        if self.change:
+            return f"Over all days: {words.within_sentence(replace(self, change='').answer())}"
         if r.slices and not (r.off or r.changed):
             where, p = r.place(r.slices[0])[0], r.slices[0].adjusted
             files = "calibrated files" if r.against == "calibrated" else "files where none differs"
@@ -193,7 +207,12 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
         for more, mark, wheres in (
             ("", "", filled),
             (", by rows of others", "-open-dot", result.explained),
-            (f", {result.marks[1]}", "-open", set(same.values()) - filled - result.explained),
+            (", as its class", "-x-open", result.as_class),
+            (
+                f", {result.marks[1]}",
+                "-open",
+                {*same.values()}.difference(filled, result.explained, result.as_class),
+            ),
         ):
             off, at = not more, [i for i, where in same.items() if where in wheres]
             if not at:

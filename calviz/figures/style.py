@@ -178,7 +178,7 @@ def drawn_width(columns: int) -> int:
 
 
 def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
-    """Remove what is only meant for the screen: grey areas behind the data, and the grid.
+    """Remove what is only meant for the screen: grey areas behind the data, the grid, and boxes behind labels.
 
     Parameters
     ----------
@@ -191,7 +191,11 @@ def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
     drawn.data = [trace for trace in drawn.data if not _is_grey(trace, palette)]
     ink = palette.ink
     plain = {"showgrid": False, "linecolor": ink, "tickcolor": ink, "tickfont": {"color": ink}}
-    return drawn.update_xaxes(plain).update_yaxes(plain)
+    drawn.update_shapes(line_color=ink, selector={"line.color": palette.neutral})
+    # Boxes behind labels would erase data.
+    return (
+        drawn.update_annotations(bgcolor="rgba(0, 0, 0, 0)").update_xaxes(plain).update_yaxes(plain)
+    )
 
 
 def _is_grey(trace: Any, palette: Palette) -> bool:

@@ -637,7 +637,8 @@ def to_sheet(
 
 
 def _panel_spec(panel: Panel, width: int) -> dict[str, object]:
-    picture = printed(panel.figure.plot(theme="light", width=width))
+    figure = panel.figure.printed()
+    picture = printed(figure.plot(theme="light", width=width, **figure.print_options))
     return {"width": width, "figure": json.loads(content.plain_json(picture))}
 
 

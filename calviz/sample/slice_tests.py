@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.special import logit, stdtr, stdtrit
 
-from calviz.core import blocks
+from calviz.core import blocks, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import LARGE, above, max_t, tails_of_hits
 from calviz.sample import error_bars
 from calviz.sample.error_bars import FEWEST_CLUSTERS, sums_by_cluster
+from calviz.sample.sample import Sample, Where, rows_where
 
 #: Tails up to this, of either side, are those of the convolved weights.
 _SMALL = 0.05
@@ -446,6 +448,49 @@ def furthest_range(
 def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
     """Number of the combination of values of each of n rows, shape (n,)."""
     return _numbered(np.zeros(n, np.intp), factors)
+
+
+#: Intervals of the scores in which a slice is compared with the other rows.
+PARTS = 20
+
+
+def tested(
+    sample: Sample, wheres: Sequence[Where], outside: BoolArray, part: IntArray | None
+) -> list[tuple[float, float]]:
+    """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
+    data, events, weights = sample.data, sample.scored, sample.weights
+    cluster, terms = sample.row_draws.cluster, row_terms(events, weights)
+    cycles = predictions.cycles(data)
+    found: dict[Where, tuple[float, float]] = {}
+    named = (tuple((c, v if c in cycles else "") for c, v in where) for where in wheres)
+    for columns in dict.fromkeys(named):
+        names = tuple(name for name, _ in columns)
+        factors = {name: alone(data, name, value) for name, value in columns}
+        size = math.prod(len(factor.levels) for factor in factors.values())
+        among = math.prod(len(data.cuts[name].sides) for name, value in columns if value)
+        codes = np.where(outside, crossed_codes(factors.values(), data.n), size)
+        sums = sums_of_terms(terms, codes, size + 1, cluster)
+        if part is None:
+            p_values = p_against_calibrated(sums, events, codes, weights)
+            gaps = sums.gap
+        else:
+            table = sums_of_terms(terms, part * (size + 1) + codes, PARTS * (size + 1))
+            parts = table.each(lambda v: v.reshape(*v.shape[:-1], PARTS, -1))
+            whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
+            kept = np.where(outside, part, -1)
+            p_values, gaps = p_against_rest(
+                sums, parts, whole, events, codes, weights, cluster, kept
+            )
+        for i in range(size):
+            p = min(among * float(p_values[i]), 1.0)
+            found[where_of(names, factors, i)] = p, float(gaps[i])
+    return [found[where] for where in wheres]
+
+
+def alone(data: predictions.Dataset, name: str, value: str) -> Factor:
+    """A column as it is sliced or, of a range of a cycle, which rows are in it."""
+    inside = rows_where(data, ((name, value),)) if value else None
+    return data.sliced(name) if inside is None else Factor(inside.astype(np.intp), ("", value))
 
 
 def where_of(

@@ -189,9 +189,25 @@ class Slices(Displayed):
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", or ""."""
+        """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", "as its class", or ""."""
+        if one.where in self.as_class:
+            return "as its class"
         words = "yes" if one in self.named else "as others"
         return "by rows of others" if one.where in self.explained else words * (one in self.off)
+
+    @property
+    def as_class(self) -> frozenset[Where]:
+        """Slices of a predicted class whose gap chance does not make, but which do not differ from the other rows of that class."""
+        if self.against == "rest":
+            return frozenset()
+        least = -ndtri(self.rate / max(len(self.slices), 1) / 2) / ndtri(0.975) / 2
+        return frozenset(
+            s.where
+            for s in self.slices
+            if s.difference != s.gap
+            and s.adjusted > self.rate
+            and abs(s.gap) > least * (s.interval.high - s.interval.low)
+        )
 
     @property
     def counted_off(self) -> str:
@@ -288,8 +304,6 @@ class Slices(Displayed):
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS - CHANGES
-#: Intervals of the scores in which a slice is compared with the other rows.
-_PARTS = 20
 _TINY = np.finfo(np.float64).tiny
 #: Rows of a slice at least; and probabilities nearer to 0 or 1 count as this.
 _LEAST_ROWS, _LEAST = 50, 1e-6
@@ -437,7 +451,9 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         return ~np.asarray(rows_where(sample.data, one.where))
 
     def still_off(some: Sequence[Slice], outside: BoolArray) -> list[Slice]:
-        tested = zip(some, _tested(sample, [s.where for s in some], outside), strict=True)
+        tested = zip(
+            some, slice_tests.tested(sample, [s.where for s in some], outside, None), strict=True
+        )
         return [s for s, (p, gap) in tested if p <= largest or gap / s.gap >= LEFT]
 
     named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
@@ -564,17 +580,23 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     """Find the slices that differ from the other rows with about the same scores, and in which way the rest is off.
 
     The one that differs most surely is taken out, and the others that may differ are tested again, until none is left. Of those about
-    as sure, as two that make up all rows are, one that is further off comes first.
+    as sure, as two that make up all rows are, one that is further off comes first. What lies within another
+    one that is off is tested if no other differs, and comes in the place of that if it carries the difference.
     """
     cell, cells = cells_of(sample.scored.score)
-    part = cell * min(cells, _PARTS) // cells
+    part = cell * min(cells, slice_tests.PARTS) // cells
     outside = np.ones(cell.size, bool)
-    may = {s.where: s.gap for s in found.off if not _is_part(sample, s, found)}
+    parts = {s.where: s.gap for s in found.off if _is_part(sample, s, found)}
+    may = {s.where: s.gap for s in found.off if s.where not in parts}
     # One that is right where the others are off differs, too; it is tested if it seems to.
     may |= {s.where: s.gap for s in found.slices if _seems_unlike(s, found)}
     off, differ = {s.where for s in found.off}, list[Where]()
+
+    def inside(where: Where) -> BoolArray:
+        return np.asarray(rows_where(sample.data, where))
+
     while may:
-        tested = _tested(sample, list(may), outside, part)
+        tested = slice_tests.tested(sample, list(may), outside, part)
         # All slices count, of which the others have been found not to differ.
         p_values = [p for p, _ in tested] + [1.0] * (len(found.slices) - len(may))
         sure = math.sqrt(max(min(p_values), _TINY))
@@ -587,8 +609,18 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
         ]
         if left:
             differ.append(min(left)[-1])
-            outside &= ~np.asarray(rows_where(sample.data, differ[-1]))
+            outside &= ~inside(differ[-1])
         may = {where: may[where] for *_, where in left if where not in differ}
+        if not may and not differ:
+            may, parts = parts, {}
+
+    for i, where in enumerate(differ):
+        for s in (s for s in found.off if {*where} < {*s.where}):
+            others = outside | inside(where) & ~inside(s.where)
+            p, more = slice_tests.tested(sample, [where], others, part)[0]
+            if p > _NO_GAP and more / s.gap < _SHARE:
+                differ[i], outside = s.where, others
+                break
     rest = _way_of_the_rest(sample, outside, cell, found.rate)
     if rest and not differ and _alone_off(sample, found, cell):
         return found
@@ -601,7 +633,7 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
 def _alone_off(sample: Sample, found: Slices, cell: IntArray) -> bool:
     """Whether the slice that is most surely off differs from all others, whatever their scores, which are not off without it."""
     first, every = found.off[0].where, np.ones(cell.size, bool)
-    p, _ = _tested(sample, [first], every, np.zeros_like(cell))[0]
+    p, _ = slice_tests.tested(sample, [first], every, np.zeros_like(cell))[0]
     others = ~np.asarray(rows_where(sample.data, first))
     return p * len(found.slices) <= found.rate and not _way_of_the_rest(
         sample, others, cell, found.rate
@@ -613,7 +645,7 @@ def _is_part(sample: Sample, one: Slice, found: Slices) -> bool:
     around = [s.where for s in found.off if {*s.where} < {*one.where}]
     outside = ~np.asarray(rows_where(sample.data, one.where))
     largest = found.rate * len(found.off) / len(found.slices)
-    return any(p <= largest for p, _ in _tested(sample, around, outside))
+    return any(p <= largest for p, _ in slice_tests.tested(sample, around, outside, None))
 
 
 def _seems_unlike(one: Slice, found: Slices) -> bool:
@@ -623,45 +655,6 @@ def _seems_unlike(one: Slice, found: Slices) -> bool:
         return False
     rest = (found.gap * found.rows - one.gap * one.rows) / others
     return abs(one.gap - rest) > 0.75 * (one.interval.high - one.interval.low)
-
-
-def _tested(
-    sample: Sample, wheres: Sequence[Where], outside: BoolArray, part: IntArray | None = None
-) -> list[tuple[float, float]]:
-    """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
-    data, events, weights = sample.data, sample.scored, sample.weights
-    cluster, terms = sample.row_draws.cluster, slice_tests.row_terms(events, weights)
-    cycles = predictions.cycles(data)
-    tested: dict[Where, tuple[float, float]] = {}
-    named = (tuple((c, v if c in cycles else "") for c, v in where) for where in wheres)
-    for columns in dict.fromkeys(named):
-        names = tuple(name for name, _ in columns)
-        factors = {name: _alone(data, name, value) for name, value in columns}
-        size = math.prod(len(factor.levels) for factor in factors.values())
-        among = math.prod(len(data.cuts[name].sides) for name, value in columns if value)
-        codes = np.where(outside, slice_tests.crossed_codes(factors.values(), data.n), size)
-        sums = slice_tests.sums_of_terms(terms, codes, size + 1, cluster)
-        if part is None:
-            p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
-            gaps = sums.gap
-        else:
-            table = slice_tests.sums_of_terms(terms, part * (size + 1) + codes, _PARTS * (size + 1))
-            parts = table.each(lambda v: v.reshape(*v.shape[:-1], _PARTS, -1))
-            whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
-            kept = np.where(outside, part, -1)
-            p_values, gaps = slice_tests.p_against_rest(
-                sums, parts, whole, events, codes, weights, cluster, kept
-            )
-        for i in range(size):
-            p = min(among * float(p_values[i]), 1.0)
-            tested[slice_tests.where_of(names, factors, i)] = p, float(gaps[i])
-    return [tested[where] for where in wheres]
-
-
-def _alone(data: Dataset, name: str, value: str) -> Factor:
-    """A column as it is sliced or, of a range of a cycle, which rows are in it."""
-    inside = rows_where(data, ((name, value),)) if value else None
-    return data.sliced(name) if inside is None else Factor(inside.astype(np.intp), ("", value))
 
 
 def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
@@ -835,7 +828,7 @@ def _measured(
     for name, factor in cycles.items():
         if value := slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows):
             ranges = {name: Factor(np.zeros(data.n, np.intp), (value,))}
-            inside = _alone(data, name, value)
+            inside = slice_tests.alone(data, name, value)
             for _, codes, table in slice_tests.above_edge(inside, ranges, terms, bin_of):
                 measure(table, codes, (name,), ranges)
     return Slices(

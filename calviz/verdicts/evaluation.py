@@ -261,7 +261,8 @@ class Verdict(JudgedNumbers):
         if self.off_alone:
             return f"Off where {place}; elsewhere no miscalibration found"
         if self.elsewhere:
-            return f"Off most where {place}; other rows: {self.elsewhere}"
+            first = self.sentence.partition(place)
+            return f"{first[0]}{place}{first[2].partition('.')[0]}; other rows: {self.elsewhere}"
         top = self.reduction == "top-label"
         score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
         means = f"mean score {score}, observed {observed}"
@@ -270,7 +271,7 @@ class Verdict(JudgedNumbers):
         if self.direction not in ("over", "under"):
             if self.in_places:
                 whole = self.of_what or " as a whole"
-                return f"No fault{whole}, but {(*self.classes_off, f'where {place}')[0]}"
+                return f"No fault{whole}, but {(*self.classes_off, f'off where {place}')[0]}"
             return f"Scores {self.extremes}" if self.extremes else f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:

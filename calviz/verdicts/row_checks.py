@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from calviz.core.words import capitalised, counted, decimal, decimals_for, perce
 from calviz.recalibrators import softmax_fits
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import MIN_ROWS, Sample, rows_where
-from calviz.sample.slices import usual_slices
+from calviz.sample.slices import Slice, usual_slices
 from calviz.verdicts.joint_tests import in_reverse, tested_views
 from calviz.verdicts.watching import watched
 
@@ -441,12 +441,23 @@ def gain_of_random_labels(given: FloatArray, classes: int) -> float:
 
 
 def rest_of_rows(sample: Sample) -> Sample | None:
-    """The rows outside the slice that is most surely off; None if it does not differ from them beyond chance, or none is off."""
+    """The rows outside the slices that are named; None if these do not differ from them beyond chance, none is off, or too few are left."""
     found = usual_slices(sample)
     if found is None or not (found.apart or (found.rest and found.named)):
         return None
-    inside = np.asarray(rows_where(sample.data, found.off[0].where))
-    return sample.with_data(sample.data.take(np.flatnonzero(~inside)))
+    inside = np.any([np.asarray(rows_where(sample.data, s.where)) for s in found.named], axis=0)
+    others = sample.data.take(np.flatnonzero(~inside))
+    return sample.with_data(others) if others.rows >= MIN_ROWS else None
+
+
+def least_error(some: Iterable[Slice], sample: Sample) -> float:
+    """Sum of the errors of the rows of slices, at least; each row counts once, with the first slice that has it."""
+    left, total = np.array(sample.row_counts, dtype=np.float64), 0.0
+    for one in some:
+        inside = np.asarray(rows_where(sample.data, one.where))
+        total += left[inside].sum() / one.rows * one.least_error
+        left[inside] = 0
+    return total
 
 
 def unchanged_rows(sample: Sample) -> Sample | None:

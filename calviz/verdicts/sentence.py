@@ -20,7 +20,7 @@ from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import classes_off, classes_unseen, of_what, ranges_of
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence
-from calviz.verdicts.row_checks import hardly_telling, label_errors_found, rest_of_rows
+from calviz.verdicts.row_checks import hardly_telling, label_errors_found, least_error, rest_of_rows
 from calviz.verdicts.watching import Change, SliceChange, watched
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
@@ -63,13 +63,17 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
     found, one, elsewhere = None if state is None else state.found, "", ""
     worst = by_group.off[0] if by_group and by_group.off else None
-    if worst and not reverse and (_leads(worst, found, sample) if found else evidence.beyond_noise):
+    leads = _leads(by_group, found, sample) if found else evidence.beyond_noise
+    if worst and not reverse and leads:
         one, elsewhere = one_slice_off(sample)
     found = None if one else found
     change = days = ""
     if state is not None and found is not None:
         change = state.headline
         days = f"{words.capitalised(found.when(state.shown))}."
+        if by_group and worst and {*worst.where} == {*found.where}:
+            place = by_group.furthest[1]
+            sentence = sentence.replace(place, f"{place} over all days")
     if said := one or (change and f"{change}. {days}"):
         sentence = f"{said} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
@@ -101,12 +105,15 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     )
 
 
-def _leads(worst: Slice, found: Change | SliceChange, sample: Sample) -> bool:
-    """Whether the slice that is most surely off leads the headline before a change."""
+def _leads(by_group: Slices | None, found: Change | SliceChange, sample: Sample) -> bool:
+    """Whether slices that are off lead the headline before a change."""
     # What surely holds more of the error leads: rows times the lower end of the gap, or of what changes, on the days that are surely after it.
     change = found if isinstance(found, Change) else found.change
-    own = {*worst.where} & {*found.where}  # on its new rows, the change tells
-    return not own and worst.least_error > change.least_error(sample.data, found.where)
+    # On the new rows of a slice, the change tells.
+    named = [s for s in by_group.named if not {*s.where} & {*found.where}] if by_group else []
+    if by_group is None or by_group.named[:1] != (*named[:1],):
+        return False
+    return least_error(named, sample) > change.least_error(sample.data, found.where)
 
 
 @claim("classes")
@@ -170,20 +177,34 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     slices, rest = usual_slices(sample), rest_of_rows(sample)
     if slices is None or rest is None:
         return "", ""
-    evidence, worst = rest.once(joint_tests.collect_evidence), slices.off[0]
-    where, others = f"where {': '.join(slices.furthest)}.", f"the other {_all_rows(rest.data)}"
+    evidence, more = rest.once(joint_tests.collect_evidence), len(slices.named) - 1
+    where, others = f"where {': '.join(slices.furthest)}", f"the other {_all_rows(rest.data)}"
+    where, surely = where + f", and in {more:,} more" * bool(more), " surely" * bool(more)
+    describe = _off if evidence.beyond_noise or slices.rest else nothing_found
+    told = describe(evidence, rest, others)
+    ways = {"over": "too high", "under": "too low"}
+    if evidence.reduction != sample.reduction:
+        ways = {"over": "overconfident", "under": "underconfident"}
+    way = ways.get(evidence.direction)
+    size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
+    extreme = evidence.extremes.split(":")[0] or "off in places"
+    elsewhere = slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
         verdict, change = judged(rest, others), "a change over time"
         if verdict.changed:
-            told = nothing_found(evidence, rest, others)
-            return f"Off most {where} {told}, but {change}.", change
-        return f"Off {where} {verdict.sentence}" * (verdict.direction == "calibrated"), ""
-    if len(slices.named) > 1 or worst.least_error < evidence.rows * evidence.ece:
+            return f"Off most{surely} {where}. {told}, but {change}.", change
+        is_right = verdict.direction == "calibrated"
+        if not more:
+            return f"Off {where}. {verdict.sentence}" * is_right, ""
+        elsewhere = "no miscalibration found" if is_right else elsewhere
+        return f"Off most surely {where}. {verdict.sentence}", elsewhere
+    whole = sample.once(joint_tests.collect_evidence)
+    held, sides = least_error(slices.named, sample), whole.interval or (0.0, 0.0)
+    others_hold, on_average = evidence.rows * evidence.ece, whole.direction in ("over", "under")
+    if on_average and held < min(others_hold, whole.rows * min(map(abs, sides))):
         return "", ""
-    way = {"over": "too high", "under": "too low"}.get(evidence.direction)
-    size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-    elsewhere = slices.rest or (f"{way} by {size} points" if way else "off in places")
-    return f"Off most {where} {_off(evidence, rest, others)}.", elsewhere
+    surely = " surely" * bool(more or held < others_hold)
+    return f"Off most{surely} {where}. {told}.", elsewhere
 
 
 @claim(
@@ -231,7 +252,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
         against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
-        tail = "" if worst is None or worst is against else f", furthest {worst.where}"
+        tail = "" if worst is None or worst is against else f", furthest beyond noise {worst.where}"
         if against is not None and (worst is against or not against.slight):
             tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
         head = _by(evidence, sample, size, slight=_is_slight(evidence))

@@ -81,7 +81,7 @@ def test_without_sections_there_is_nothing_to_make():
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
     app = open_page("caption=true" if wanted else "", "cumulative")
-    unfold(app, "Panels b, c and d, isotonic curve (CORP), what it costs those who decide")
+    unfold(app, "Three more panels, isotonic curve (CORP), what it costs those who decide")
     charts = [json.loads(c.proto.spec) for c in app.get("plotly_chart")]
     charts += [
         json.loads(unfold(app, title).get("plotly_chart")[-1].proto.spec)

@@ -131,7 +131,7 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
     assert "Kuiper error" in words
     assert "A calibrated model stays within" in words
     assert len(app.get("plotly_chart")) == 2
-    more = "Panels b, c and d, isotonic curve (CORP), what it costs those who decide"
+    more = "Three more panels, isotonic curve (CORP), what it costs those who decide"
     assert len(unfold(app, more).get("plotly_chart")) == 5
     # A link to one of these opens them.
     linked = open_page("below-sums=Isotonic curve (CORP)", "cumulative")

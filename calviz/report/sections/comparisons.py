@@ -192,7 +192,7 @@ def _plane(comparison: ModelComparison) -> content.Chart:
         **{part: (part, partial(decimal, decimals=4)) for part in (*corp.PARTS, "score")},
     }
     return chart(
-        figure, key="models-plane", title="Miscalibration against discrimination", formats=formats
+        figure, key="models-plane", title="What recalibration could take off", formats=formats
     )
 
 

@@ -124,7 +124,7 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             formats=_CLASS_COLUMNS,
         )
     yield Note(
-        "Grey: the range of a perfectly calibrated model, which any of its classes leaves in at most 5 of 1,000 files."
+        "Grey: all bars of a perfectly calibrated model stay within it, but in at most 5 of 1,000 files."
         + " By true class it is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the "
         "model gave to it." * ("true-class" in views)
     )
@@ -238,7 +238,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
     slices = subject.slices or usual_slices(subject.sample)
     if slices is None:
         return
-    figure = SliceGaps.compute(slices)
+    figure = SliceGaps.compute(slices, subject.verdict)
     yield Text(f"{figure.answer()} {slices.remark}".rstrip())
     over_all = multicalibration_words(
         subject.sample, tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
@@ -278,6 +278,8 @@ def _all_slices(slices: Slices) -> content.TableBlock:
 def _slicing_words(slices: Slices) -> str:
     what = "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
     pairs = ", and pairs of them" * any(len(s.where) > 1 and not s.of_score for s in slices.slices)
+    if any(s.difference != s.gap for s in slices.slices):
+        pairs += " (of a predicted class, against its other rows, too)"
     if any(s.of_score for s in slices.slices):
         pairs += ", and their rows above one score, over which half of the expected events lie"
     numbers = any(cut.kept is None for cut in slices.cuts.values())

@@ -11,7 +11,7 @@
   };
 
   // Each panel is drawn separately, then placed in one drawing with its letter.
-  const drawn = async ({ figure, width }) => {
+  const drawn = async ({ figure, width }, least = 0) => {
     const height = figure.layout.height || 450;
     const box = document.createElement("div");
     box.style.cssText = `position:absolute;left:-10000px;width:${width}px`;
@@ -30,6 +30,14 @@
         await Plotly.relayout(gd, change);
       }
     }
+    // Beside others, its plot area is as high as theirs; a square keeps its shape.
+    const room = gd._fullLayout._size.h, lacking = figure.layout.yaxis?.scaleanchor ? 0 : Math.max(0, least - room);
+    if (lacking) {
+      const { y: at, yref } = gd.layout.legend || {}, change = { height: tall + lacking };
+      if (at !== undefined) change["legend.y"] = yref === "container" ? at * tall / (tall + lacking) : at * room / least;
+      tall += lacking;
+      await Plotly.relayout(gd, change);
+    }
     // Empty space below the lowest text is cut off.
     const edge = gd.getBoundingClientRect().top;
     const written = [...gd.querySelectorAll(".legend .bg, .xtick text, .xtitle, .annotation-text, .crisp.xlines-above")];
@@ -43,7 +51,7 @@
     const text = decodeURIComponent(address.slice(address.indexOf(",") + 1));
     const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
     svg.setAttribute("viewBox", `0 0 ${width} ${seen}`);
-    return { svg, width, height: seen, inner: Number.isFinite(inner) ? inner : 0 };
+    return { svg, width, height: seen, room, inner: Number.isFinite(inner) ? inner : 0 };
   };
 
   const panels = [];
@@ -54,11 +62,13 @@
   let used = 0;
   panels.forEach((panel, at) => {
     if (!used || used + panel.width > spec.width + 1) { rows.push([]); used = 0; }
-    rows.at(-1).push({ ...panel, letter: spec.letters[at] });
+    rows.at(-1).push({ ...panel, at, letter: spec.letters[at] });
     used += panel.width + spec.gap;
   });
   let y = 0;
   for (const row of rows) {
+    const most = Math.max(...row.map((panel) => panel.room));
+    for (const panel of row) if (panel.room < most) Object.assign(panel, await drawn(spec.panels[panel.at], most));
     const deepest = Math.max(...row.map((panel) => panel.inner));
     let x = 0, line = 0;
     for (const { svg, width, height, inner, letter } of row) {

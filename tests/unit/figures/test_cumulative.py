@@ -291,7 +291,7 @@ def test_names_of_models_do_not_lie_on_points():
         score="brier",
         models=("first", "second", "third"),
         miscalibration=np.array([0.0, 0.01, 0.1]),
-        discrimination=np.array([0.1, 0.101, 0.12]),
+        discrimination=np.array([0.1, 0.099, 0.12]),
         uncertainty=np.full(3, 0.25),
     )
     first = next(a for a in figure.plot(width=360).layout.annotations if a.text == "first")

@@ -32,7 +32,7 @@ def values(array):
 def test_the_drawing_is_square(theme):
     layout = drawn(Reliability.compute(binary(100)), theme=theme)["layout"]
     x, y = layout["xaxis"], layout["yaxis"]
-    assert x["range"] == y["range"] == [-0.015, 1.015]
+    assert x["range"] == y["range"] == [-0.035, 1.035]
     assert (y["scaleanchor"], y["scaleratio"]) == ("x", 1)
     assert x["constrain"] == y["constrain"] == "domain"
     assert layout["yaxis2"]["anchor"] == "x"
@@ -117,12 +117,11 @@ def test_points_carry_their_gap_and_fade_where_rows_are_few():
         )
     }
     assert ends == {(0.25, 0.1, 0.25), (0.75, 0.95, 0.75), (0.95, 0.5, 0.95)}
-    # The range lies behind everything, also behind bars, whose hatching it would cloud; elsewhere another plane would cut points.
-    for marks, plane in (("points", 0), ("bars", -1)):
-        lines = of_type(drawn(figure, marks=marks), "scatter")
-        assert "if calibrated" in lines[0]["name"]
-        assert lines[0]["zorder"] == plane
-        assert not any(line.get("zorder") for line in lines[1:])
+    # The range lies behind everything; bars would cover it.
+    for marks, first in (("points", "95 % range if calibrated"), ("bars", "Perfect calibration")):
+        assert (
+            of_type(drawn(figure, marks=marks), "scatter")[0]["name"].replace("\xa0", " ") == first
+        )
     with pytest.raises(OptionError, match="one of points, bars"):
         figure.plot(marks="circles")
 
@@ -133,7 +132,7 @@ def test_the_worst_bin_is_named_in_the_picture_only_beyond_noise():
     data = calviz.Predictions(probs=score, labels=hits.astype(int))
     off = Reliability.compute(data, reduction="positive", bins=10)
     (named,) = [a["text"] for a in drawn(off)["layout"]["annotations"] if a.get("showarrow")]
-    assert named == "<b>about 19.5 points</b> too low<br>on new rows; 20.0 on these 400 rows"
+    assert named == "<b>about 19.5 points</b><br>too low on new rows;<br>20.0 on these 400 rows"
     assert "about 19.5 points too low (20.0 on these 400 rows)" in off.describe()
     fair = Reliability.compute(binary(400), reduction="positive")
     assert not [a for a in drawn(fair)["layout"]["annotations"] if a.get("showarrow")]
@@ -259,7 +258,7 @@ def _label_and_points(share_of_hits):
     figure = Reliability.compute(
         calviz.Predictions(probs=score, labels=labels), reduction="positive", bins=10
     )
-    (label,) = [a for a in figure.plot().layout.annotations if "points</b> too" in a.text]
+    (label,) = [a for a in figure.plot().layout.annotations if "points</b><br>too" in a.text]
     return (label.xanchor, label.yanchor), label.text
 
 
@@ -284,7 +283,7 @@ def test_the_axes_end_where_rare_events_do_and_it_is_said(marks):
     figure = Reliability.compute(rare(), reduction="positive", scheme="equal-mass")
     picture = drawn(figure, marks=marks, floor=0.0)
     layout = picture["layout"]
-    end = layout["xaxis"]["range"][1] / 1.015
+    end = layout["xaxis"]["range"][1] / 1.035
     shown = max(figure.mean_score.max(), figure.interval[1].max())
     assert shown <= end <= 1.6 * shown < 0.1
     assert layout["yaxis"]["range"] == layout["xaxis"]["range"]
@@ -295,7 +294,7 @@ def test_the_axes_end_where_rare_events_do_and_it_is_said(marks):
     for bar in of_type(picture, "bar"):
         assert (values(bar["x"]) + values(bar["width"]) / 2).max() <= end + 1e-9
     whole = drawn(figure, marks=marks, whole=True)["layout"]
-    assert whole["xaxis"]["range"] == [-0.015, 1.015]
+    assert whole["xaxis"]["range"] == [-0.035, 1.035]
     assert not [a for a in whole["annotations"] if "Both axes" in a["text"]]
 
 
@@ -370,7 +369,7 @@ def test_axes_are_linear_where_the_event_or_the_points_are_not_at_0():
     rows = calviz.Predictions(probs=score, labels=np.arange(score.size) % 40 == 0)
     assert Reliability.compute(rows, reduction="positive").floor() == 0
     fraud = Reliability.compute(_fraud(), reduction="positive", scheme="equal-mass")
-    assert drawn(fraud, whole=True)["layout"]["xaxis"]["range"] == [-0.015, 1.015]
+    assert drawn(fraud, whole=True)["layout"]["xaxis"]["range"] == [-0.035, 1.035]
 
 
 def test_no_point_lies_beyond_the_axes():
@@ -383,9 +382,9 @@ def test_no_point_lies_beyond_the_axes():
     x = drawn(figure)["layout"]["xaxis"]["range"][1]
     assert 0.3 < x < 0.45
     other = ReliabilityOverlay("Before", "before", *np.full((2, 1), 0.6), np.array([50.0]))
-    assert drawn(figure, beside=[other])["layout"]["xaxis"]["range"][1] == 1.015
+    assert drawn(figure, beside=[other])["layout"]["xaxis"]["range"][1] == 1.035
     small = figure.plot_small(), figure.plot_small(beside=[other])
-    assert [round(s.layout.xaxis.range[1], 3) for s in small] == [round(x, 3), 1.015]
+    assert [round(s.layout.xaxis.range[1], 3) for s in small] == [round(x, 3), 1.035]
 
 
 def test_diagrams_beside_each_other_end_at_the_same_score():
@@ -395,10 +394,10 @@ def test_diagrams_beside_each_other_end_at_the_same_score():
     own, other = figure.end(), 0.3
     assert own < other
     ends = [drawn(figure, end=end)["layout"]["xaxis"]["range"][1] for end in (own, other)]
-    assert ends == pytest.approx([1.015 * own, 1.015 * other])
+    assert ends == pytest.approx([1.035 * own, 1.035 * other])
 
 
 def test_a_usual_diagram_keeps_its_axes():
     layout = drawn(Reliability.compute(binary(500)))["layout"]
-    assert layout["xaxis"]["range"] == [-0.015, 1.015]
+    assert layout["xaxis"]["range"] == [-0.035, 1.035]
     assert not [a for a in layout["annotations"] if "Both axes" in a["text"]]

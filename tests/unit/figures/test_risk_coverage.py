@@ -112,7 +112,7 @@ def test_accuracy_at_a_coverage_is_that_of_the_metric(n, weighted):
 
 def test_a_part_of_a_row_is_no_row_that_goes_to_an_expert():
     sentence = RiskCoverage.compute(classes(7)).at_coverage(0.9).sentence
-    assert sentence.endswith("; no whole row goes to an expert.")
+    assert sentence.endswith("; no whole row is referred.")
     assert RiskCoverage.compute(classes(7)).at_coverage(1e-12).kept == 1
 
 
@@ -197,7 +197,7 @@ def test_of_a_rare_class_it_is_said_how_many_kept_rows_are_missed():
         )
         choice = RiskCoverage.compute(p, band=False).at_risk(0.05, others=False)
         assert (choice.kept, choice.missed) == (3_000, words)
-        assert choice.sentence.endswith(f" {words}." if words else "to an expert.")
+        assert choice.sentence.endswith(f" {words}." if words else "referred.")
         assert choice.headline.endswith(f"are right, but {words}" if words else "are right")
         assert ("kept rows of 'ill' are missed" in calviz.threshold(p, 0.05).reading()) == bool(
             words
@@ -273,12 +273,12 @@ def test_the_sentence():
     figure = RiskCoverage.compute(confidence(score, np.arange(1_000) % 40 > 0))
     assert figure.at_coverage(0.8).sentence == (
         "Keeping the 80.0 % most confident predictions (confidence ≥ 0.200) the accuracy is 97.5 % "
-        "(95 % CI 96.2 % to 98.5 %); 200 rows go to an expert."
+        "(95 % CI 96.2 % to 98.5 %); 200 rows are referred."
     )
     assert figure.at_coverage(1).sentence.startswith(
         "Keeping all 1,000 predictions the accuracy is"
     )
-    assert figure.at_coverage(0).sentence == "Nothing is kept: every row goes to an expert."
+    assert figure.at_coverage(0).sentence == "Nothing is kept: every row is referred."
     # The title advises nothing that nobody would do.
     assert figure.at_coverage(0.8).headline == "Keep 80.0 % of the rows: 97.5 % of them are right"
     wrong = RiskCoverage.compute(confidence(score, np.arange(1_000) % 40 == 0))
@@ -306,7 +306,7 @@ def test_of_some_predicted_classes_by_hand():
     assert some.at_risk(0.2).headline == title
     assert some.at_risk(0.2).sentence.startswith(
         "Of the predictions of 'spam' or 'hate' with confidence ≥ 0.700, at most 20.0 % are wrong, with 95 % confidence. "
-        "These are all of the rows predicted as 'spam' or 'hate' here, 9.0 % of them wrong; no whole row goes to an expert."
+        "These are all of the rows predicted as 'spam' or 'hate' here, 9.0 % of them wrong; no whole row is referred."
     )
     share = "Keep 50.0 % of the rows predicted as 'spam' or 'hate': 92.0 % of them are right"
     assert some.at_coverage(0.5).headline == share

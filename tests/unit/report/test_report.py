@@ -496,6 +496,17 @@ def test_panels_have_letters_one_caption_and_the_width_of_a_paper(panels):
     assert "</script><b>x" not in html
 
 
+def test_the_cumulative_plot_is_one_panel_and_no_box_hides_data(panels):
+    figure = FIGURES["cumulative"].compute(
+        calviz.Predictions(probs=np.full(40, 0.4), labels=np.arange(40) % 2)
+    )
+    assert len(figure.plot()["layout"]["annotations"]) > 4
+    layout = spec_of(to_sheet([*panels, Panel(figure)]))["panels"][-1]["figure"]["layout"]
+    assert "xaxis2" not in layout
+    assert not [note for note in layout["annotations"] if "<b>a</b>" in note["text"]]
+    assert {note["bgcolor"] for note in layout["annotations"]} == {"rgba(0, 0, 0, 0)"}
+
+
 def test_one_panel_has_no_letter_and_no_grey(panels):
     spec = spec_of(to_sheet(panels[:1]))
     assert spec["letters"] == "" == spec["caption"]

@@ -257,7 +257,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
         f"with 95 % confidence, but 2 of 20 slices are off, most surely {place}."
     )
     # The title does not say that the scores are off in general; what it says is not said again below it.
-    assert v.headline == f"No fault as a whole, but where {place}"
+    assert v.headline == f"No fault as a whole, but off where {place}"
     assert v.beyond_headline.endswith(" but 2 of 20 slices are off.")
     # What is off in two slices each its own way, no single map corrects.
     alone = f"No map of all rows repairs {place[:10]} alone: a comparison of recalibrators fits one for it"
@@ -407,7 +407,8 @@ def test_two_slices_are_not_one():
     v = judged(two_slices(np.random.default_rng(3)))
     assert not v.off_alone
     assert v.slices_off >= 2
-    assert v.headline.startswith("Forecasts ")
+    first = SliceGaps.compute(usual_slices(two_slices(np.random.default_rng(3)))).headline
+    assert v.headline == f"{first}, and in 1 more; other rows: no miscalibration found"
 
 
 def test_the_worst_bin_and_mce_are_judged_alike():
@@ -417,7 +418,7 @@ def test_the_worst_bin_and_mce_are_judged_alike():
     data = calviz.Predictions(probs=score, labels=hits)
     e = calviz.evaluate(data, ["mce"], bins=10, reduction="positive", ci=True, findings=True)
     (worst,) = [f for f in e.findings if f.code == "CAL002"]
-    assert worst.message.startswith("Furthest off between 0.7 and 0.8 (400 rows)")
+    assert worst.message.startswith("Furthest beyond noise between 0.7 and 0.8 (400 rows)")
     noise = Written(e["mce"]).noise(tail="upper", verdict=e.verdict)
     assert noise.startswith("within noise: 3 rows from 0.9 to 1.0")
     exact = stats.binomtest(1, 3).proportion_ci(1 - 0.05 / 3)

@@ -51,7 +51,7 @@ def test_overconfident_by_ten_points():
     assert v.interval.high - v.interval.low == pytest.approx(2 * 1.96 * 0.47 / 8_000**0.5, rel=0.15)
     pattern = (
         r"Overconfident by (9|10)\.\d points \(95 % CI \d+\.\d to \d+\.\d\) on 8,000 rows, "
-        r"furthest between 0\.\d\d and 0\.\d\d\."
+        r"furthest beyond noise between 0\.\d\d and 0\.\d\d\."
     )
     assert re.fullmatch(pattern, v.sentence), v.sentence
     assert v.worst.gap > 0
@@ -65,7 +65,9 @@ def test_one_bin_is_called_the_worst():
     scores = np.repeat(list(bins), [rows for _, rows in bins.values()])
     sample = Sample(calviz.ConfidencePredictions(confidence=scores, correct=right))
     found = next(f for f in findings_of(sample) if f.code == "CAL002")
-    assert found.short.startswith("Furthest off between 0.33 and 0.40: about 22.9 points too low")
+    assert found.short.startswith(
+        "Furthest beyond noise between 0.33 and 0.40: about 22.9 points too low"
+    )
     verdict = judged(sample)
     assert verdict.direction == "over"
     assert verdict.sentence.endswith(
@@ -88,7 +90,7 @@ def test_the_side_on_which_scores_are_off_the_other_way_is_named_too():
         sentence = judged(Sample(data)).sentence
         way, other = ("low", "high") if turned else ("high", "low")
         assert re.match(
-            rf"Forecasts too {way} by \d\.\d points .* on 16,000 rows, furthest between 0\.\d\d and 0\.\d\d, "
+            rf"Forecasts too {way} by \d\.\d points .* on 16,000 rows, furthest beyond noise between 0\.\d\d and 0\.\d\d, "
             rf"but about \d\.\d points too {other} between \d\.\d\d and \d\.\d\d\.$",
             sentence,
         ), sentence
@@ -100,7 +102,9 @@ def test_a_slight_error_of_the_other_side_is_left_out():
     hits[:14_000] = hits[20_000:22_280] = True
     sample = Sample(calviz.Predictions(probs=scores, labels=hits))
     assert sample.once(collect_evidence).too_low.slight
-    assert judged(sample).sentence.endswith("on 60,000 rows, furthest between 0.73 and 0.80.")
+    assert judged(sample).sentence.endswith(
+        "on 60,000 rows, furthest beyond noise between 0.73 and 0.80."
+    )
 
 
 def test_underconfident_counts_upwards():
