@@ -107,7 +107,7 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:p|prob|proba|softmax|probability)(?P<name>\d+)", "probabilities"),
         (r"(?:log_?probs?|log_?lik(?:elihood)?)[_.: ](?P<name>.+)", "logits"),
         (r"(?:(?:y_)?logits?(?:[_.: ]|(?=\d))|(?:y_)?logit)(?P<name>.+)", "logits"),
-        (r"(?:score|scores|y_score|output)[_.: ](?P<name>.+)", ""),
+        (r"(?:(?:score|scores|y_score|output)[_.: ]|(?-i:LABEL_)(?=\d+\Z))(?P<name>.+)", ""),
         (r"prob(?!abilit|as?\W|s\W)(?P<name>[^_].*)", "probabilities"),
     )
 )  # fmt: skip

@@ -517,7 +517,7 @@ def names_by_ids(
             for j, (here, rest) in enumerate(own)
         ):
             ordered = tuple(names[j] for j in range(k))
-            shown = ", ".join(map(short, ordered[:5])) + ", …" * (k > 5)
+            shown = join_places([*map(short, ordered[:10])], k)
             return ordered, f"the scores are in the order of '{short(name)}': {shown}"
     return (), ""
 

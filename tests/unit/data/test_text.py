@@ -660,6 +660,14 @@ def test_numbers_beside_the_names_of_the_classes_tell_the_order_of_a_list():
     found = read(lists_of_logits(), name="x.csv")
     assert found.recognition.class_names == ("cat", "dog", "emu")
     assert "the scores are in the order of 'label_id': cat, dog, emu" in str(found.notices)
+    columns = (
+        lists_of_logits()
+        .replace(b'"[', b"")
+        .replace(b']"', b"")
+        .replace(b"logits", b"LABEL_0,LABEL_1,LABEL_2")
+    )
+    found = read(columns, name="x.csv", options=ReadingOptions(repair=("softmax",)))
+    assert found.recognition.class_names == ("cat", "dog", "emu")
     # Numbers in an order that the scores deny tell nothing.
     with pytest.raises(InputError, match="nothing says which class each of them is"):
         read(lists_of_logits(order=(1, 2, 0)), name="x.csv")
