@@ -503,7 +503,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         if lasting.found is not None:
             said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
             # What follows the title is no remark in brackets; all rows are below, where the days are watched.
-            said = re.sub(r"^ \((.*)\)\. All rows.*", r"\1.", said)
+            said = re.sub(r"^ \((.*?)\)(\. .*) All rows.*", r"\1\2", said)
             st.markdown(md(capitalised(said), 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, lasting is not None)

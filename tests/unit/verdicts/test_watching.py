@@ -853,11 +853,11 @@ def test_a_change_in_one_slice_is_the_verdict():
     assert first <= str(START + 92) <= last
     verdict = judged(sample)
     assert re.fullmatch(
-        r"Since about \d{4}-\d\d-\d\d language = tr: [5-8]\.\d points too high; other rows: too high by 0\.6 points",
+        r"Since about \d{4}-\d\d-\d\d language = tr: [5-8]\.\d points too high; others: too high by 0\.6 points",
         verdict.headline,
     )
     assert state.headline.endswith("; other rows: no change found")
-    assert len(verdict.headline.split()) <= 15
+    assert len(verdict.headline.split()) <= 16
     changed = f"; with 95 % confidence it changed between {first} and {last}"
     here = f"n the {state.within.rows:,} rows there {100 * state.within.seen:.1f} points"
     assert verdict.sentence.startswith(f"{verdict.headline}. O{here}{changed}. All rows together: ")
