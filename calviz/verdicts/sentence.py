@@ -74,8 +74,6 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         if by_group and worst and {*worst.where} == {*found.where}:
             place = by_group.furthest[1]
             sentence = sentence.replace(place, f"{place} over all days")
-            if by_group.rest:
-                change = change.replace("other rows: no change found", f"others: {by_group.rest}")
     if said := one or (change and f"{change}. {days}"):
         sentence = f"{said} All rows together: {sentence[0].lower()}{sentence[1:]}"
     if reverse:
