@@ -409,7 +409,7 @@ class _Judging:
                     places = others is None or not judged(others).beyond_noise
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found["off_where"] = where
-                if not where or verdict.elsewhere:
+                if not where or verdict.others_off:
                     return found, ()
                 with suppress(CalvizError):  # confidences have no losses
                     found["off_where"] = moved = self._moved_edges(where)

@@ -17,6 +17,10 @@ from calviz.sample.metric_results import Displayed, Summary
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
 
 
+#: What is said of the rows outside the slices that are off.
+NOT_OFF = "no miscalibration found"
+
+
 @dataclass(frozen=True)
 class BinGap:
     """A bin whose gap is beyond noise.
@@ -259,7 +263,7 @@ class Verdict(JudgedNumbers):
             return f"No miscalibration{self.of_what} found on {rows}"
         place = ": ".join(self.off_in or ())
         if self.off_alone:
-            return f"Off where {place}; elsewhere no miscalibration found"
+            return f"Off where {place}; elsewhere {NOT_OFF}"
         if self.elsewhere:
             first = self.sentence.partition(place)
             return f"{first[0]}{place}{first[2].partition('.')[0]}; other rows: {self.elsewhere}"
@@ -322,7 +326,12 @@ class Verdict(JudgedNumbers):
     def only_slices_off(self) -> bool:
         """Whether slices are off, but nothing as a whole, or nothing on the other rows."""
         alone = not (self.classes_off or self.beyond_noise)
-        return bool(self.off_alone or (self.slices_off and alone))
+        return bool(self.off_alone or self.elsewhere == NOT_OFF or (self.slices_off and alone))
+
+    @property
+    def others_off(self) -> bool:
+        """Whether the rows outside the slices that the headline names are off, too."""
+        return self.elsewhere not in ("", NOT_OFF)
 
     @property
     def in_places(self) -> bool:

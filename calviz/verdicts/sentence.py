@@ -196,7 +196,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         is_right = verdict.direction == "calibrated"
         if not more:
             return f"Off {where}. {verdict.sentence}" * is_right, ""
-        elsewhere = "no miscalibration found" if is_right else elsewhere
+        elsewhere = evaluation.NOT_OFF if is_right else elsewhere
         return f"Off most surely {where}. {verdict.sentence}", elsewhere
     whole = sample.once(joint_tests.collect_evidence)
     held, sides = least_error(slices.named, sample), whole.interval or (0.0, 0.0)
