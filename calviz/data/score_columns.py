@@ -467,11 +467,12 @@ def _clear(column: Column, hit: Any) -> float:
 
 def _of_events_in_percent(scores: Sequence[Column]) -> bool:
     """Whether columns go from 0 to 100, and do not sum to 100 in most rows."""
-    if len({c.head.size for c in scores}) != 1 or not scores[0].head.size:
+    if len({c.head.size for c in scores}) != 1:
         return False
     heads = np.stack([c.head.astype(float) for c in scores])
-    off = np.abs(heads.sum(axis=0) - 100) > 1
-    return bool(heads.min() >= 0 and 10 < heads.max() <= 100 and off.mean() > 0.5)
+    known = heads[:, np.isfinite(heads).all(axis=0)]
+    off = np.abs(known.sum(axis=0) - 100) > 1
+    return bool(known.size and known.min() >= 0 and 10 < known.max() <= 100 and off.mean() > 0.5)
 
 
 # ---- A single score
@@ -560,10 +561,12 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     if len(scores) == 2:
         # In an array of floats, the label is one of them.
         scores = [c for c in scores if not c.is_label_like] or scores
-    if len(scores) > 1 and view.table.named:
-        alike = [c for c in scores if not c.is_label_like]
-        if len(alike) > 1:
-            ask_if_models(view, [c.name for c in alike], label)
+    if view.table.named:
+        alike = [c for c in scores or numeric if not c.is_label_like]
+        names = tuple(c.name for c in alike)
+        # Columns above 1 are percentages at most if their names are alike.
+        if len(names) > 1 and (scores or without_common_words(names) != names):
+            ask_if_models(view, names, label)
     scores = [c for c in scores if c.name == one] or scores
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(c.is_label_like for c in rest)):

@@ -468,7 +468,7 @@ def _has_a_diagram_with_its_words(tab):
 def test_each_section_of_the_costs_opens_and_says_its_title(view):
     """A section that opens on a click replaces the title, which was drawn before it."""
     page = view().open("/decisions?data=breast_cancer").page
-    for name, title in (("Keep or refer", "osts"), ("Act or not, for one class", "Acting from")):
+    for name, title in (("Keep or refer", "cost"), ("Act or not, for one class", "Acting from")):
         page.get_by_role("tab", name=name).click()
         page.get_by_role("heading", level=1, name=re.compile(title)).wait_for()
         assert page.get_by_text("Something went wrong").count() == 0

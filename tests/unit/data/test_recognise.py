@@ -1057,21 +1057,26 @@ def test_a_column_that_identifies_the_rows_of_a_judge_is_no_number_to_slice_by()
     assert (list(found.groups), list(found.numbers)) == (["length"], [])
 
 
-def test_percentages_of_an_event_by_two_models_are_asked_about_as_models():
+@pytest.mark.parametrize("word", ["score", "PD"])
+@pytest.mark.parametrize("empty", [False, True])
+def test_percentages_of_an_event_by_two_models_are_asked_about_as_models(word, empty):
     rng = np.random.default_rng(2)
     p = rng.uniform(0.02, 0.98, 200)
     hit = (rng.random(200) < p).astype(int)
     two = [100 * p, 100 * np.clip(p + rng.normal(0, 0.05, 200), 0, 1)]
     text = as_csv(
-        ["churned", "score_old", "score_new"], zip(hit, *np.round(two, 1), strict=True)
+        ["churned", f"{word}_old", f"{word}_new"], zip(hit, *np.round(two, 1), strict=True)
     ).decode()
-    way = next(way for way in _ways_of(text) if way.label == "2 models")
+    if empty:
+        text += "\n1,,40.1"
+    way = next(way for way in _ways_of(text) if way.label.startswith("2 models"))
     with pytest.raises(
         InputError, match="look like percentages; ask to divide them by 100"
     ) as asked:
         loaded(text, **way.options)
     (percent,) = asked.value.repairs
-    models = loaded(text, **way.options, repair=(percent.key,)).models
+    repair = ("drop-missing",) * empty + (percent.key,)
+    models = loaded(text, **way.options | {"repair": repair}).models
     assert [*models] == ["old", "new"]
     np.testing.assert_allclose(models["old"].probs[:, 1], np.round(two[0], 1) / 100)
 
