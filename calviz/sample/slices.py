@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -61,6 +62,8 @@ class Slice:
     expected_interval : Interval
         The gap to expect on new rows: of a slice that is off, which is stated for its gap, less what that selection makes of noise, with a
         95 % interval (`calviz.core.p_values.selected`); else the gap and its interval.
+    p_calibrated : float
+        The p-value against a calibrated model alone, where `p_value` is also that of a predicted class against its other rows.
     """
 
     where: Where
@@ -76,6 +79,7 @@ class Slice:
     difference: float
     expected: float
     expected_interval: Interval
+    p_calibrated: float
 
     @property
     def of_score(self) -> bool:
@@ -177,13 +181,13 @@ class Slices(Displayed):
             ),
         )
 
-    @property
+    @cached_property
     def off(self) -> tuple[Slice, ...]:
         """Slices that are off beyond chance, adjusted for all slices, and not only by rows of those that are more surely off."""
         beyond = (s for s in self.slices if s.adjusted <= self.rate)
         return tuple(s for s in beyond if s.where not in self.explained)
 
-    @property
+    @cached_property
     def named(self) -> tuple[Slice, ...]:
         """The slices to look at: those that are off or, where the rest is off too, those that differ from it."""
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
@@ -195,19 +199,12 @@ class Slices(Displayed):
         words = "yes" if one in self.named else "as others"
         return "by rows of others" if one.where in self.explained else words * (one in self.off)
 
-    @property
+    @cached_property
     def as_class(self) -> frozenset[Where]:
-        """Slices of a predicted class whose gap chance does not make, but which do not differ from the other rows of that class."""
-        if self.against == "rest":
-            return frozenset()
-        least = -ndtri(self.rate / max(len(self.slices), 1) / 2) / ndtri(0.975) / 2
-        return frozenset(
-            s.where
-            for s in self.slices
-            if s.difference != s.gap
-            and s.adjusted > self.rate
-            and abs(s.gap) > least * (s.interval.high - s.interval.low)
-        )
+        """Slices of a predicted class that a calibrated model would not show (Bonferroni), but which do not differ from the other rows of that class."""
+        level = self.rate / max(len(self.slices), 1)
+        less = (s for s in self.slices if s.adjusted > self.rate)
+        return frozenset(s.where for s in less if s.p_calibrated <= level)
 
     @property
     def counted_off(self) -> str:
@@ -756,10 +753,11 @@ def _measured(
             )
         else:
             p_values = slice_tests.p_against_calibrated(sums, events, codes, weights)
-            if of_classes is not None and names[0] == PREDICTED:
-                p_values, differences = slice_tests.p_of_pairs(
-                    p_values, sums, of_classes, events, codes, weights, cluster
-                )
+        alone = p_values
+        if against == "calibrated" and of_classes is not None and names[0] == PREDICTED:
+            p_values, differences = slice_tests.p_of_pairs(
+                p_values, sums, of_classes, events, codes, weights, cluster
+            )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
         among = math.prod(len(data.cuts[name].sides) for name in names if name in cycles)
         gaps, half_widths, worth = sums.gap, z * sums.spread, slice_tests.counts_as(sums)
@@ -786,6 +784,7 @@ def _measured(
                     difference=float(differences[i]),
                     expected=gap,
                     expected_interval=Interval(gap, gap),
+                    p_calibrated=float(alone[i]),
                 )
             )
         return sums
