@@ -580,7 +580,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     later = fitting.calibrated_later(recalibrator, file, settings.model)
     table, n, said = written(data, whole, suffix, file, later)
     columns = file.score_columns(settings.model)
-    where, changed = "", ""
+    where, changed = file.rows_of(settings.model), ""
     if isinstance(recalibrator, SliceMap):
         where = recalibrator.words
         tally: Counter[str] = Counter()

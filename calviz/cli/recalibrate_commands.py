@@ -129,7 +129,8 @@ def recalibrate(
     for sentence in remarks:
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)
-    record = fitted and fitted.to_apply(data, loaded.score_columns(data.name))
+    of = loaded.score_columns(data.name), loaded.rows_of(data.name)
+    record = fitted and fitted.to_apply(data, *of)
     with _saving(record, fitted, save_map, save_snippet):
         later_map = fitted
         if fitted is None and data.name in loaded.waiting:
