@@ -370,7 +370,7 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     except InputError as error:
         # Which word is yes does not matter to whether its confidence is right.
         more = ways if error.readings else ()
-        if not table[judge].numeric and error.column == judge:
+        if plain(judge) in column_names.MODELS and not table[judge].numeric:
             said = {"label": human, "model_column": judge}
             more += (Reading(f"'{short(judge)}' names who judged the row", said),)
         raise error.but(readings=(*error.readings, *more)) from None
