@@ -1842,7 +1842,7 @@ def test_a_column_judge_may_name_who_judged_each_row(tmp_path, names):
         read(file)
     *_, way = asked.value.readings
     assert way.label == "'judge' names who judged the row"
-    assert {*read(file, options=options_of(way.options)).models} == {*names}
+    assert {*read(file, options=ReadingOptions(**way.options)).models} == {*names}
 
 
 # ---- Labels in other words than the score columns
