@@ -486,7 +486,7 @@ def test_two_models_of_a_rare_event_are_asked_about_though_few_rows_show_it() ->
     assert list(both.models) == ["alt", "neu"]
     np.testing.assert_array_equal(first.first.labels, event == "ja")
     # Which of two columns the label is, is not guessed.
-    with pytest.raises(InputError, match="there are no probability columns"):
+    with pytest.raises(InputError, match="no probability columns"):
         loaded(columns | {"Ausfall": event, "Mahnung": event[::-1]})
 
 
