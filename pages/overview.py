@@ -22,7 +22,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import cheap_method, shown_first
+from calviz.core.entry_specs import RECALIBRATORS, cheap_method, shown_first
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together, two_shares
 from calviz.figures.hundred_squares import HundredSquares
@@ -201,11 +201,12 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
         st.markdown(words)
         return
     try:
-        result = before_after.recalibrated_diagrams(chosen, cheap_method(chosen.whole))
+        method = cheap_method(chosen.whole)
+        result = before_after.recalibrated_diagrams(chosen, method)
     except CalvizError:
         return
     before, after = (evaluation[key] for evaluation in result.values)
-    words = md(fix_words(before, after, result.values[0].rows))
+    words = md(fix_words(before, after, result.values[0].rows, RECALIBRATORS[method].label))
     words = f"**{words}**" if after.value < before.value else words
     st.markdown(f"{words} {SIMPLE}", help=md(result.words, 600))
 

@@ -71,7 +71,9 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    starts = [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices]
+    starts = [
+        words.from_on(c.threshold) if c.kept else f"none: {c.more_words}" for c in levels.choices
+    ]
     frame = {
         column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
         "from": starts,
@@ -92,7 +94,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
             **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
             "score": st.column_config.NumberColumn(score, format="%.1f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),
-            "from": st.column_config.TextColumn("confidence from, or why none"),
+            "from": st.column_config.TextColumn("confidence from"),
         },
     )
     few = counted(len(levels.few), "value")

@@ -109,16 +109,19 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     sample = chosen_rows(settings, method)
     point_of = _slider(figure, settings, method)
     choice, before = point_of(figure), point_of(curves[-1])
-    say(choice.headline)
+    kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
+    wrong = _of_slices(sample, kept, choice)
+    where = f"; w{wrong[1:].split(' (95', 1)[0]}" if wrong and not choice.refused else ""
+    say(choice.headline + where)
+    of_event = _of_event(settings, sample, method, say)
     lead = "After recalibration: " if result is not None else ""
     words = md(keep_units_together(f"{lead}{choice.sentence}"), 1_000)
     if choice.refused:
         st.warning(words, icon=":material/warning:")
     else:
-        st.markdown(f"**{words}**")
-    _of_rare(settings, sample, method, say)
-    kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
-    _of_slices(sample, kept, choice)
+        st.markdown(words if of_event else f"**{words}**")
+    if wrong:
+        st.markdown(f":material/warning: {md(wrong, 400)}")
     _of_each_class(sample, kept)
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
@@ -216,24 +219,29 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
     return None
 
 
-def _of_rare(settings: Settings, sample: Sample, method: str, say: Callable[[str], object]) -> None:
-    """Let the title say that so few errors need no model where one of two classes is rare, and say what is promised of decisions for this class."""
+def _of_event(
+    settings: Settings, sample: Sample, method: str, say: Callable[[str], object]
+) -> bool:
+    """Say what is promised of acting on the event of two classes, or on the rare class, of which the title says that few errors need no model."""
     data, allowed = settings.whole, _allowed()
-    rate = event_rate_if_rare(sample)
-    if allowed is None or rate is None or min(rate, 1 - rate) > allowed:
-        return
-    usual, rare = data.class_names if rate < 0.5 else data.class_names[::-1]
-    names = [f"'{shorten(name, 40)}'" for name in (usual, rare)]
-    right = percent(max(rate, 1 - rate))
-    say(f"Always {names[0]} would be right in {right}: what counts is {names[1]}")
-    judged = settings.split is not None and not settings.where
-    for of in ("recall", "precision") if judged and not when(method) else ():
-        promised = _promised(settings, allowed, of=of, reduction=f"class:{rare}")
-        if promised is not None:
-            st.markdown(md(keep_units_together(promised.reading()), 1_000))
-    navigation.draw_link(
-        "decisions", f"**Decide on {md(names[1])}**", icon=":material/arrow_forward:"
-    )
+    rate = event_rate_if_rare(sample, 1)
+    if not allowed or rate is None:
+        return False
+    rare = min(rate, 1 - rate) <= allowed
+    usual, event = data.class_names[:: -1 if rare and rate > 0.5 else 1]
+    names = [f"'{shorten(name, 40)}'" for name in (usual, event)]
+    if rare:
+        right = percent(max(rate, 1 - rate))
+        say(f"Always {names[0]} would be right in {right}: what counts is {names[1]}")
+    for of in () if when(method) else ("precision", "recall") if rare else ("precision",):
+        how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
+        judged = settings.split is not None and not settings.where
+        with suppress(CalvizError):
+            promised = _promised(settings, allowed, **how) if judged else None
+            reading = (promised or threshold(sample.data, allowed, **how)).reading()
+            st.markdown(f"**{md(keep_units_together(reading), 1_000)}**")
+    navigation.draw_link("decisions", f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**")
+    return not when(method)
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
@@ -277,15 +285,13 @@ def _select(
             )
 
 
-def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> None:
-    """Warn of a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them."""
+def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> str:
+    """Name a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them; "" if there is none."""
     allowed, interval = _allowed(), choice.interval
     most = 1 - interval.low if allowed is None and interval is not None else allowed
     overall = percent(choice.risk) if allowed is None else f"at most {percent(allowed)}"
-    if most is None:
-        return
-    if found := wrong_where_kept(sample, kept, most, overall):
-        st.markdown(f":material/warning: {md(keep_units_together(found), 400)}")
+    found = "" if most is None else wrong_where_kept(sample, kept, most, overall)
+    return keep_units_together(found)
 
 
 #: Most predicted classes that are listed.

@@ -79,7 +79,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     if ties and data.n_classes == 2 and before.reduction.class_index(data) == 1:
         other = md(shorten(data.class_names[0], 40))
         st.caption(
-            f"{words.counted(ties, 'row')} at 0.5: acted on, but predicted '{other}' in Classes."
+            f"{words.counted(ties, 'row')} at exactly 0.5: acted on here; the predicted class is '{other}'."
         )
     beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
     desk = screen.page_width() is None

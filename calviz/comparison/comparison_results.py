@@ -24,7 +24,7 @@ from calviz.core.words import (
 )
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
-from calviz.verdicts.evaluation import Written, name_of, value_text
+from calviz.verdicts.evaluation import Written, name_of, quoted, value_text
 
 
 @dataclass(frozen=True)
@@ -856,7 +856,8 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
     for key in said:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
-        value, low, high = (f"{number:.4f}" for number in apart.shown)
+        scale = after.column(key).scale
+        value, low, high = (f"{scale * number:.4f}" for number in apart.shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 
@@ -991,7 +992,17 @@ class ComparisonColumn:
     @cached_property
     def written(self) -> Written:
         """Formatter of the values, all with the same decimals."""
-        return Written.column(self.results.values())
+        return Written.column(self.quoted.values())
+
+    @cached_property
+    def quoted(self) -> Mapping[str, MetricResult]:
+        """The results as they are shown (`calviz.verdicts.evaluation.quoted`)."""
+        return {row: quoted(result) for row, result in self.results.items()}
+
+    @property
+    def scale(self) -> float:
+        """What differences are multiplied by to be shown."""
+        return self.written.scale * (1 if self.written.result.key == self.key else 0.5)
 
     @property
     def heading(self) -> str:
@@ -1001,7 +1012,7 @@ class ComparisonColumn:
 
     def text(self, row: str) -> str:
         """Return the value of a row, with the decimals of the column."""
-        result = self.results.get(row)
+        result = self.quoted.get(row)
         return "–" if result is None else self.written.of(result.value)
 
     def cell(self, row: str) -> str:

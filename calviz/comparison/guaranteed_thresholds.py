@@ -44,9 +44,9 @@ _OF_CLASS = ("precision", "recall", "fpr")
 #: Each risk in words, at most so large, or so large.
 _WORDS = {
     "error": "{x} of the predictions{of} kept are wrong",
-    "precision": "{x} of the rows kept are not '{name}'",
+    "precision": "{x} of the rows acted on are not '{name}'",
     "recall": "{x} of the rows of '{name}' are missed",
-    "fpr": "{x} of the rows that are not '{name}' are kept",
+    "fpr": "{x} of the rows that are not '{name}' are acted on",
     "cost": "{row} costs {x} on average",
 }
 #: Keys of the JSON of a choice, for all rows and for each group.
@@ -172,7 +172,8 @@ class ThresholdChoice:
             return ""
         seen = self._risks(_tuple(self.observed))
         of = self.evaluation.how + f" predicted as {self.kept_as}," * bool(self.kept_as)
-        return f"; of {of} {percent(self.kept)} are kept{seen and ', and ' + seen}{self.missed and '; ' + self.missed}"
+        kept = "acted on" if self.class_name else "kept"
+        return f"; of {of} {percent(self.kept)} are {kept}{seen and ', and ' + seen}{self.missed and '; ' + self.missed}"
 
     @claim("threshold-risk")
     def line(self, name: str) -> str:

@@ -104,6 +104,11 @@ class LearningCurves(Figure):
         details += [shorten(Reduction.of(self.curve.reduction).label), f"seed {self.curve.seed}"]
         return shorten(self.curve.name, NAME_LENGTH), " · ".join(details)
 
+    @property
+    def factor(self) -> float:
+        """One half for the Brier score of two classes, which is shown as of one column; else 1."""
+        return 0.5 if "one_column" in self.curve.uncalibrated[self.metric].details else 1.0
+
     def needed(self) -> tuple[LabelsNeeded, ...]:
         """Number of labels each method needs, fewest first."""
         needs = [self.curve.needed(m, self.metric, within=1 - SETTLED) for m in self.curve.methods]
@@ -169,10 +174,10 @@ class LearningCurves(Figure):
         label = METRICS[self.metric].label
         if best == UNCALIBRATED:
             return f"With all {largest:,} none is better."
-        value = self.points(best)[-1].mean
+        value, before = self.factor * self.points(best)[-1].mean, self.factor * self.before
         return (
             f"With {largest:,}, {self.label(best)} has the best {label}: "
-            f"{value_text(self.metric, value)}, against {value_text(self.metric, self.before)} uncalibrated."
+            f"{value_text(self.metric, value)}, against {value_text(self.metric, before)} uncalibrated."
         )
 
     @claim("labels-enough")
@@ -351,7 +356,7 @@ class _LearningCurves:
 
     @property
     def _scale(self) -> float:
-        return scale_of(self.figure.metric)[0]
+        return self.figure.factor * scale_of(self.figure.metric)[0]
 
     def traces(self) -> Iterator[Trace]:
         """Yield the bands, then the reference lines, then the curves."""
@@ -497,6 +502,11 @@ class ModelDifferences(Figure):
         goal = {"zero": ", distance from 0", "one": ", distance from 1"}
         return METRICS[self.metric].label + goal.get(METRICS[self.metric].direction, "")
 
+    @property
+    def scale(self) -> tuple[float, str]:
+        """What the differences are multiplied by to be shown, and the word after them."""
+        return self.comparison.column(self.metric).scale, scale_of(self.metric, difference=True)[1]
+
     def columns(self) -> Mapping[str, Any]:
         """One row per model."""
         count = len(self.models)
@@ -519,7 +529,7 @@ class ModelDifferences(Figure):
 
     def text(self, difference: Difference) -> str:
         """Write a difference with its interval, in the unit of the metric, with the decimals of all."""
-        scale, unit = scale_of(self.metric, difference=True)
+        scale, unit = self.scale
         spreads = (scale * (d.shown[2] - d.shown[1]) / 2 for d in self.differences)
         decimals = words.decimals_for(*spreads, figures=2, least=1, most=4)
         value, low, high = (decimal(scale * v, decimals) for v in difference.shown)
@@ -557,7 +567,7 @@ class ModelDifferences(Figure):
         else:
             beside: Trace = {"xref": "paper", "x": 1, "xshift": 8, "xanchor": "left", "yref": "y"}
             notes = [label(text, sheet.palette, y=y, **beside) for y, text in enumerate(numbers, 1)]
-        scale, unit = scale_of(self.metric, difference=True)
+        scale, unit = self.scale
         every = [0.0] + [v for d in self.differences for v in d.shown]
         low, high = scale * min(every), scale * max(every)
         # The axis needs a width even if all differences are 0.

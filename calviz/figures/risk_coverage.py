@@ -118,7 +118,7 @@ class ReferralChoice:
             return self.promise
         if self.accuracy < 0.5:
             return f"Only {percent(self.accuracy)} are right if {percent(self.coverage)} of {self.rows} are kept"
-        return f"Keep {percent(self.coverage)} of {self.rows}: {percent(self.accuracy)} of them are right{self.missed and ', but ' + self.missed}"
+        return f"Keep {percent(self.coverage)} of {self.rows}: {percent(self.accuracy)} are right{self.missed and ', but ' + self.missed}"
 
     @property
     def more_words(self) -> str:
@@ -339,10 +339,12 @@ class RiskCoverage(SampleFigure):
         value = None if drawing is None else ranking_values(drawing.sample, self.ranking)
         tests = RiskTests.of(self.steps, value=value)
         safe = tests.safe(risk, confidence)
-        observed = self._observed_at(risk) if others else ""
+        more = None if safe.size else tests.rows_missing(risk, confidence)
+        # A share kept by the errors of these rows would contradict that more of them hardly help.
+        told = others and (safe.size or more or not risk)
+        observed = self._observed_at(risk) if told else ""
         sure = f"with {level_text(confidence)} confidence"
         if not safe.size:
-            more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
             needed = "No number of rows can show that none is wrong"
             if risk:

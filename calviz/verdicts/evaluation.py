@@ -510,6 +510,14 @@ def name_of(result: MetricResult) -> str:
     return label if point is None else f"{label} ({percent(point, 0)})"
 
 
+def quoted(result: MetricResult) -> MetricResult:
+    """The value as others report it, without error bars: of two classes, the Brier score of one column."""
+    if "one_column" not in result.details:
+        return result
+    column = result.details["one_column"]
+    return MetricResult("brier_binary", column, details={"class_sum": result.value})
+
+
 def precision_words(result: MetricResult) -> str:
     """Say how close a number computed from a profile is to that of its rows; empty for numbers computed from rows."""
     if result.exact is None:

@@ -82,12 +82,12 @@ def test_where_the_predicted_class_is_another_than_the_decision_at_one_half_it_i
     rows = "sick,0.2,0.8\nwell,0.5,0.5\nwell,0.9,0.1\n" * 20
     app = upload(open_page(), "halves.csv", f"label,p_well,p_sick\n{rows}".encode())
     app = quiet(app.open("decisions"))
-    words = "20 rows at 0.5: acted on, but predicted 'well' in Classes."
+    words = "20 rows at exactly 0.5: acted on here; the predicted class is 'well'."
     assert words in text_of(app)
     # By the cutoff all 20 are false positives, by their predicted class they are right.
     assert app.dataframe[0].value["negatives"].tolist() == ["20", "20"]
     app.number_input(key="cutoff").set_value(0.499).run()
-    assert "in Classes" not in text_of(quiet(app))
+    assert "the predicted class is" not in text_of(quiet(app))
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_steps_of_the_cutoff_follow_the_scores_and_any_can_be_typed():
 @pytest.mark.slow
 def test_the_tab_with_the_threshold_for_an_error_rate_is_one_click_away():
     app = quiet(open_page("data=breast_cancer", "decisions"))
-    (link,) = [b for b in app.get("page_link") if "at most 5 % wrong" in b.proto.label]
+    (link,) = [b for b in app.get("page_link") if "are at most 5 %" in b.proto.label]
     assert link.proto.page == "risk_coverage"
 
 
@@ -280,7 +280,7 @@ def test_what_one_split_guarantees_is_observed_on_the_other():
     promise = r"Chosen on split 'calibration' \(2,000 rows\); of all other rows ([\d.]+) % are kept, and ([\d.]+) %"
     kept, wrong = re.search(promise, words).groups()
     # The title says the same, and nothing else is promised.
-    assert f"Keep {kept} % of the rows: {100 - float(wrong):.1f} % of them are right" in words
+    assert f"Keep {kept} % of the rows: {100 - float(wrong):.1f} % are right" in words
     assert words.count("with 95 % confidence") == 1
 
 
@@ -520,7 +520,7 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"about [\d,]+ more rows are needed", table.loc["chess", "from"])
+    assert re.fullmatch(r"none: about [\d,]+ more rows are needed", table.loc["chess", "from"])
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
 

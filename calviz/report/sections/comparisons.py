@@ -21,7 +21,7 @@ from calviz.figures.reliability import Reliability
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, TableBlock, Text, caption, chart, section
 from calviz.sample.sample import Sample, where_words
-from calviz.verdicts.evaluation import Written, scale_of, value_text
+from calviz.verdicts.evaluation import Written, value_text
 
 
 @section("comparison", "Recalibration", 70, brief=True, shows_result="comparison")
@@ -215,7 +215,7 @@ def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn
 
 def _differences(comparison: ModelComparison, metric: str, reference: str) -> content.Chart:
     figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
-    scale, unit = scale_of(metric, difference=True)
+    scale, unit = figure.scale
 
     def written(value: float) -> str:
         return decimal(scale * value, 2 if unit else 4)

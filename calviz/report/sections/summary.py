@@ -113,13 +113,13 @@ def make_where_to_look(subject: Subject) -> Iterator[Block]:
 # ---- What recalibration would bring
 
 
-def fix_words(before: MetricResult, after: MetricResult, rows: int, name: str = "") -> str:
-    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before; without its name, a simple one."""
+def fix_words(before: MetricResult, after: MetricResult, rows: int, label: str) -> str:
+    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before."""
     written = Written(before)
-    label, then = name or "A simple map", written.of(after.value)
+    then = written.of(after.value)
     was, floor = before.noise_floor, after.noise_floor
     now = written.value + (" (within noise)" if was and before.value <= was.q95 else "")
-    on = f"on the {counted(rows, 'row')} judged"
+    on = f"on the {counted(rows, 'row')} it was not fitted on"
     if then != written.value and after.value > before.value:
         return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
     noise = " (within noise)" if floor and after.value <= floor.q95 else ""
@@ -185,7 +185,7 @@ def no_fix_words(verdict: Verdict) -> str:
 
 
 #: What is said of a recalibrator that was not compared with others.
-SIMPLE = "A comparison of all methods, by a proper score of all rows, may advise another."
+SIMPLE = "Recalibrate compares more methods by a proper score, and may advise another."
 
 
 @section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")
@@ -225,7 +225,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    fix = fix_words(before, after, done.evaluation.rows)
+    fix = fix_words(before, after, done.evaluation.rows, RECALIBRATORS[method].label)
     yield content.Lead(fix, below=f"{fixed_rows_words(method, done)} {SIMPLE}")
 
 

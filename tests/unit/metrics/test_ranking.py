@@ -330,7 +330,7 @@ def test_intervals_are_those_of_resampled_rows(key, options, plain):
 
 
 def test_the_figure_agrees():
-    confidence, correct = sample(100)
+    confidence, correct = sample(400)
     data = calviz.ConfidencePredictions(confidence=confidence, correct=correct)
     figure = calviz.figures.RiskCoverage.compute(data)
     result = evaluated_of_operating_points(
