@@ -580,7 +580,7 @@ class Written:
             self.decimals = 1
             of_accuracy = result.key in _OF_THE_VERDICT
             if of_accuracy and verdict and verdict.reduction == "top-label" and verdict.rows > 1:
-                self.decimals = verdict.share_decimals
+                self.decimals = max(2, verdict.share_decimals)
         elif self.unit == "points":
             self.decimals = words.points_decimals(result.value)
         else:
@@ -591,12 +591,12 @@ class Written:
     def column(cls, results: Iterable[MetricResult]) -> Self:
         """Choose the decimals for a column of values of one metric.
 
-        One decimal for shares, two for points, four for other numbers or more if the smallest value needs them.
+        One decimal for shares, two for points and for the accuracy, as beside the mean confidence, four for other numbers or more if the smallest value needs them.
         """
         all_results = list(results)
         nonzero = [r for r in all_results if r.available and r.value != 0] or all_results
         written = cls(min(nonzero, key=lambda r: abs(r.value)))
-        if written.unit == "points":
+        if written.unit == "points" or written.result.key in _OF_THE_VERDICT:
             written.decimals = 2
         elif written.unit == "plain":
             written.decimals = max(4, written.decimals)
