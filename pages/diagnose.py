@@ -327,10 +327,7 @@ def classwise(chosen: Settings) -> None:
                 chosen,
                 hint=f"Choose a bar{'' if rare else ' or a cell of the matrix'}, or tick a class, to select its rows, here and on every page.",
             )
-        at = ranked.ranked(order)
-        if order == "beyond":  # the furthest outside first, on whichever side
-            at = at[(-abs(ranked.beyond[at])).argsort(kind="stable")]
-        listed = ranked.class_index[at].tolist()
+        listed = ranked.class_index[ranked.ranked(order)].tolist()
         diagnose_classes.draw_table(frame, chosen, listed, ranked.mode, pinned)
         if rare:
             navigation.draw_link("decisions", "Mistakes at a cutoff, under Costs")

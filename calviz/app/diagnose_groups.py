@@ -186,10 +186,11 @@ def last_slices_asked(settings: Settings) -> SlicesChoice | None:
 
 
 def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
-    """Measure all slices."""
+    """Measure all slices, and say which of them changed over time."""
     text = f"Looking at {counted(len(question.columns), 'column')} …"
     with session.computing(settings, text) as sample:
-        return slices(sample, **vars(question))
+        found = slices(sample, **vars(question))
+        return SliceGaps.compute(found, session.evaluation(settings).verdict).result
 
 
 def pinned_gaps(
@@ -361,7 +362,7 @@ _COLUMNS = {
     "adjusted": _column(70, "The p-value with all slices looked at together."),
     "off": st.column_config.TextColumn(
         width=112,
-        help="Whether it is off beyond chance: more than other rows with such scores, as they are, or only by rows of slices that are more surely off.",
+        help="Whether it is off beyond chance, and since when if that changed: more than other rows with such scores, as they are, or only by rows of slices that are more surely off.",
     ),
     "ECE": _column(48, "In points."),
     "noise": _column(

@@ -237,6 +237,12 @@ class UnreadableFile:
         return None if self.first_rows is not None and not self.first_rows.recognised else False
 
     @property
+    def to_say(self) -> str | None:
+        """What has to be said of the columns before it can be read, such as "the label"; None if it asks something else, or has no labels, as was said."""
+        asks = self.options.label == "" or any(one.readings for one in self.questions)
+        return None if asks or self.first_rows is None else " and ".join(self.first_rows.missing)
+
+    @property
     def may_be_for_map(self) -> bool:
         """Whether a map of the session may be for it, as there may be no labels."""
         is_for_it = any(one.is_for(self.first_rows) for one in files().maps.values())
@@ -298,7 +304,7 @@ def open_file(
                     has = f"{name or 'The file'} has the columns of {other.title}"
                     queue_note(f"{has} and is read with the same answers.")
                     return open_file(name, source, found, stays=stays)
-        answered = rows is not None and not rows.missing  # by the roles that are guessed
+        answered = rows is not None and "the scores" not in rows.missing  # by the roles guessed
         asks = any(one.readings or (answered and one.asks) for one in questions)
         asks = asks or (bool(questions) and all(one.obvious for one in questions))
         title = name or "several files"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -21,8 +20,8 @@ from calviz.data.first_rows import ColumnRole
 
 #: Columns shown at once, pixels per character of a cell, and the least and largest width of a column.
 _AT_ONCE, _CHARACTER, _NARROWEST, _WIDEST = 12, 8, 130, 220
-#: Pixels of the numbers of the rows.
-_NUMBERS = 64
+#: Pixels of the numbers of the rows, and the share of their width that columns keep if all then fit.
+_NUMBERS, _LEAST = 64, 0.9
 #: The choice of a label that is none of the classes.
 _NONE = ""
 #: Pixels beside each other in sight on a page.
@@ -60,7 +59,9 @@ def draw_page() -> None:
     asked = f"{'One question' if count == 1 else f'{count} questions'} about {name}"
     asks = failure.asks or failure.may_be_for_map
     title = asked if asks and count else f"{name} could not be read"
-    if not failure.message:
+    if asks and failure.to_say:
+        title = f"Which column of {name} is {failure.to_say}?"
+    elif not failure.message:
         title = f"{name} is not read yet"
     if failure.lacks_labels:
         title = f"No labels found in {name}"
@@ -82,17 +83,21 @@ def draw_failure(*, titled: bool = False) -> None:
     asks = failure.asks or failure.lacks_labels or failure.may_be_for_map
     box, icon = (st.warning, "help") if asks else (st.error, "error")
     questions, obvious, name = failure.questions, failure.obvious, f"{failure.title}: " * titled
+
+    def say(message: str) -> None:
+        text = on_screen(message).removeprefix(name)
+        # A file that is named keeps its own letters.
+        text = text if text.startswith(failure.title) else capitalised(text)
+        box(md(text, 2_000), icon=f":material/{icon}:")
+
     together = len(questions) > 1 or any(question.unmatched[0] for question in questions)
     if obvious is not None:
         where = questions[0].where or questions[0].what
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
     elif not together and failure.message:
-        text = on_screen(failure.message).removeprefix(name)
-        # A file that is named keeps its own letters.
-        text = text if text.startswith(failure.title) else capitalised(text)
-        box(md(text, 2_000), icon=f":material/{icon}:")
+        say(failure.message)
     else:
-        _draw_questions(failure, partial(box, icon=f":material/{icon}:"), name)
+        _draw_questions(failure, say)
     with st.container(horizontal=True, vertical_alignment="center"):
         for j, answer in enumerate(questions[0].answers if questions and not together else ()):
             usual = obvious or (j == 0 and _asks_for_label(questions[0]))
@@ -131,11 +136,11 @@ def _draw_calibration(failure: UnreadableFile) -> None:
     draw_unlabelled(failure)
 
 
-def _draw_questions(failure: UnreadableFile, box: Callable[[str], Any], name: str) -> None:
-    """Draw all that a file asks, each with its answers, and one button that reads it with those that were chosen; `name` is left out."""
+def _draw_questions(failure: UnreadableFile, say: Callable[[str], None]) -> None:
+    """Draw all that a file asks, each with its answers, and one button that reads it with those that were chosen."""
     chosen: list[Reading | None] = []
     for j, question in enumerate(failure.questions):
-        box(md(on_screen(str(question)).removeprefix(name), 2_000))
+        say(str(question))
         key = f"calviz.answer.{j}.{abs(hash(failure.options))}"
         answers = question.answers
         words = [md(capitalised(answer.label), 200) for answer in answers]
@@ -226,12 +231,10 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
         open_files.answer_in_part(failure, chosen)
         st.rerun()
     options, as_shown = None, shown.options if shown.recognised else shown.as_shown()
-    # Rows that have no labels, as was said, are for what stands above.
-    asks = failure.options.label == "" or any(one.readings for one in failure.questions)
-    if shown.missing and not asks:
-        st.markdown(f"**Still to say:** {' and '.join(shown.missing)}.")
+    if failure.to_say:
+        st.markdown(f"**Still to say:** {failure.to_say}.")
     elif (
-        not asks
+        failure.to_say is not None
         and (not failure.message or not (shown.recognised or as_shown == failure.options))
         and st.button("Read it like this", icon=":material/check:", type="primary")
     ):
@@ -371,8 +374,11 @@ def draw_offers(file: OpenFile, of: str = "") -> None:
 
 def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
     """Draw the first rows with the role of each column above it; return the options of a role that was changed, or None."""
+    numbered = shown.numbers != tuple(range(1, len(shown.numbers) + 1))
     wide = {name: _width_of(name, cells) for name, cells in shown.cells.items()}
-    cut = sum(wide.values()) > _ROOM[screen.width_class()]
+    room = (_ROOM[screen.width_class()] - numbered * _NUMBERS) / sum(wide.values())
+    cut = room < _LEAST
+    wide = {name: int(width * min(1 if cut else room, 1)) for name, width in wide.items()}
     names = _in_order(shown) if cut else list(shown.roles)
     if len(names) > _AT_ONCE:
         wanted = st.selectbox(
@@ -390,7 +396,7 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
         st.caption("More columns to the right.")
     changed = None
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="bottom"):
-        if shown.numbers != tuple(range(1, len(shown.numbers) + 1)):
+        if numbered:
             with st.container(width=_NUMBERS):
                 _draw_cells("row", [f"{n:,}" for n in shown.numbers], shown, _NUMBERS)
         for place, name in enumerate(names):

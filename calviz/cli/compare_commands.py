@@ -401,7 +401,7 @@ def slices(
     cut : COL=EDGES
         Inner edges of a number or of dates, such as age=30,50,65 (repeatable); each is the upper end of an interval.
     """
-    from calviz import multicalibration, slices
+    from calviz import multicalibration, slices, verdict
     from calviz.cli.result_texts import print_slices
     from calviz.core.predictions import edges_of
     from calviz.figures.slice_gaps import SliceGaps
@@ -418,14 +418,17 @@ def slices(
         result = slices(
             data, column or None, pairs=pairs, against=against, rate=rate, bins=bins, **how
         )
+        timed = data.times is not None
+        judged = timed and verdict(data, split=split, reduction=reduction, bins=bins)
+        figure = SliceGaps.compute(result, judged or None)
         try:
             whole = multicalibration(data, column or None, **how)
             words = whole.reading()
         except NotAvailable as error:
             whole, words = None, f"No multicalibration error: {error}"
     if not json_only.quiet:
-        print_slices(result)
-        show(SliceGaps.compute(result).answer())
+        print_slices(figure.result)
+        show(figure.answer())
         show(words)
     if json_only.json is not None:
         rows = result.frame().to_dict("records")

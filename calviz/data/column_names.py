@@ -301,7 +301,8 @@ PAIRS = (
     ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
     ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
     ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("alive", "dead"), ("good", "bad"),
-    ("gesund", "krank"), ("gesund", "erkrankt"), ("survived", "died"), ("nein", "ja"), ("non", "oui"), ("não", "sim"), ("nao", "sim"), ("0", "1"), ("-1", "1"), ("1", "2"),
+    ("gesund", "krank"), ("gesund", "erkrankt"), ("survived", "died"), ("nein", "ja"), ("non", "oui"), ("não", "sim"), ("nao", "sim"), ("no", "sí"), ("no", "si"),
+    ("falsch", "wahr"), ("faux", "vrai"), ("falso", "vero"), ("falso", "verdadero"), ("falso", "verdadeiro"), ("onwaar", "waar"), ("0", "1"), ("-1", "1"), ("1", "2"),
 )  # fmt: skip
 
 

@@ -172,7 +172,7 @@ def sniff(
                 break
             comments += 1
         skip += 1
-    if skip < len(lines) and (match := re.fullmatch(r"sep=(.+?)\r?", lines[skip])):
+    if skip < len(lines) and (match := re.fullmatch(r"sep=(.+?)\1*\r?", lines[skip])):
         separator = separator or match[1]
         if separator not in (*SEPARATORS, told.separator):
             raise InputError(

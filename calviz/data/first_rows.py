@@ -361,8 +361,9 @@ def _guessed(view: TableView) -> ColumnRoles:
     found = ColumnRoles(scores, confidence, label, correct=correct)
     if label is None and correct is None:
         used |= found.used
-        free = [c.name for c in view.table.columns if c.name not in used and c.is_label_like]
-        found = replace(found, label=free[0] if len(free) == 1 else None)
+        free = [c for c in view.table.columns if c.name not in used and c.is_label_like]
+        free = free if len(free) == 1 else [c for c in free if c.pairs]
+        found = replace(found, label=free[0].name if len(free) == 1 else None)
     weights = other_columns.may_be_weights(view, used)
     found = recognition.with_other_roles(view, found, {*taken, predicted or ""})
     return replace(found, weight=found.weight or next(iter(weights), None))

@@ -285,7 +285,7 @@ class _Decoder:
     ) -> InputError:
         level, value = min(wrong, key=lambda w: self._first_row(w[0]))
         row = self._first_row(level)
-        remedy = "correct the label, or check which columns are the scores"
+        remedy = "correct the label, or check which columns are the label and the scores"
         readings = []
         if base == 0 and min(values) >= 1 and max(values) == self.k:
             remedy = "if the labels count from 1, say so (label base 1, --label-base 1)"
@@ -309,7 +309,7 @@ class _Decoder:
                 f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
                 "which class each of them is",
                 column=self.name,
-                remedy=f"give the class names in the order of the scores{event}",
+                remedy=f"name another column as the label, or give the class names in the order of the scores{event}",
             )
         others = self._others(names) or [j for j in self.known if self.levels[j] not in names]
         first = min(others, key=self._first_row)
@@ -320,7 +320,7 @@ class _Decoder:
             row=row + 1,
             line=self.line(row),
             column=self.name,
-            remedy="correct the label, or give the class names in the order of the scores",
+            remedy="correct the label, name another column as the label, or give the class names in the order of the scores",
             readings=self._without(names),
         )
 

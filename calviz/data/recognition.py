@@ -632,12 +632,12 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
     listed = ", ".join(map(short, names[:10]))
     present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""
     what, remedy = (
-        f"probability {word}s",
+        f"no probability {word}s were recognised",
         "name them p_<class>, or say which columns hold the scores",
     )
     if not named:
-        what = "columns that add up to 1 in every row, as probabilities do"
+        what = "there are no columns that add up to 1 in every row, as probabilities do"
         remedy = "say which columns hold the scores, and whether they are logits"
     elif view.table.arrays:
         remedy = "name the array 'probs' or 'logits', or say which one holds the scores"
-    return InputError(f"there are no {what}{present}", remedy=remedy, asks=True)
+    return InputError(f"{what}{present}", remedy=remedy, asks=True)

@@ -210,21 +210,25 @@ class ClassBars(SampleFigure):
     @property
     def furthest(self) -> str:
         """The class furthest outside the range of a calibrated model, in quotes; of two that mirror each other, the event."""
-        return listed([self.class_name[-1 - int(np.abs(self.beyond[::-1]).round(9).argmax())]])
+        return listed([self.class_name[self.ranked()[0]]])
 
     def ranked(self, order: Order = "beyond") -> IntArray:
-        """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""
+        """Positions in the arrays in drawing order, shape (C,): by distance from the range on either side, by value, or by class."""
         check_choice("order", order, get_args(Order))
+        place = np.arange(self.value.size)
         if order == "class":
-            return np.arange(self.value.size)
-        keys = (-self.value,) if order == "value" else (-self.value, -self.beyond)
-        return np.lexsort(keys)
+            return place
+        # Of two classes that mirror each other, the event is first.
+        far = (-np.abs(v).round(9) for v in (self.value, self.beyond))
+        return np.lexsort((-self.value,) if order == "value" else (-place, *far))
 
     def shown(self, order: Order = "beyond", ends: int = 10) -> IntArray:
         """Positions of the classes that get a bar, in drawing order."""
         ranked = self.ranked(order)
         if ranked.size <= max(ALL_BARS, 2 * ends):
             return ranked
+        if order == "beyond":
+            return ranked[: 2 * ends]
         return np.concatenate([ranked[:ends], ranked[ranked.size - ends :]])
 
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
@@ -285,7 +289,7 @@ class ClassBars(SampleFigure):
         text = f"{TITLES[self.mode]}. {self._subject}. {self.shares()}"
         beyond = self.beyond
         if self.band is not None and beyond.any():
-            worst = int(np.argmax(np.abs(beyond)))
+            worst = int(self.ranked()[0])
             value, low, high = words.outside_range(
                 *(float(v[worst]) for v in (self.value, *self.band))
             )
@@ -314,10 +318,10 @@ class ClassBars(SampleFigure):
         Parameters
         ----------
         order : {"value", "beyond", "class"}
-            Order from top to bottom: "beyond" sorts by the signed distance from the range of a calibrated model
-            (ties by the error), "value" by the error, "class" keeps the order of the classes.
+            Order from top to bottom: "beyond" has the furthest outside the range of a calibrated model first, on either
+            side (ties by the size of the error), "value" sorts by the error, "class" keeps the order of the classes.
         ends : int
-            With many classes, number of bars at either end of the order.
+            With many classes, number of bars at either end of the order; "beyond" shows twice as many at its beginning.
         selected : int, optional
             Index of a class to highlight.
         beside : sequence of Overlay
@@ -331,13 +335,13 @@ class ClassBars(SampleFigure):
             Bars and points carry the index of their class as ``customdata``.
         """
         sheet, whole = self.sheet(**page), [0.0, 1.0]
-        bars = _Bars(self, sheet, self.shown(order, ends))
+        bars = _Bars(self, sheet, self.shown(order, ends), order == "beyond")
         traces, labels = [*bars.traces(), *bars.others(beside)], [*bars.labels()]
         inner, titles = bars.height, 24 if bars.cut else 0
         if not bars.cut:
             axes = bars.axes(whole, whole)
         else:
-            ranked = self.ranked(order)
+            ranked = self.ranked("value" if order == "beyond" else order)
             if sheet.narrow:
                 inner += _CURVE + 90
                 axes = bars.axes(whole, [1 - bars.height / inner, 1.0])
@@ -346,7 +350,8 @@ class ClassBars(SampleFigure):
                 axes = bars.axes([0.0, 0.56], whole)
                 axes |= _curve_axes(sheet, ranked.size, [0.66, 1.0], whole)
             traces += _curve(self, sheet, ranked)
-            title = f"<b>All {counted(ranked.size, 'class', 'classes')}</b> (points)"
+            by = "" if order == "class" else " by the error"
+            title = f"<b>All {counted(ranked.size, 'class', 'classes')}</b>{by} (points)"
             labels.append(marks.heading(title, sheet.palette, ("x2 domain", "y2 domain")))
         # Where mean score and share of hits agree.
         zero = marks.vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
@@ -455,6 +460,7 @@ class _Bars:
     figure: ClassBars
     sheet: Sheet
     shown: IntArray
+    first: bool  # of the order, not both its ends
 
     @cached_property
     def left(self) -> int:
@@ -475,7 +481,7 @@ class _Bars:
     def y(self) -> FloatArray:
         """Positions from the top down, with a gap where classes are left out, shape (S,)."""
         place = np.arange(self.shown.size, dtype=np.float64)
-        if self.cut:
+        if self.cut and not self.first:
             place[self.shown.size // 2 :] += _BREAK
         return place
 
@@ -577,6 +583,9 @@ class _Bars:
         if not self.cut:
             return
         half = self.shown.size // 2
+        if self.first:
+            yield marks.heading(f"<b>The first {2 * half}</b>", p, ("x domain", "y domain"))
+            return
         yield marks.label(
             f"… {counted(self.figure.value.size - self.shown.size, 'class', 'classes')} between …",
             p,

@@ -348,7 +348,7 @@ class Sheet:
             "yref": "y",
             "yanchor": "bottom",
         }
-        place |= {"yshift": yshift, "bgcolor": self.palette.glaze(self.palette.paper, 0.7)}
+        place |= {"yshift": yshift, "bgcolor": self.palette.paper}
         return [label(name, self.palette, **place, y=y) for y, name in enumerate(names)]
 
     def picture(

@@ -61,10 +61,12 @@ class SliceGaps(Figure):
         """
         if most < 1:
             raise OptionError(f"'most' must be 1 or more, got {most}.")
-        change, where = ("", ()) if verdict is None else (verdict.changed, verdict.changed_where)
-        if result.against == "rest" or {*where} not in ({*s.where} for s in result.slices):
-            return cls(result, result.slices[:most])
-        return cls(replace(result, changed=""), result.slices[:most], change)
+        some, wheres = result.slices[:most], [{*s.where} for s in result.slices]
+        if verdict is None or result.against == "rest" or {*verdict.changed_where} not in wheres:
+            return cls(result, some)
+        since, until = verdict.changed_days
+        dated = verdict.changed_where, f"until {until}" if until else f"since {since}"
+        return cls(replace(result, changed="", dated=dated), some, verdict.changed)
 
     def columns(self) -> Mapping[str, Any]:
         """One row per slice."""

@@ -132,6 +132,8 @@ class Slices(Displayed):
         Where the rest is off and no slice differs from it: the segment with the largest error, if that is beyond noise.
     changed : str
         The slice that changed over time in another way than the other rows, most surely.
+    dated : (str, str) pairs and str
+        The conditions of the slice that the verdict on these rows says is off on some days, and "since 2024-03-09" or "until 2024-03-09".
     skipped : tuple of str
         Columns that were left out, each with its reason.
     cuts : dict of str to Cut
@@ -156,6 +158,7 @@ class Slices(Displayed):
     explained: frozenset[Where] = frozenset()
     largest: str = ""
     changed: str = ""
+    dated: tuple[Where, str] = ((), "")
 
     @claim("slices")
     def summary(self) -> Summary:
@@ -193,7 +196,9 @@ class Slices(Displayed):
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes", "as others" with such scores are, only "by rows of others", "as its class", or ""."""
+        """Whether a slice is off: "yes" or since when, "as others" with such scores are, only "by rows of others", "as its class", or ""."""
+        if {*one.where} == {*self.dated[0]}:
+            return self.dated[1]
         if one.where in self.as_class:
             return "as its class"
         words = "yes" if one in self.named else "as others"

@@ -59,6 +59,8 @@ NEAR = 7.35
 #: Cells of logits, and steps of Newton's method, in which the likelihood of each day is found.
 _CELLS, _STEPS = 100, 12
 _FORMAT, _MARK = 1, "calviz_watch"
+#: A mean gap, and the ends of its interval.
+Mean = tuple[float, float, float]
 
 
 class Change(NamedTuple):
@@ -73,8 +75,8 @@ class Change(NamedTuple):
     between: tuple[str, str]
     p_value: float
     name: str
-    before: tuple[float, float, float]
-    after: tuple[float, float, float]
+    before: Mean
+    after: Mean
     now: WatchState
     sides: tuple[tuple[str, str], tuple[str, str]]
     began: str = ""
@@ -662,7 +664,7 @@ def _change(sample: Sample) -> Change | None:
         began, found = found[0], again
     elif (again := _day_of_change(early, CHANGED / 2)) is not None:
         began = again[0]
-    day, between, p_value = found
+    day, between, p_value, above = found
     if began:
         late = data.times >= np.datetime64(day)
         early_rows = ~late & (data.times >= np.datetime64(began))
@@ -676,14 +678,15 @@ def _change(sample: Sample) -> Change | None:
     best = compared[0] if compared[0][0] > 0.5 else max(compared, key=itemgetter(0))
     _, name, before, since, key, view = best
     gaps = (since, before) if key == "mcs" else ((0.0, 0.0, 0.0),) * 2  # an ECE is above 0 anyway
-    sides = _side(after, view, gaps[0]), _side(early, view, gaps[1])
+    excess = _excess(compared[0][3], compared[0][2], above)
+    sides = _side(after, view, gaps[0], excess[0]), _side(early, view, gaps[1], excess[1])
     return Change(day, between, p_value, name, before, since, now, sides, began)
 
 
 def _day_of_change(
     sample: Sample, level: float = CHANGED
-) -> tuple[str, tuple[str, str], float] | None:
-    """Return the day of a change, the ends of the confidence set of days, and the p-value; None if it is above `level` or there are too few rows.
+) -> tuple[str, tuple[str, str], float, float] | None:
+    """Return the day of a change, the ends of the confidence set of days, the p-value, and by how many standard errors it is beyond `level`; None if it is above `level` or there are too few rows.
 
     Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
     score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
@@ -758,7 +761,8 @@ def _day_of_change(
     alone = np.linalg.pinv(part[best] @ (information[-1] - information[best]), hermitian=True)
     fall = 2 * (fit[place[k]] - fit) * statistics[k, 0] / max(moved @ alone @ moved, 1e-300)
     near = [days[t + 1] for t in may_be[fall <= NEAR]]
-    return days[best + 1], (near[0], near[-1]), p_value
+    above = math.sqrt(largest[0]) - math.sqrt(np.quantile(largest, 1 - level))
+    return days[best + 1], (near[0], near[-1]), p_value, max(above, 0.0)
 
 
 def _fit_of_lines(logit: FloatArray, n: FloatArray, hits: FloatArray) -> FloatArray:
@@ -800,8 +804,15 @@ def _by_cluster(
     chosen="the day, of all, and the strongest of 5 to 10 tests on either side",
     adjusted="said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
 )
-def _side(part: Sample, view: Reduction, gap: tuple[float, float, float]) -> tuple[str, str]:
-    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction.
+def _excess(since: Mean, before: Mean, above: float) -> tuple[float, float]:
+    """How much larger the gaps since a change and before it are than those to expect on new rows: a change is stated for its size."""
+    late, early = ((gap[2] - gap[1]) / (2 * -ndtri(ALPHA / 2)) for gap in (since, before))
+    less = math.copysign(selected(above)[0], since[0] - before[0]) / math.hypot(late, early)
+    return less * late**2, -less * early**2
+
+
+def _side(part: Sample, view: Reduction, gap: Mean, excess: float) -> tuple[str, str]:
+    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, less the `excess`.
 
     Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
     """
@@ -812,10 +823,13 @@ def _side(part: Sample, view: Reduction, gap: tuple[float, float, float]) -> tup
         if evidence.direction != "none" or gap[1] <= 0 <= gap[2]:
             nothing = evidence.direction == "none"
             return "not told apart from calibrated" if nothing else "off in places", ""
-        way = too_high(view)[gap[0] < 0].lower()
-        return f"perhaps {way}", f"{points(abs(gap[0]), gap_decimals(gap[0]))} points"
-    times = times_off(evidence.score, evidence.observed).split(" too ")[0]
-    return way, times or f"{points(abs(evidence.mcs), gap_decimals(evidence.mcs))} points"
+        way, seen = f"perhaps {too_high(view)[gap[0] < 0].lower()}", gap[0]
+    elif times := times_off(evidence.score, evidence.observed).split(" too ")[0]:
+        return way, times
+    else:
+        seen = evidence.mcs
+    size = max((seen - excess) * math.copysign(1, seen), 0.0)
+    return way, f"{points(size, gap_decimals(size))} points"
 
 
 def _by(way: str, size: str) -> str:

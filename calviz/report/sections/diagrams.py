@@ -261,7 +261,7 @@ def make_slices(subject: Subject) -> Iterator[Block]:
                 caption=caption(subject),
                 formats=_DRAWN_OF_SLICES,
             )
-        yield _all_slices(slices)
+        yield _all_slices(figure.result)
     yield Note(f"{_slicing_words(slices)} {figure.unmeasured()}".rstrip())
 
 

@@ -129,7 +129,7 @@ def test_colour_legend_order_and_words_go_by_the_range(mode):
         calviz.Predictions(probs=probs, labels=q.labels), mode=mode, resamples=100
     )
     assert (figure.beyond != 0).any()
-    ranked = figure.beyond[figure.ranked()]
+    ranked = np.abs(figure.beyond[figure.ranked()])
     assert (np.diff(ranked) <= 1e-12).all()
     count = int((figure.beyond != 0).sum())
     words, off = headline([figure])
@@ -231,7 +231,7 @@ def test_orders(order):
     assert len(frame) == figure.value.size
     assert frame["class_index"].tolist()[:5] == figure.class_index[shown[:5]].tolist()
     if order != "class":
-        column = frame[order]
+        column = np.abs(frame[order]) if order == "beyond" else frame[order]
         assert (np.diff(column) <= 1e-12).all()
     picture = figure.plot(order=order, ends=5, selected=int(figure.class_index[shown[0]]))
     bars = [t for t in picture.data if t.type == "bar" and t.customdata is not None]
