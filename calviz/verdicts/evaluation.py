@@ -514,8 +514,8 @@ def quoted(result: MetricResult) -> MetricResult:
     """The value as others report it, without error bars: of two classes, the Brier score of one column."""
     if "one_column" not in result.details:
         return result
-    column = result.details["one_column"]
-    return MetricResult("brier_binary", column, details={"class_sum": result.value})
+    column, details = result.details["one_column"], {"class_sum": result.value, "halved": True}
+    return MetricResult("brier_binary", column, details=details)
 
 
 def precision_words(result: MetricResult) -> str:
@@ -573,7 +573,7 @@ class Written:
         self.result = result
         metric = METRICS[result.key]
         self.unit: Unit = metric.unit
-        self.scale = 1.0 if self.unit == "plain" else 100.0
+        self.scale = 0.5 if "halved" in result.details else 1.0 if self.unit == "plain" else 100.0
         self.plus = self.unit == "points" and metric.direction == "zero"
         # Shares get one decimal less than gaps: an accuracy of 97.4 %, a gap of 5.37 points.
         if self.unit == "percent":

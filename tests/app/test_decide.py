@@ -692,7 +692,6 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     app = quiet(app.slider(key="allowed").set_value(20.0).run())
     every = RiskCoverage.compute(data).at_risk(0.2)
     assert plain(app.title[0].value).replace("\xa0", " ") == every.headline
-    assert "Wrong of the kept, by predicted class: 'ok'" in text_of(app)
     app = quiet(app.multiselect(key="predicted").set_value(["hate", "spam"]).run())
     curve = RiskCoverage.compute(data, predicted=["spam", "hate"])
     some, text = curve.at_risk(0.2), text_of(app).replace("\xa0", " ")
