@@ -575,10 +575,10 @@ class Written:
         self.unit: Unit = metric.unit
         self.scale = 0.5 if "halved" in result.details else 1.0 if self.unit == "plain" else 100.0
         self.plus = self.unit == "points" and metric.direction == "zero"
-        # Shares get one decimal less than gaps: an accuracy of 97.4 %, a gap of 5.37 points.
+        # The accuracy stands beside the mean confidence, and their difference beside both: 79.12 %, 91.46 %, +12.34 points.
         if self.unit == "percent":
-            self.decimals = 1
             of_accuracy = result.key in _OF_THE_VERDICT
+            self.decimals = 2 if of_accuracy else 1
             if of_accuracy and verdict and verdict.reduction == "top-label" and verdict.rows > 1:
                 self.decimals = max(2, verdict.share_decimals)
         elif self.unit == "points":
@@ -596,7 +596,7 @@ class Written:
         all_results = list(results)
         nonzero = [r for r in all_results if r.available and r.value != 0] or all_results
         written = cls(min(nonzero, key=lambda r: abs(r.value)))
-        if written.unit == "points" or written.result.key in _OF_THE_VERDICT:
+        if written.unit == "points":
             written.decimals = 2
         elif written.unit == "plain":
             written.decimals = max(4, written.decimals)
