@@ -90,6 +90,9 @@ LOGITS = (
     "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",
     "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
 )  # fmt: skip
+#: Words of which one marks what is said of the rows, afterwards, and for people who say it.
+VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
+PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))
 #: Words for how sure a model or a judge is of what it says.
 SURE = frozenset(("confidence", "conf", "certainty"))
 #: Names of columns with the log-probability of the answer.

@@ -37,10 +37,8 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
-#: Words of which one marks what a judge says, for how sure it is, for people, and for what is true.
-VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
-_SAID, _SURE = VERDICTS | {"label", "correct"}, column_names.SURE | {"score"}
-PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))
+#: Words of which one marks what a judge says, for how sure it is, and for what is true.
+_SAID, _SURE = column_names.VERDICTS | {"label", "correct"}, column_names.SURE | {"score"}
 TRUE = frozenset(("true", "truth", "gold", "reference", "target", "actual"))
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
@@ -264,12 +262,16 @@ def _verdicts(table: Table) -> tuple[str, list[Column]]:
     """The column with what people say is true, or else a label, and the columns that may hold verdicts of it; "" if there are none."""
     human = usual_columns_of_judges(table.names)[1]
     said = [c for c in table.columns if c.words & _SAID and c.is_label_like]
-    people = [c for c in table.columns if c.name == human or (c in said and c.words & PEOPLE)]
+    people = [
+        c for c in table.columns if c.name == human or (c in said and c.words & column_names.PEOPLE)
+    ]
     usual = {plain(name): table[name] for name in reversed(table.names)}
     labels = [usual[name] for name in column_names.LABELS if name in usual]
     said = [c for c in said if c not in people and not c.words & TRUE]
     for truth in (*(people if len(people) == 1 else ()), *labels):
-        may_be = [c for c in said if c != truth and (truth in people or c.words & VERDICTS)]
+        may_be = [
+            c for c in said if c != truth and (truth in people or c.words & column_names.VERDICTS)
+        ]
         if verdicts := [c for c in may_be if c.classes & truth.classes]:
             return truth.name, verdicts
     return "", []

@@ -278,7 +278,7 @@ class OtherColumns:
             for kind in kinds:
                 kind.pop(name, None)
             text = (
-                f"'{short(name)}' tells the label in nearly all rows, as what is known only afterwards does: not used; if it was known "
+                f"'{short(name)}' tells the label better than the scores do, as what is known only afterwards: not used; if it was known "
                 "before, choose the role Group (--group)"
             )
             self.notices.append(Notice.UNUSED_GROUPS.finding("warning", text))
@@ -383,8 +383,8 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
 
 # ---- Outcomes by another name
 
-#: A column is an outcome if it tells this share of each class, and no score tells so much.
-_TELLS, _SCORE_TELLS = 0.998, 0.98
+#: A column is an outcome if it tells this share of each class, by the name of a verdict a smaller one, and no score tells so much.
+_TELLS, _VERDICT_TELLS, _SCORE_TELLS = 0.998, 0.8, 0.98
 #: Fewest rows of a class, and of a value on average, and most rows in all, that are looked at.
 _FEWEST_TOLD, _MOST_TOLD = 20, 50_000
 
@@ -399,12 +399,18 @@ def outcomes(
     y = labels[rows]
     if np.count_nonzero(np.bincount(y) >= _FEWEST_TOLD) < 2:
         return []
-    for score in (array[rows] for array in scores):
-        one = score[:, -1] if score.shape[1] <= 2 else Factor(score.argmax(axis=1), ())
-        if _told(one, y) >= _SCORE_TELLS:
-            return []
-    taken = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
-    return [name for name, values in taken if _told(values, y) >= _TELLS]
+    taken = (array[rows] for array in scores)
+    ones = (s[:, -1] if s.shape[1] <= 2 else Factor(s.argmax(axis=1), ()) for s in taken)
+    if (by_score := max((_told(one, y) for one in ones), default=0.0)) >= _SCORE_TELLS:
+        return []
+
+    def least(name: str) -> float:
+        """The share that a column has to tell: what is said of a row is known after it, and tells more than the score."""
+        said = column_names.VERDICTS | column_names.PEOPLE
+        return max(_VERDICT_TELLS, by_score) if said & {*column_names.words(name)} else _TELLS
+
+    each = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
+    return [name for name, values in each if _told(values, y) > least(name)]
 
 
 def _told(values: Factor | FloatArray, labels: IntArray) -> float:

@@ -48,7 +48,7 @@ class Slice:
     gap : float
         Score minus hits: above 0 overconfident, below 0 underconfident.
     interval : Interval
-        Interval of the gap, not adjusted for the number of slices: by the normal approximation or, of fewer than 10 hits or misses, the
+        Interval of the gap, not adjusted for the number of slices, but of a range of hours for that of ranges: by the normal approximation or, of fewer than 10 hits or misses, the
         mean score minus the exact one of the share of hits.
     p_value : float
         Two-sided p-value of the gap (see `Slices.against`), of a range of hours times the number of ranges.
@@ -476,9 +476,10 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
 def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices:
     """The slices at a false discovery rate, of so many `tests`, with the gaps to expect on new rows; `level` is that of their intervals."""
     share = sum(s.adjusted <= rate for s in found.slices) / max(tests, len(found.slices), 1)
-    least, wide = -ndtri(rate * share / 2), -ndtri((1 - level) / 2)
+    least = -ndtri(rate * share / 2)
 
     def of(one: Slice) -> Slice:
+        wide = -ndtri((1 - level) / 2 / _ranges(found.cuts, dict(one.where)))
         error = (one.interval.high - one.interval.low) / 2 / wide
         if one.adjusted > rate or error <= 0:
             return replace(one, expected=one.gap, expected_interval=one.interval)
@@ -739,7 +740,6 @@ def _measured(
     cycles = {name: factors[name] for name in predictions.cycles(data) if name in factors}
     factors = {n: f for n, f in factors.items() if n not in cycles or len(columns) == 1}
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
-    z = float(ndtri(0.5 + level / 2))
     whole: slice_tests.SliceSums | None = None
     of_classes: slice_tests.SliceSums | None = None
     measured: list[Slice] = []
@@ -764,13 +764,15 @@ def _measured(
                 p_values, sums, of_classes, events, codes, weights, cluster
             )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
-        among = math.prod(len(data.cuts[name].sides) for name in names if name in cycles)
-        gaps, half_widths, worth = sums.gap, z * sums.spread, slice_tests.counts_as(sums)
+        among = _ranges(data.cuts, names)
+        outside = (1 - level) / among
+        gaps, worth = sums.gap, slice_tests.counts_as(sums)
+        half_widths = -ndtri(outside / 2) * sums.spread
         share = quotient(sums.hits, sums.mass, otherwise=0.0)
         low, high = gaps - half_widths, gaps + half_widths
         # So few hits, or misses, do not show how much they vary.
         few = np.minimum(share, 1 - share) * worth < FEW_EVENTS
-        ends = clopper_pearson(share[few] * worth[few], worth[few], level=level)
+        ends = clopper_pearson(share[few] * worth[few], worth[few], level=1 - outside)
         high[few], low[few] = ((gaps + share)[few] - end for end in ends)
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap = float(gaps[i])
@@ -849,6 +851,11 @@ def _measured(
         skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
+
+
+def _ranges(cuts: Mapping[str, Any], names: Iterable[str]) -> int:
+    """Of how many ranges the slices of these columns are the furthest off: 1, but for hours, weekdays and other cycles."""
+    return math.prod(len(cuts[name].sides) for name in names if name in cuts and cuts[name].cycle)
 
 
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:

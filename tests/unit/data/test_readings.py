@@ -1935,9 +1935,13 @@ def test_what_tells_the_label_is_neither_sliced_by_nor_corrected_by_unless_it_is
     columns = {"label": Y, "p": P, "site": [*"abc"] * 100, "rain": outcome, "age": rng.normal(size=N) + Y}  # fmt: skip
     found = loaded(columns)
     assert {*found.first.to_slice()} == {"site", "age"}
-    (said,) = [n.message for n in found.notices if "nearly all rows" in n.message]
-    assert said.startswith("'rain' tells the label in nearly all rows")
+    (said,) = [n.message for n in found.notices if "better than the scores" in n.message]
+    assert said.startswith("'rain' tells the label better than the scores do")
     assert "rain" in loaded(columns, groups=("*", "rain")).first.to_slice()
+    # What people say of a row afterwards, such as a grade, tells less of it, but more than the score.
+    grade = np.where(rng.random(N) < 0.1, rng.integers(1, 6, N), np.where(Y, 5, 1))
+    for name, known in (("rubric_grade", False), ("human", False), ("stage", True)):
+        assert (name in loaded(columns | {name: grade}).first.to_slice()) == known
     # It is one of two models where the score does so too, and chance where there are few rows.
     for other in ({"p": np.where(Y, 0.9, 0.1) + P / 100}, {"label": np.where(np.arange(N) < 19, 1, 0)}):  # fmt: skip
         few = columns | other

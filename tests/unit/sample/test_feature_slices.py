@@ -493,6 +493,15 @@ def test_the_hours_that_are_off_are_found_as_a_range():
     )
 
 
+def test_the_interval_of_a_range_of_hours_allows_for_the_choice_of_the_range():
+    for seed in range(3):  # calibrated
+        sample = of_hours(np.random.default_rng(seed), 4_000, 0.0, ("hour of time", "17 to 20"))
+        found = slices(sample, ["hour of time"])
+        (one,) = (s for s in found.slices if " to " in s.where[0][1])
+        assert one.p_value > 0.1
+        assert one.interval.low < 0 < one.interval.high
+
+
 @pytest.mark.parametrize(
     ("times", "cycles"),
     [
