@@ -94,13 +94,8 @@ def costs(chosen: Settings) -> None:
     say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
-        of_event = chosen.whole.kind != "confidence" and chosen.whole.n_classes == 2
-        on = (
-            "cutoff on are at most 5 % of those acted on"
-            if of_event
-            else "confidence on are at most 5 %"
-        )
-        navigation.draw_link("risk_coverage", f"**From which {on} wrong?**")
+        of = "of those acted on " * (chosen.reduction.kind == "positive")
+        navigation.draw_link("risk_coverage", f"**From which score on are at most 5 % {of}wrong?**")
 
     def titled(draw: Callable[..., None]) -> None:
         with decide_costs.titled(say):

@@ -85,8 +85,8 @@ def _draw_advice(
             heading = "What to take" if first else "If fitted on all days"
             title.subheader(heading, anchor=False, width="content")
             brought = advice_words(comparison, advice, chosen.sample.ece_key)
-            decided = advice.caveat or ("" if brought else advice.reasons[0])
-            reasons = [r for r in advice.reasons if r not in (decided, *advice.cautions)]
+            decided, *others = advice.reasons
+            reasons = [r for r in others if r not in advice.cautions]
             with st.popover("Details", type="tertiary"):
                 details = (f"- {md(keep_units_together(r), 1_000)}" for r in reasons)
                 st.markdown("\n".join(details))

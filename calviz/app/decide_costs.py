@@ -71,9 +71,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    starts = [
-        words.from_on(c.threshold) if c.kept else f"none: {c.more_words}" for c in levels.choices
-    ]
+    starts = [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices]
     frame = {
         column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
         "from": starts,

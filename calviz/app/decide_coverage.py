@@ -22,7 +22,7 @@ from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
-from calviz.core.errors import PREDICTED, CalvizError
+from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.words import (
     distinct,
@@ -122,7 +122,6 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
         st.markdown(words if of_event else f"**{words}**")
     if wrong:
         st.markdown(f":material/warning: {md(wrong, 400)}")
-    _of_each_class(sample, kept)
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         sentence = keep_units_together(before.sentence)
@@ -213,7 +212,7 @@ def _allowed() -> float | None:
 def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
     """Return the threshold that another split guarantees, with what the other rows show; None if the rows that judge set it."""
     split = st.session_state.get(_SET_ON) or settings.fit_split
-    if split not in (None, settings.split) and risk:
+    if split not in (None, settings.split) and settings.split and not settings.where:
         with suppress(CalvizError):
             return threshold(settings.whole, risk, choose_split=split, **of)
     return None
@@ -233,11 +232,10 @@ def _of_event(
     if rare:
         right = percent(max(rate, 1 - rate))
         say(f"Always {names[0]} would be right in {right}: what counts is {names[1]}")
-    for of in () if when(method) else ("precision", "recall") if rare else ("precision",):
+    for of in () if when(method) else ("precision", "recall")[: 1 + rare]:
         how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
-        judged = settings.split is not None and not settings.where
         with suppress(CalvizError):
-            promised = _promised(settings, allowed, **how) if judged else None
+            promised = _promised(settings, allowed, **how)
             reading = (promised or threshold(sample.data, allowed, **how)).reading()
             st.markdown(f"**{md(keep_units_together(reading), 1_000)}**")
     navigation.draw_link("decisions", f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**")
@@ -292,27 +290,6 @@ def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> str:
     overall = percent(choice.risk) if allowed is None else f"at most {percent(allowed)}"
     found = "" if most is None else wrong_where_kept(sample, kept, most, overall)
     return keep_units_together(found)
-
-
-#: Most predicted classes that are listed.
-_LISTED = 6
-
-
-def _of_each_class(sample: Sample, kept: BoolArray) -> None:
-    """Say how many of the kept rows of each predicted class are wrong, of more than two that are few."""
-    classes = sample.data.groups.get(PREDICTED)
-    if not _of_many(sample.data) or classes is None or not 1 < len(classes.levels) <= _LISTED:
-        return
-    weights = sample.row_weights * kept
-    rows = np.bincount(classes.codes, weights)
-    wrong = np.bincount(classes.codes, weights * ~sample.top_scored.hit)
-    shares = [
-        f"'{shorten(name, 30)}' {percent(w / n)}"
-        for name, n, w in zip(classes.levels, rows, wrong, strict=True)
-        if n
-    ]
-    if shares:
-        st.caption(md(f"Wrong of the kept, by predicted class: {', '.join(shares)}.", 400))
 
 
 def _of_selected(

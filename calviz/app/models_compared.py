@@ -519,12 +519,12 @@ def table(
     columns : mapping of str to Column
         The methods' values, by model.
     """
-    written = Written.column(r for column in columns.values() for r in column.quoted.values())
+    written = max((c.written for c in columns.values()), key=lambda w: w.decimals)
     short = _short(comparisons.models)
     rows: dict[str, dict[str, str]] = {}
     for name, comparison in comparisons.models.items():
         column = columns[name]
-        texts = {key: written.of(result.value) for key, result in column.quoted.items()}
+        texts = {key: written.of(column.number(key)) for key in column.results}
         rows[short[name]] = {
             m.label: comparison_cell(column, m.key, texts.get(m.key, "–")) for m in comparison
         }

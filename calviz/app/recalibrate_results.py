@@ -230,14 +230,14 @@ def texts(
 ) -> pd.DataFrame:
     """Return the table as shown on screen, indexed by the methods' labels."""
     comparison = outcome.comparison
-    lead_column = comparison.column(lead)
+    lead_writer = comparison.column(lead).written
     rows: dict[str, dict[str, str]] = {}
     for m in methods_by_rank(outcome, lead):
         row = {column.heading: _cell(column, m.key) for column in columns}
         change = m.differences.get(lead)
-        unit = "points" if lead_column.written.unit != "plain" else ""
+        unit = "points" if lead_writer.unit != "plain" else ""
         head = f"{METRICS[lead].label}: change{f' ({unit})' if unit else ''}"
-        row[head] = "" if change is None else _change(lead_column.scale, change)
+        row[head] = "" if change is None else _change(lead_writer.scale, change)
         if comparison.tied:
             row[_AGAINST] = "" if change is None else change.verdict
         if outcome.data.kind != "confidence":

@@ -293,10 +293,7 @@ def result_table(
     """
     table = table_of(heading, *(name_of(column.written.result) for column in columns), *more)
     for row, cells in rows.items():
-        values = (
-            Text(_four(r.value) if (r := c.quoted.get(row)) else "-", _MARK_STYLES[c.mark(row)])
-            for c in columns
-        )
+        values = (Text(_four(c.number(row)), _MARK_STYLES[c.mark(row)]) for c in columns)
         table.add_row(Text(short_name(row)), *values, *map(Text, cells))
     return table
 

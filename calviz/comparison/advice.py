@@ -344,8 +344,7 @@ def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> 
 def _measured(comparison: Comparison, name: str, chosen: str, near: list[str]) -> str:
     """Say what the chosen method gains, and which others are within one standard error of the best."""
     criterion = str(comparison.criterion)
-    quoted = comparison.column(criterion).quoted
-    before, after = (quoted[key].value for key in (UNCALIBRATED, chosen))
+    before, after = map(comparison.column(criterion).number, (UNCALIBRATED, chosen))
     decimals = words.decimals_for(before - after, figures=2, least=4, most=6)
     was, then = (words.decimal(value, decimals) for value in (before, after))
     rows = f"{comparison.evaluation.rows:,} evaluation rows"

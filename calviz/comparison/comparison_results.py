@@ -291,9 +291,8 @@ class Compared(Displayed, Generic[R]):
         results : mapping of str to MetricResult, optional
             Values of a metric that was measured later.
         """
-        results = self._of(metric) if results is None else results
         tied = self.tied_with_best(metric) if metric in self.paired else ()
-        return ComparisonColumn.of(metric, results, tied)
+        return ComparisonColumn.of(metric, results or self._of(metric), tied)
 
     def columns(self, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
         """Return a column for each measured metric."""
@@ -856,8 +855,7 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
     for key in said:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
-        scale = after.column(key).scale
-        value, low, high = (f"{scale * number:.4f}" for number in apart.shown)
+        value, low, high = (f"{after.column(key).written.scale * v:.4f}" for v in apart.shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 
@@ -992,17 +990,7 @@ class ComparisonColumn:
     @cached_property
     def written(self) -> Written:
         """Formatter of the values, all with the same decimals."""
-        return Written.column(self.quoted.values())
-
-    @cached_property
-    def quoted(self) -> Mapping[str, MetricResult]:
-        """The results as they are shown (`calviz.verdicts.evaluation.quoted`)."""
-        return {row: quoted(result) for row, result in self.results.items()}
-
-    @property
-    def scale(self) -> float:
-        """What differences are multiplied by to be shown."""
-        return self.written.scale * (1 if self.written.result.key == self.key else 0.5)
+        return Written.column(map(quoted, self.results.values()))
 
     @property
     def heading(self) -> str:
@@ -1010,10 +998,13 @@ class ComparisonColumn:
         label, unit = name_of(self.written.result), self.written.unit_words
         return f"{label} ({unit})" if unit else label
 
+    def number(self, row: str) -> float:
+        """Return the value of a row as it is shown (`calviz.verdicts.evaluation.quoted`); nan if there is none."""
+        return quoted(self.results[row]).value if row in self.results else math.nan
+
     def text(self, row: str) -> str:
         """Return the value of a row, with the decimals of the column."""
-        result = self.quoted.get(row)
-        return "–" if result is None else self.written.of(result.value)
+        return self.written.of(self.number(row))
 
     def cell(self, row: str) -> str:
         """Return the value of a row, with the sign of ties."""

@@ -172,8 +172,7 @@ class ThresholdChoice:
             return ""
         seen = self._risks(_tuple(self.observed))
         of = self.evaluation.how + f" predicted as {self.kept_as}," * bool(self.kept_as)
-        kept = "acted on" if self.class_name else "kept"
-        return f"; of {of} {percent(self.kept)} are {kept}{seen and ', and ' + seen}{self.missed and '; ' + self.missed}"
+        return f"; of {of} {percent(self.kept)} are {'acted on' if self.class_name else 'kept'}{seen and ', and ' + seen}{self.missed and '; ' + self.missed}"
 
     @claim("threshold-risk")
     def line(self, name: str) -> str:

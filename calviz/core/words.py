@@ -601,13 +601,13 @@ def _number(text: str) -> Decimal:
     return Decimal(text.replace("−", "-").replace(",", ""))
 
 
-def two_shares(score: float, hits: float) -> tuple[str, str]:
+def two_shares(score: float, hits: float, least: int = 1) -> tuple[str, str]:
     """Write a mean score and a share of hits in percent, so that they differ by their gap as it is written.
 
     >>> two_shares(0.9146, 0.7912), two_shares(0.9438, 0.9448)
     (('91.46 %', '79.12 %'), ('94.38 %', '94.48 %'))
     """
-    decimals = share_decimals(score, hits)
+    decimals = share_decimals(score, hits, least=least)
     return percent(score, decimals), percent(hits, decimals)
 
 

@@ -505,7 +505,8 @@ class ModelDifferences(Figure):
     @property
     def scale(self) -> tuple[float, str]:
         """What the differences are multiplied by to be shown, and the word after them."""
-        return self.comparison.column(self.metric).scale, scale_of(self.metric, difference=True)[1]
+        written = self.comparison.column(self.metric).written
+        return written.scale, scale_of(self.metric, difference=True)[1]
 
     def columns(self) -> Mapping[str, Any]:
         """One row per model."""

@@ -432,7 +432,7 @@ class Diagram:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
         f, p = self.figure, self.sheet.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
-        mean, observed = words.two_shares(f.overall_score, f.overall_observed)
+        mean, observed = words.two_shares(f.overall_score, f.overall_observed, 2)
         return [
             (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
             (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),

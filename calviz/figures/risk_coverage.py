@@ -123,7 +123,7 @@ class ReferralChoice:
     @property
     def more_words(self) -> str:
         """What more rows would do, where no threshold can be shown."""
-        return more_rows_words(self.more_rows)
+        return f"none: {more_rows_words(self.more_rows)}"
 
 
 @figure(

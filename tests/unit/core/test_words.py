@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.comparison.comparison_results import ComparisonColumn
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, NoiseFloor
 from calviz.core.errors import (
     CalvizError,
@@ -106,7 +107,7 @@ def test_names_say_at_which_point_of_a_curve(key, options, name):
 @pytest.mark.parametrize(
     ("key", "values", "texts"),
     [
-        ("accuracy", [0.9123, 1.0], ["91.2\u00a0%", "100.0\u00a0%"]),
+        ("accuracy", [0.9123, 1.0], ["91.23\u00a0%", "100.00\u00a0%"]),
         ("ece", [0.1234, 0.00561, float("nan")], ["12.34", "0.56", "–"]),
         ("mcs", [0.1, -0.002], ["+10.00", "−0.20"]),
         ("nll", [1.05, 0.3], ["1.0500", "0.3000"]),
@@ -180,6 +181,8 @@ def test_the_brier_score_of_two_classes_is_the_one_column_form():
     # (0.1 ** 2 + 0.4 ** 2 + 0.7 ** 2) / 3
     assert (name_of(column), column.value) == ("Brier score", pytest.approx(0.22))
     assert (name_of(both), both.value) == ("Brier score (class sum)", pytest.approx(0.44))
+    shown = ComparisonColumn.of("brier", {"a": both})
+    assert (shown.heading, shown.text("a"), shown.written.scale) == ("Brier score", "0.2200", 0.5)
     wider = calviz.Predictions(probs=np.append(p, np.zeros((3, 1)), axis=1), labels=[0, 1, 1])
     names = [name_of(r) for r in calviz.evaluate(wider, keys)]
     assert names == ["Brier score (binary)", "Brier score"]
