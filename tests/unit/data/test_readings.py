@@ -1225,6 +1225,16 @@ def test_what_is_missing_is_said():
     assert shown.missing == ("the label",)
 
 
+@pytest.mark.parametrize("scores", [1, 2])
+def test_a_column_of_two_words_is_proposed_as_the_label(scores):
+    # The scores are neither probabilities nor called so.
+    rows = [f"{'NWS'[i % 3]},{'NJ'[i % 5 == 0]}{f',{i / 7 - 3:.3f}' * scores}" for i in range(60)]
+    names = ",PD_alt,PD_neu"[: 7 * scores]
+    shown = first_rows("\n".join([f"Region,Ausfall{names}", *rows]).encode())
+    assert shown.roles["Ausfall"] == "label"
+    assert [*shown.roles.values()][2:] == ["score"] * scores
+
+
 def test_a_confidence_is_read_with_the_column_that_says_what_was_right():
     rows = b"surety,ok,why\n" + b"0.9,1,a\n0.8,1,b\n0.7,0,c\n0.6,0,d\n" * 10
     options = first_rows(rows).with_role("ok", "correct")
