@@ -31,7 +31,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
-from calviz.recalibrators.composition import SLICE, slice_of
+from calviz.recalibrators.composition import map_of_slice, slice_of
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.losses import row_log_losses
 from calviz.sample.sample import (
@@ -191,22 +191,36 @@ def carry_out(
     results = _results(
         judging, [*specs.values()], jobs or available_cores(), progress, activity, stop
     )
-    paired: Paired | None = None
-    tied: dict[str, tuple[str, ...]] = {}
     with watching(None):  # a stopped comparison still reports finished methods
-        if plan.ci and (paired := judging.paired(results, stop or (lambda: False))):
-            results, tied = _with_differences(results, paired)
-        comparison = judging.comparison(results, tied)
-        if paired is not None:
-            if comparison.criterion:
-                comparison = replace(comparison, **found)
-            near = _near(comparison, paired)
-            comparison = replace(comparison, undefined=paired.undefined, near=near)
-    return replace(
-        comparison,
-        advice=judging.advice(comparison),
-        advice_keeping_classes=judging.advice(comparison, keep_classes=True),
-    )
+        return _advised(judging, results, found, stop or (lambda: False))
+
+
+def _advised(
+    judging: _Judging,
+    results: dict[str, MethodResult],
+    found: dict[str, Any],
+    stopping: Callable[[], bool],
+) -> Comparison:
+    """Compare the results, and add the advice, for which the map of a slice may get one for the other rows."""
+    tied: dict[str, tuple[str, ...]] = {}
+    paired = judging.paired(results, stopping) if judging.plan.ci else None
+    if paired:
+        results, tied = _with_differences(results, paired)
+    comparison = judging.comparison(results, tied)
+    if paired:
+        if comparison.criterion:
+            comparison = replace(comparison, **found)
+        near = _near(comparison, paired)
+        comparison = replace(comparison, undefined=paired.undefined, near=near)
+    given, keeping = (judging.advice(comparison, keep_classes=keep) for keep in (False, True))
+    comparison = replace(comparison, advice=given, advice_keeping_classes=keeping)
+    both = None if stopping() else judging.with_others(comparison, given)
+    if both is not None:
+        found = found | {"others": given.method}
+        again = _advised(judging, results | {both.key: both}, found, stopping)
+        if again.advice and again.advice.method == both.key:
+            return again
+    return comparison
 
 
 def _results(
@@ -478,14 +492,22 @@ class _Judging:
                 where = (*where[:at], (name, value), *where[at + 1 :])
         return where
 
+    def with_others(
+        self, comparison: Comparison, given: comparison_results.Advice
+    ) -> MethodResult | None:
+        """The map of a slice and, for the other rows, the one that is advised for all rows but leaves the slice off; None if none does, or both are no better than either."""
+        own = next((m for m in comparison if m.is_of_slice), None)
+        if own is None or not given.off_alone or given.method in self.plan.options:
+            return None
+        base, words = own.key.partition("+")[2], where_words(comparison.off_where)
+        both = self.result(map_of_slice(base, words, comparison.conditions, given.method))
+        by = str(comparison.criterion)
+        parts = [m.metrics[by].value for m in (own, comparison[given.method])]
+        return both if both.ok and both.metrics[by].value < min(parts) else None
+
     def _for_slice(self, where: Where, conditions: Any) -> RecalibratorSpec:
         """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""
-        label = f"Map for {where_words(where)}, other rows as they are"
-
-        def spec_of(base: str) -> RecalibratorSpec:
-            spec = entry_specs.RECALIBRATORS[f"{SLICE}+{base}"]
-            return replace(spec, label=label, make=partial(spec.make, where=conditions))
-
+        spec_of = partial(map_of_slice, where=where_words(where), conditions=conditions)
         cheap = entry_specs.cheap_method(self.data)
         bases = {cheap: 1, "prior": self.data.n_classes - 1} if cheap == "temperature" else {}
         fit, _ = self.rows.pairs[0]
@@ -576,7 +598,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 8
+_FORMAT = 9
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls
