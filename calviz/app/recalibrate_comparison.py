@@ -268,9 +268,14 @@ class ComparisonOutcome:
             return settings.whole
         return self.data if len(self.rows.pairs) == 1 else self.calibrated(UNCALIBRATED)
 
+    def leaves_others(self, method: str) -> bool:
+        """Whether it is the map of a slice and leaves other rows as they are."""
+        comparison = self.comparison
+        return comparison[method].is_of_slice and "others" not in comparison.slice_options
+
     def in_slice(self, method: str) -> Self:
         """The same of the evaluation rows that the map of a slice changes; itself for a map that changes others too."""
-        if not self.comparison.leaves_others(method):
+        if not self.leaves_others(method):
             return self
         both = {key: self.calibrated(key) for key in (UNCALIBRATED, method)}
         rows = rows_of_slice(self.comparison, both[UNCALIBRATED])
@@ -487,7 +492,7 @@ def draw_downloads(
     _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
     fit = outcome.comparison.fit
     of_slice = f" of {md(where_words(settings.where))}" if settings.where else ""
-    rows = f"{'those among ' * outcome.comparison.leaves_others(method)}{counted(fit.rows, 'row')}{of_slice}"
+    rows = f"{'those among ' * outcome.leaves_others(method)}{counted(fit.rows, 'row')}{of_slice}"
     words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
         rows = counted(outcome.comparison.evaluation.rows, "judged row")
@@ -563,8 +568,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     out_of_fold = outcome.calibrated(method) if len(rows.pairs) > 1 else None
     if out_of_fold is not None:
         of_slice = outcome.comparison[method].is_of_slice
-        of = outcome.comparison
-        conditions = {"where": of.conditions, "others": of.others}
+        conditions = outcome.comparison.slice_options
         options = conditions if of_slice else outcome.options.get(method, {})
         on_all = replace(rows, pairs=((rows.judged, rows.judged),))
         fitted = fitting.fit_and_apply(outcome.data, RECALIBRATORS[method], on_all, options)

@@ -208,7 +208,6 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         ),
         cautions=cautions,
         label=comparison[chosen].label,
-        off_alone=bool(on_top) and comparison.others == UNCALIBRATED,
     )
 
 
@@ -248,7 +247,7 @@ def _on_top(comparison: Comparison, own: str, chosen: str, name: str) -> str:
     if chosen in (own, UNCALIBRATED) or own == SEGMENTS:
         return ""
     best = comparison.tied[str(comparison.criterion)]
-    both = comparison.others != UNCALIBRATED
+    both = "others" in comparison.slice_options
     if own in best and (comparison.in_places or both or chosen not in best):
         return ""
     if comparison.in_places:

@@ -214,12 +214,15 @@ def _advised(
         comparison = replace(comparison, undefined=paired.undefined, near=near)
     given, keeping = (judging.advice(comparison, keep_classes=keep) for keep in (False, True))
     comparison = replace(comparison, advice=given, advice_keeping_classes=keeping)
-    both = None if stopping() else judging.with_others(comparison, given)
-    if both is not None:
-        found = found | {"others": given.method}
-        again = _advised(judging, results | {both.key: both}, found, stopping)
-        if again.advice and again.advice.method == both.key:
-            return again
+    options = {**comparison.slice_options, "others": given.method}
+    stays = any(comparison.alone in caution for caution in given.cautions)
+    if stays and "others" not in comparison.slice_options and not stopping():
+        both = judging.with_others(comparison, options)
+        if both is not None:
+            found, results = found | {"slice_options": options}, results | {both.key: both}
+            again = _advised(judging, results, found, stopping)
+            if again.advice and again.advice.method == both.key:
+                return again
     return comparison
 
 
@@ -432,8 +435,8 @@ class _Judging:
                             f"The fitting rows tell this edge; that of the verdict, {where_words(where)}, is a decile."
                         )
                     where = moved
-                found["conditions"] = slice_of(whole, where)
-                return found, (self._for_slice(where, found["conditions"]),)
+                options = found["slice_options"] = {"where": slice_of(whole, where)}
+                return found, (self._for_slice(where, options),)
         return {"found": ""}, ()
 
     def advice(
@@ -493,21 +496,20 @@ class _Judging:
         return where
 
     def with_others(
-        self, comparison: Comparison, given: comparison_results.Advice
+        self, comparison: Comparison, options: Mapping[str, Any]
     ) -> MethodResult | None:
-        """The map of a slice and, for the other rows, the one that is advised for all rows but leaves the slice off; None if none does, or both are no better than either."""
-        own = next((m for m in comparison if m.is_of_slice), None)
-        if own is None or not given.off_alone or given.method in self.plan.options:
+        """The map of a slice with one of all rows for the other rows; None if that is no better than each of them."""
+        own, others = [m for m in comparison if m.is_of_slice and m.ok], options["others"]
+        if not own or others in self.plan.options:
             return None
-        base, words = own.key.partition("+")[2], where_words(comparison.off_where)
-        both = self.result(map_of_slice(base, words, comparison.conditions, given.method))
-        by = str(comparison.criterion)
-        parts = [m.metrics[by].value for m in (own, comparison[given.method])]
-        return both if both.ok and both.metrics[by].value < min(parts) else None
+        base, words = own[0].key.partition("+")[2], where_words(comparison.off_where)
+        both, by = self.result(map_of_slice(base, words, options)), str(comparison.criterion)
+        least = min(m.metrics[by].value for m in (*own, comparison[others]))
+        return both if both.ok and both.metrics[by].value < least else None
 
-    def _for_slice(self, where: Where, conditions: Any) -> RecalibratorSpec:
+    def _for_slice(self, where: Where, options: Mapping[str, Any]) -> RecalibratorSpec:
         """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""
-        spec_of = partial(map_of_slice, where=where_words(where), conditions=conditions)
+        spec_of = partial(map_of_slice, where=where_words(where), options=options)
         cheap = entry_specs.cheap_method(self.data)
         bases = {cheap: 1, "prior": self.data.n_classes - 1} if cheap == "temperature" else {}
         fit, _ = self.rows.pairs[0]

@@ -348,10 +348,8 @@ class Comparison(Compared[MethodResult]):
         The columns and values of that slice, with the edges of numbers that its map has.
     moved : str
         That these are not those of the verdict; "" if they are.
-    conditions : list of dict
-        The same as a map saves it, if one for that slice was compared.
-    others : str
-        The method of the other rows in that map: the uncalibrated model if they stay as they are.
+    slice_options : mapping
+        Options of the map for that slice, if one was compared: its conditions (`where`), and the method of the other rows (`others`), unless these stay as they are.
     near : mapping of str to tuple of str
         By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
         error of the difference.
@@ -373,8 +371,7 @@ class Comparison(Compared[MethodResult]):
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
     moved: str = ""
-    conditions: list[dict[str, Any]] = field(default_factory=list)
-    others: str = UNCALIBRATED
+    slice_options: Mapping[str, Any] = field(default_factory=dict)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
@@ -438,10 +435,6 @@ class Comparison(Compared[MethodResult]):
             and not self[key].is_its_base
             and (self.is_better(key) if self.in_places else not self[key].is_of_slice)
         )
-
-    def leaves_others(self, key: str) -> bool:
-        """Whether a method is the map of a slice and leaves other rows as they are."""
-        return self[key].is_of_slice and self.others == UNCALIBRATED
 
     def is_better(self, key: str) -> bool:
         """Whether a method is better than the uncalibrated model by the criterion beyond noise, as the table says it."""
@@ -513,8 +506,6 @@ class Advice:
         Those of the reasons that say what the method changes besides, and what stays off.
     label : str
         The name of the method, if it is not that of the registry.
-    off_alone : bool
-        Whether it leaves a slice off of which the map does not do alone, as the other rows are off too.
     """
 
     method: str
@@ -522,7 +513,6 @@ class Advice:
     given: bool = True
     cautions: tuple[str, ...] = ()
     label: str = ""
-    off_alone: bool = False
 
     @property
     def is_of_slice(self) -> bool:

@@ -196,17 +196,17 @@ def slice_of(data: Any, where: Iterable[tuple[str, str]]) -> list[dict[str, Any]
     return [Condition.on(data, name, value).dated_as(data).to_dict() for name, value in where]
 
 
-def map_of_slice(
-    base: str, where: str, conditions: Any, others: str = UNCALIBRATED
-) -> RecalibratorSpec:
-    """Return a map for these rows, `where` in words, as a registry entry, with a map for the others, unless they stay as they are."""
-    spec, of_others = RECALIBRATORS[f"{SLICE}+{base}"], RECALIBRATORS[others]
-    by = "as they are" if others == UNCALIBRATED else f"by {of_others.label}"
+def map_of_slice(base: str, where: str, options: Mapping[str, Any]) -> RecalibratorSpec:
+    """Return the registry entry of a `SliceMap` with options; `where` is in words."""
+    spec, others = (
+        RECALIBRATORS[key] for key in (f"{SLICE}+{base}", options.get("others", UNCALIBRATED))
+    )
+    by = "as they are" if others.key == UNCALIBRATED else f"by {others.label}"
     return replace(
         spec,
         label=f"Map for {where}, other rows {by}",
-        accuracy_preserving=spec.accuracy_preserving and of_others.accuracy_preserving,
-        make=partial(spec.make, where=conditions, others=others),
+        accuracy_preserving=spec.accuracy_preserving and others.accuracy_preserving,
+        make=partial(spec.make, **options),
     )
 
 

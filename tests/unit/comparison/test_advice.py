@@ -431,7 +431,7 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
     kept = KeptComparisons(tmp_path)
     kept.keep(("a",), made)
     again = kept.get(("a",), before)
-    assert (again.advice, again.conditions) == (advice, made.conditions)
+    assert (again.advice, again.slice_options) == (advice, made.slice_options)
     assert again[own.key].recalibrator.to_dict() == own.recalibrator.to_dict()
     # Under cross-fitting, too.
     folds = compare(rows, ["prior"], cross_fit=2, **how)
@@ -459,7 +459,7 @@ def test_where_the_other_rows_are_off_too_these_get_the_map_of_all_rows(above):
     assert not advice.caveat
     others = "by Platt scaling" if above else "as they are"
     assert advice.headline == f"Advice: Map for c = 0, time since 2026-03-21, other rows {others}"
-    assert made.leaves_others(own.key) == (not above)
+    assert made.slice_options.get("others") == ("platt" if above else None)
     # Both parts are fitted on their rows alone, and better than either.
     before, inside = made["identity"].calibrated, rows_of_slice(made, made["identity"].calibrated)
     changed = (own.calibrated.probs != before.probs).any(axis=1)
@@ -490,12 +490,11 @@ def test_a_map_of_all_rows_that_is_clearly_better_is_taken_rather_than_that_of_t
     for tied, on_top in ((("vector",), True), (("vector", "slice+platt"), False)):
         advice = advise(replace(made, tied={"brier": tied}), data(10))
         assert (advice.method == "vector") == any(said in c for c in advice.cautions) == on_top
-        assert advice.off_alone == on_top
     # Where it has a map of the other rows, it is told apart from neither or not taken.
-    both = replace(made, others="vector", in_places=False)
+    both = replace(made, slice_options={"others": "vector"}, in_places=False)
     for tied, taken in ((("vector", "slice+platt"), True), (("vector",), False)):
         advice = advise(replace(both, tied={"brier": tied}), data(10))
-        assert (advice.is_of_slice, advice.off_alone) == (taken, False)
+        assert advice.is_of_slice == taken
 
 
 @pytest.mark.parametrize(
