@@ -570,9 +570,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
         of_slice = outcome.comparison[method].is_of_slice
         conditions = outcome.comparison.slice_options
         options = conditions if of_slice else outcome.options.get(method, {})
-        on_all = replace(rows, pairs=((rows.judged, rows.judged),))
-        fitted = fitting.fit_and_apply(outcome.data, RECALIBRATORS[method], on_all, options)
-        recalibrator = fitted.recalibrator
+        recalibrator = fitting.map_of_all(outcome.data, method, rows, options)
     if settings.where:
         recalibrator = SliceMap.around(recalibrator, slice_of(whole, settings.where))
     if out_of_fold is None:
@@ -587,7 +585,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     later = fitting.calibrated_later(recalibrator, file, settings.model)
     table, n, said = written(data, whole, suffix, file, later)
     columns = file.score_columns(settings.model)
-    where, changed = "", ""
+    where, changed = file.rows_of(settings.model), ""
     if isinstance(recalibrator, SliceMap):
         where = recalibrator.words * (recalibrator.others == UNCALIBRATED)
         tally: Counter[str] = Counter()

@@ -71,6 +71,7 @@ def recalibrate(
     from calviz.comparison.fitting import (
         calibrate,
         calibrated_later,
+        map_of_all,
         reading_of_unlabelled,
         trade_off,
     )
@@ -128,9 +129,15 @@ def recalibrate(
     for sentence in remarks:
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)
-    record = fitted and fitted.to_apply(data, loaded.score_columns(data.name))
+    of = loaded.score_columns(data.name), loaded.rows_of(data.name)
+    record = fitted and fitted.to_apply(data, *of)
     with _saving(record, fitted, save_map, save_snippet):
-        later = calibrated_later(fitted, loaded, data.name)
+        later_map = fitted
+        if fitted is None and data.name in loaded.waiting:
+            later_map = map_of_all(data, method, fitting.rows(data), parameters.get(method, {}))
+            remarks.append("rows without a label are calibrated by one map, fitted on all others.")
+            say(f"{method}: {remarks[-1]}")
+        later = calibrated_later(later_map, loaded, data.name)
         *rows, said = write_predictions(
             result.calibrated, out, before=data, file=loaded, waiting=later
         )

@@ -678,6 +678,14 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     return with_probabilities(data, probs, interval_columns(recalibrator, data, scores))
 
 
+def map_of_all(
+    data: Dataset, method: str, rows: Rows, options: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Return a map fitted on all rows that cross-fitting judged, for rows that none of its maps saw."""
+    on_all = replace(rows, pairs=((rows.judged, rows.judged),))
+    return fit_and_apply(data, RECALIBRATORS[method], on_all, options).recalibrator
+
+
 def calibrated_later(recalibrator: Any, file: Loaded, model: str) -> Dataset | None:
     """Apply a fitted map, if there is one, to a model's rows whose labels have not come; None if there are none, or it needs a column that they lack."""
     if recalibrator is None or (later := file.waiting.get(model)) is None:

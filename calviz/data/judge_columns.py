@@ -369,7 +369,11 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         score, people, yes = both.aligned()
     except InputError as error:
         # Which word is yes does not matter to whether its confidence is right.
-        raise error.but(readings=(*error.readings, *ways) if error.readings else ()) from None
+        more = ways if error.readings else ()
+        if plain(judge) in column_names.MODELS and not table[judge].numeric:
+            named = {"label": human, "model_column": judge}
+            more += (Reading(f"'{short(judge)}' names who judged the row", named),)
+        raise error.but(readings=(*error.readings, *more)) from None
     at = np.flatnonzero(~np.isnan(score) & ~np.isnan(people))
     if not at.size:
         return None

@@ -410,6 +410,11 @@ class Loaded:
             return self.recognition.scores
         return next((s.columns for s in self.roles.scores if s.model == model), ())
 
+    def rows_of(self, model: str) -> str:
+        """Say which rows of the file are those of a model that a column names; "" if none does."""
+        column = self.recognition.model_column
+        return f"{column} = {model.removeprefix(f'{column} ')}" if column else ""
+
     def other_scores(self, record: Mapping[str, Any], model: str) -> str:
         """Say that a saved map is for other score columns than those of a model, or that a map was applied to the file before; "" if neither is known."""
         fitted = record.get("scores", {}).get("columns", ())

@@ -875,3 +875,21 @@ def test_a_map_of_verdicts_is_applied_to_verdicts_and_never_to_a_confidence(tmp_
         pl.read_csv(out)["judge_confidence"].to_list()
         != pl.read_csv(path)["judge_confidence"].to_list()
     )
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], [1, 2, 3]])
+def test_of_a_map_of_one_model_in_rows_it_is_said_that_those_of_others_change(
+    tmp_path: Path, names
+):
+    rng = np.random.default_rng(0)
+    rows = {"id": np.repeat(np.arange(80), 3), "model": np.tile(names, 80)}
+    p, y = rng.uniform(0.1, 0.9, 240).round(3), np.repeat(rng.integers(0, 2, 80), 3)
+    path, fitted, out = (tmp_path / n for n in ("in.csv", "map.json", "out.csv"))
+    pl.DataFrame(rows | {"p": p, "label": y}).write_csv(path)
+    model = names[1] if names[1] == "b" else "model 2"
+    how = ("--model", model, "--method", "platt", "--save-map", fitted, "--fit-fraction", "0.5")
+    assert run("recalibrate", path, *how, "--out", out)[0] == 0
+    said = (
+        f"{fitted} was fitted only on the rows where model = {names[1]}; it is applied to all rows."
+    )
+    assert said in run("apply", path, "--map", fitted, "--out", out)[2]

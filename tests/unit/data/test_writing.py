@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import calviz
 from calviz.cli import main
@@ -637,6 +638,19 @@ def test_rows_whose_label_has_not_come_are_calibrated_and_written(
     assert found[10] == pytest.approx(before[10])
     assert written["uncalibrated"].to_list()[9:11] == pytest.approx(before[9:11])
     assert [i for i, v in enumerate(found) if v is None] == [7]
+    # Cross-fitting has a map per fold: open rows are calibrated by one of all others.
+    run("recalibrate", str(path), "--method", "platt", "--cross-fit", "5", "--out", str(out), *how)
+    assert f"\n{said}" in capsys.readouterr().out
+    written = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
+    known = np.setdiff1d(np.arange(n), [7, 9, 10])
+    hits = np.array(labels)[known] == "yes"
+    most, least = (hits.sum() + 1) / (hits.sum() + 2), 1 / ((~hits).sum() + 2)  # Platt's targets
+    targets = np.where(hits, most, least)
+    twice = np.tile(z[known], 2)[:, None], np.repeat([1, 0], known.size)
+    weights = np.concatenate([targets, 1 - targets])
+    peer = LogisticRegression(C=np.inf, tol=1e-10).fit(*twice, sample_weight=weights)
+    expected = peer.predict_proba(z[9:11, None])[:, 1]
+    assert written["p_yes"].to_list()[9:11] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -30,8 +30,8 @@ from tests.inputs.reliability import binary, drawn, multiclass
 
 
 def test_the_label_of_the_worst_bin_covers_no_point_of_a_small_diagram():
-    # A bin at 0.6 whose interval reaches down to 0; on a phone the label at the lower right would begin left of it.
-    score = np.repeat([0.6, 0.9], [8, 329])
+    # A bin at 0.7 whose interval reaches down to 0; on a phone the label at the lower right would begin left of it.
+    score = np.repeat([0.7, 0.9], [8, 329])
     hit = np.arange(337) < 8 + 223
     hit[:8] = False
     data = calviz.Predictions(probs=score, labels=hit.astype(int))
@@ -479,8 +479,8 @@ def test_a_headline_about_a_slice_is_drawn_with_the_slice_and_promised_in_square
     assert (some.mean_score < some.observed).all()
     drawn = figure.plot(beside=[some])
     assert "region = 0" in [trace.name for trace in drawn.data]
-    assert not any("on new rows" in (a.text or "") for a in drawn.layout.annotations)
-    assert any("on new rows" in (a.text or "") for a in figure.plot().layout.annotations)
+    assert not any("<b>about" in (a.text or "") for a in drawn.layout.annotations)
+    assert any("<b>about" in (a.text or "") for a in figure.plot().layout.annotations)
     squares = HundredSquares.compute(verdict, sample)
     assert [panel.title for panel in squares.panels] == ["All rows", "Where region = 0"]
     assert squares.panels[1].rows == inside.sum()
