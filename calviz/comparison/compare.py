@@ -202,8 +202,8 @@ def _advised(
     stopping: Callable[[], bool],
 ) -> Comparison:
     """Compare the results, and add the advice, for which the map of a slice may get one for the other rows."""
-    tied: dict[str, tuple[str, ...]] = {}
-    paired = judging.paired(results, stopping) if judging.plan.ci else None
+    plan, tied = judging.plan, dict[str, tuple[str, ...]]()
+    paired = judging.paired(results, stopping) if plan.ci else None
     if paired:
         results, tied = _with_differences(results, paired)
     comparison = judging.comparison(results, tied)
@@ -214,10 +214,13 @@ def _advised(
         comparison = replace(comparison, undefined=paired.undefined, near=near)
     given, keeping = (judging.advice(comparison, keep_classes=keep) for keep in (False, True))
     comparison = replace(comparison, advice=given, advice_keeping_classes=keeping)
-    options = {**comparison.slice_options, "others": given.method}
+    # That of the other rows takes no columns, and no options of the plan.
+    spec, cheap = entry_specs.RECALIBRATORS[given.method], entry_specs.cheap_method(judging.data)
+    others = cheap if spec.takes_columns or spec.key in plan.options else spec.key
+    options = {**comparison.slice_options, "others": others}
     stays = any(comparison.alone in caution for caution in given.cautions)
     if stays and "others" not in comparison.slice_options and not stopping():
-        both = judging.with_others(comparison, options)
+        both = judging.with_others(comparison, given.method, options)
         if both is not None:
             found, results = found | {"slice_options": options}, results | {both.key: both}
             again = _advised(judging, results, found, stopping)
@@ -496,22 +499,23 @@ class _Judging:
         return where
 
     def with_others(
-        self, comparison: Comparison, options: Mapping[str, Any]
+        self, comparison: Comparison, alone: str, options: Mapping[str, Any]
     ) -> MethodResult | None:
-        """The map of a slice with one of all rows for the other rows; None if that is no better than each of them."""
-        own, others = [m for m in comparison if m.is_of_slice and m.ok], options["others"]
-        if not own or others in self.plan.options:
+        """The map of a slice with a map for the other rows; None if that is no better than the former, or a map of all rows, `alone`."""
+        own = [m for m in comparison if m.is_of_slice and m.ok]
+        if not own:
             return None
         base, words = own[0].key.partition("+")[2], where_words(comparison.off_where)
         both, by = self.result(map_of_slice(base, words, options)), str(comparison.criterion)
-        least = min(m.metrics[by].value for m in (*own, comparison[others]))
+        least = min(m.metrics[by].value for m in (*own, comparison[alone]))
         return both if both.ok and both.metrics[by].value < least else None
 
     def _for_slice(self, where: Where, options: Mapping[str, Any]) -> RecalibratorSpec:
-        """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""
+        """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, or factors too, if Akaike's criterion on the fitting rows prefers them."""
         spec_of = partial(map_of_slice, where=where_words(where), options=options)
         cheap = entry_specs.cheap_method(self.data)
-        bases = {cheap: 1, "prior": self.data.n_classes - 1} if cheap == "temperature" else {}
+        k = getattr(self.data, "n_classes", 2)
+        bases = {cheap: 1, "prior": k - 1, "vector": 2 * k - 1} if cheap == "temperature" else {}
         fit, _ = self.rows.pairs[0]
         rows, criteria = replace(self.rows, pairs=((fit, fit),)), {}
         with suppress(CalvizError):  # each method has its reason in its result

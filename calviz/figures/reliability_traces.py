@@ -504,7 +504,9 @@ class Diagram:
         said = f"{expected_gap(float(f.expected_gap[at]))} ({f.sums.row_words(int(f.bin[at]))})"
         text = f"<b>{said.replace(' too', '</b><br>too')}"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
-        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(said) // 2))
+        x, y, anchor = min(
+            corners, key=lambda corner: self._covered(corner[0] < 0.5, len(said) // 2)
+        )
         yield marks.label(
             text,
             p,

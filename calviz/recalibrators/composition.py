@@ -198,9 +198,8 @@ def slice_of(data: Any, where: Iterable[tuple[str, str]]) -> list[dict[str, Any]
 
 def map_of_slice(base: str, where: str, options: Mapping[str, Any]) -> RecalibratorSpec:
     """Return the registry entry of a `SliceMap` with options; `where` is in words."""
-    spec, others = (
-        RECALIBRATORS[key] for key in (f"{SLICE}+{base}", options.get("others", UNCALIBRATED))
-    )
+    spec = RECALIBRATORS[f"{SLICE}+{base}"]
+    others = RECALIBRATORS[options.get("others", UNCALIBRATED)]
     by = "as they are" if others.key == UNCALIBRATED else f"by {others.label}"
     return replace(
         spec,
