@@ -172,10 +172,10 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     since = change is not None and leads and bool(change.where) and not ended
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
-    on_top = off and not why_not and _on_top(comparison, own, chosen, name)
+    rather = off and not why_not and _rather(comparison, own, chosen, name)
     if since and off and own != SEGMENTS and (chosen in (own, UNCALIBRATED) or not why_not):
         caveat = ()
-    why_not = on_top or why_not
+    why_not = rather or why_not
     if off and not why_not and chosen != own:
         chosen, near = own, []
         why = f"{_found(comparison)}. {comparison.alone}"
@@ -194,7 +194,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         why = f"{why}, and {comparison[chosen].label} {among}"
     cautions = cautions_of(comparison, comparison[chosen])
     if why_not and chosen != own:
-        stays = _in_slice(comparison, chosen, own)[0] if on_top else ""
+        stays = _in_slice(comparison, chosen, own)[0] if rather else ""
         cautions = (*cautions, f"{stays} {comparison.alone} {why_not}".lstrip())
     return Advice(
         chosen,
@@ -242,7 +242,7 @@ def _stays_off(comparison: Comparison, chosen: str, since: bool) -> bool:
     return bool(comparison.alone and stays)
 
 
-def _on_top(comparison: Comparison, own: str, chosen: str, name: str) -> str:
+def _rather(comparison: Comparison, own: str, chosen: str, name: str) -> str:
     """Say why a map of all rows is taken rather than that of the slice; "" if it is not."""
     if chosen in (own, UNCALIBRATED) or own == SEGMENTS:
         return ""

@@ -487,9 +487,9 @@ def test_a_map_of_all_rows_that_is_clearly_better_is_taken_rather_than_that_of_t
         off_where=(("site", "A"),),
     )
     said = "Vector scaling has a better Brier score than a map for it."
-    for tied, on_top in ((("vector",), True), (("vector", "slice+platt"), False)):
+    for tied, rather in ((("vector",), True), (("vector", "slice+platt"), False)):
         advice = advise(replace(made, tied={"brier": tied}), data(10))
-        assert (advice.method == "vector") == any(said in c for c in advice.cautions) == on_top
+        assert (advice.method == "vector") == any(said in c for c in advice.cautions) == rather
     # Where it has a map of the other rows, it is told apart from neither or not taken.
     both = replace(made, slice_options={"others": "vector"}, in_places=False)
     for tied, taken in ((("vector", "slice+platt"), True), (("vector",), False)):
