@@ -1141,7 +1141,8 @@ def test_pairs_with_errors_of_both_signs_are_named_in_place_of_the_single_values
     hit = rng.random(a.size) < np.clip(score + np.array(gaps)[a, b] / 100, 0.005, 0.995)
     found = usual_slices(Sample.of(predictions(score, hit, a=a, b=b)))
     assert {s.where for s in found.off} == {(("a", i), ("b", j)) for i in "01" for j in "01"}
-    assert len(found.named) > 1 and (found.off[0].expected > 0) == (found.off[0].gap > 0)
+    assert len(found.named) > 1
+    assert (found.off[0].expected > 0) == (found.off[0].gap > 0)
 
 
 def test_a_change_of_two_values_together_is_found_and_being_off_alike_all_the_time_is_none():
