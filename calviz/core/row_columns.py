@@ -20,7 +20,6 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_
 from calviz.core.errors import PREDICTED, InputError, shortened, visible
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, cut_of_numbers
 from calviz.core.probabilities import LOG_FLOOR, as_float
-from calviz.core.words import counted
 
 
 def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray | None:
@@ -48,7 +47,7 @@ def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray |
 def one_row_each(identifier: str, model: str, left: int = 0) -> str:
     """Say what `rows_of_models` found in two columns, without the rows that it left out."""
     named, each = shortened(identifier), shortened(model)
-    but = f", but for {counted(left, 'row')}" if left else ""
+    but = f", but for {left:,} row{'s' * (left > 1)}" * (left > 0)
     return f"each '{named}' has one row for each value of '{each}'{but}"
 
 
