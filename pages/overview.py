@@ -111,7 +111,9 @@ def _draw_other_model(chosen: Settings) -> None:
         said, true = two_shares(*(float(s[0] / sums.n) for s in (sums.score_sum, sums.hit_sum)))
         top = chosen.reduction.kind == "top-label"
         means = f"sure of {said}, right in {true}" if top else f"mean score {said}, observed {true}"
-        navigation.draw_link("compare_models", f"{md(others[0], 24)}: {means}", width="content")
+        navigation.draw_link(
+            "compare_models", f"Compare with {md(others[0], 24)}: {means}", width="content"
+        )
 
 
 def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:

@@ -112,7 +112,7 @@ RULE = (
     "those whose ECE is not told apart from the best. If a slice that no map of all rows repairs stays off, take a map for it; if the "
     "other rows are off too, {segments}, if it corrects by the columns of the slice. Neither is taken if a proper score or the ECE is "
     "worse beyond noise. If a map of all rows is better beyond noise than that of the slice, or not worse where the other rows are off "
-    "too, it is fitted to the other rows, and both together are taken where their {criterion} is better than that of either."
+    "too, it is fitted to the other rows, and both together are taken where their loss is smaller than that of either."
 )
 #: The method that repairs a slice, and what to do about one that was not compared.
 SEGMENTS = "segments"
@@ -500,13 +500,14 @@ def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, bool]:
     rows = rows_of_slice(comparison, before)
     if not rows.size:
         return "", False
-    parts = [Sample.of(data.take(rows)) for data in (before, after)]
+    parts = [Sample.of(d.take(rows), reduction=comparison.reduction) for d in (before, after)]
     old, new = (float(np.average(s.scored.score - s.scored.hit, weights=s.weights)) for s in parts)
     ends = [(float(s.scored.score.min()), float(s.scored.score.max())) for s in parts]
     decimals = words.decimals_for(*(high - low for low, high in ends), least=2)
     was, then = (" to ".join(words.decimal(end, decimals) for end in pair) for pair in ends)
+    score, hit = words.score_and_hit(parts[0].reduction)
     return (
-        f"On the {words.counted(rows.size, 'judged row')} of the slice, the mean score is off by {words.signed_points(old)} points before "
+        f"On the {words.counted(rows.size, 'judged row')} of the slice, {score} minus {hit} is {words.signed_points(old)} points before "
         f"the map and {words.signed_points(new)} after it; scores there, {was} before, become {then}."
     ), abs(new) > abs(old)
 

@@ -506,9 +506,15 @@ class _Judging:
         if not own:
             return None
         base, words = own[0].key.partition("+")[2], where_words(comparison.off_where)
-        both, by = self.result(map_of_slice(base, words, options)), str(comparison.criterion)
-        least = min(m.metrics[by].value for m in (*own, comparison[alone]))
-        return both if both.ok and both.metrics[by].value < least else None
+        both = self.result(map_of_slice(base, words, options))
+
+        def loss(result: MethodResult) -> float:
+            """Errors of a slice and of the other rows cancel in all criteria but proper scores."""
+            by_loss = comparison.criterion == entry_specs.RANKED_BY
+            return result.metrics["nll"].value if by_loss else -result.calibration_gain
+
+        better = both.ok and loss(both) < min(map(loss, (*own, comparison[alone])))
+        return both if better else None
 
     def _for_slice(self, where: Where, options: Mapping[str, Any]) -> RecalibratorSpec:
         """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, or factors too, if Akaike's criterion on the fitting rows prefers them."""

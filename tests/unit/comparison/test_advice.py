@@ -425,7 +425,7 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
     (was, most), (then, top) = (
         (s.min(), s.max()) for s in (d.probs[inside, 1] for d in (before, own.calibrated))
     )
-    said = f"On the {inside.sum():,} judged rows of the slice, the mean score is off by {old} points before the map and {new} after it; scores there, {was:.2f} to {most:.2f} before, become {then:.2f} to {top:.2f}."
+    said = f"On the {inside.sum():,} judged rows of the slice, mean forecast minus frequency is {old} points before the map and {new} after it; scores there, {was:.2f} to {most:.2f} before, become {then:.2f} to {top:.2f}."
     assert said in advice.cautions
     # What is kept on disk says the same.
     kept = KeptComparisons(tmp_path)
@@ -470,6 +470,25 @@ def test_where_the_other_rows_are_off_too_these_get_the_map_of_all_rows(above):
         assert (fitted.base_.key, fitted.others_.key) == ("platt", "platt")
         assert fitted.others_.to_dict() != made["platt"].recalibrator.to_dict()
         assert nll[own.key] == min(nll.values())
+
+
+def test_of_confidences_the_map_of_both_is_told_by_the_squared_error():
+    rng = np.random.default_rng(2)
+    true, column = expit(rng.normal(1, 1.1, 8_000)), rng.integers(0, 6, 8_000)
+    day = rng.integers(0, 150, 8_000)
+    score = expit(logit(true) + 0.15 + 1.2 * ((column == 1) & (day >= 75)))
+    rows = ConfidencePredictions(
+        confidence=score,
+        correct=rng.random(8_000) < true,
+        groups={"c": column.astype(str)},
+        times=np.datetime64("2026-01-01") + day,
+    )
+    # By the KS error an offset of all rows is as good: it takes from the good rows what the others lack.
+    made = compare(rows, ["prior", "platt"], resamples=200, jobs=1)
+    own = made[made.advice.method]
+    assert own.is_of_slice
+    assert made.slice_options["others"] == "prior"
+    assert own.calibration_gain == max(m.calibration_gain for m in made)
 
 
 def test_a_map_of_all_rows_that_is_clearly_better_is_taken_rather_than_that_of_the_slice(
