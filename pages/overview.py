@@ -92,6 +92,8 @@ def overview(chosen: Settings) -> None:
         if shown_first(findings):
             st.subheader("Where to look", anchor=False)
             tables_and_cards.draw_findings(findings)
+        if not navigation.has_judge(chosen.entry):
+            reading_panel.draw_offers(chosen.entry, of="time_column")
         reading_panel.draw_related(chosen.entry, say=True)
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)

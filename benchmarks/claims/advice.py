@@ -283,14 +283,13 @@ for _above, _rate in ((0.0, {"at_most": 0.05}), (0.8, {"at_least": 0.8})):
 
     @simulation(
         "advice",
-        "a map of all rows advised before that of the slice",
+        "a map of the other rows advised with that of the slice",
         f"scores over 0.1 {'too high' if _above else 'right'}, {_SINCE}",
         **_rate,
     )
     def _(rng, above=_above) -> bool | None:
         comparison = of_slice(rng, OFF, days=120, above=above)
-        first = any("goes on top" in r for r in comparison.advice.cautions)
-        return first if comparison.off_where else None
+        return "others" in comparison.slice_options if comparison.off_where else None
 
 
 @simulation(

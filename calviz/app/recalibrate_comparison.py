@@ -268,12 +268,17 @@ class ComparisonOutcome:
             return settings.whole
         return self.data if len(self.rows.pairs) == 1 else self.calibrated(UNCALIBRATED)
 
+    def leaves_others(self, method: str) -> bool:
+        """Whether it is the map of a slice and leaves other rows as they are."""
+        comparison = self.comparison
+        return comparison[method].is_of_slice and "others" not in comparison.slice_options
+
     def in_slice(self, method: str) -> Self:
-        """The same of the evaluation rows that the map of a slice changes; itself for other maps."""
-        if not self.comparison[method].is_of_slice:
+        """The same of the evaluation rows that the map of a slice changes; itself for a map that changes others too."""
+        if not self.leaves_others(method):
             return self
         both = {key: self.calibrated(key) for key in (UNCALIBRATED, method)}
-        rows = rows_of_slice(*both.values())
+        rows = rows_of_slice(self.comparison, both[UNCALIBRATED])
         if not rows.size:
             return self
         of_slice = {k: replace(self.comparison[k], calibrated=both[k].take(rows)) for k in both}
@@ -487,7 +492,7 @@ def draw_downloads(
     _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
     fit = outcome.comparison.fit
     of_slice = f" of {md(where_words(settings.where))}" if settings.where else ""
-    rows = f"{'those among ' * result.is_of_slice}{counted(fit.rows, 'row')}{of_slice}"
+    rows = f"{'those among ' * outcome.leaves_others(method)}{counted(fit.rows, 'row')}{of_slice}"
     words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
         rows = counted(outcome.comparison.evaluation.rows, "judged row")
@@ -563,7 +568,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     out_of_fold = outcome.calibrated(method) if len(rows.pairs) > 1 else None
     if out_of_fold is not None:
         of_slice = outcome.comparison[method].is_of_slice
-        conditions = {"where": outcome.comparison.conditions}
+        conditions = outcome.comparison.slice_options
         options = conditions if of_slice else outcome.options.get(method, {})
         recalibrator = fitting.map_of_all(outcome.data, method, rows, options)
     if settings.where:
@@ -582,7 +587,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     columns = file.score_columns(settings.model)
     where, changed = file.rows_of(settings.model), ""
     if isinstance(recalibrator, SliceMap):
-        where = recalibrator.words
+        where = recalibrator.words * (recalibrator.others == UNCALIBRATED)
         tally: Counter[str] = Counter()
         for some in (whole, file.waiting[settings.model]) if n > whole.n else (whole,):
             more = fitting.columns_to_apply(recalibrator, some)

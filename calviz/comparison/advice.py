@@ -111,8 +111,8 @@ RULE = (
     "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
     "those whose ECE is not told apart from the best. If a slice that no map of all rows repairs stays off, take a map for it; if the "
     "other rows are off too, {segments}, if it corrects by the columns of the slice. Neither is taken if a proper score or the ECE is "
-    "worse beyond noise; the map of a slice goes on top of one of all rows that is better beyond noise, or not worse where the other "
-    "rows are off too."
+    "worse beyond noise. If a map of all rows is better beyond noise than that of the slice, or not worse where the other rows are off "
+    "too, it is fitted to the other rows, and both together are taken where their {criterion} is better than that of either."
 )
 #: The method that repairs a slice, and what to do about one that was not compared.
 SEGMENTS = "segments"
@@ -172,10 +172,10 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     since = change is not None and leads and bool(change.where) and not ended
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
-    on_top = off and not why_not and _on_top(comparison, own, chosen, name)
+    rather = off and not why_not and _rather(comparison, own, chosen, name)
     if since and off and own != SEGMENTS and (chosen in (own, UNCALIBRATED) or not why_not):
         caveat = ()
-    why_not = on_top or why_not
+    why_not = rather or why_not
     if off and not why_not and chosen != own:
         chosen, near = own, []
         why = f"{_found(comparison)}. {comparison.alone}"
@@ -194,7 +194,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         why = f"{why}, and {comparison[chosen].label} {among}"
     cautions = cautions_of(comparison, comparison[chosen])
     if why_not and chosen != own:
-        stays = _in_slice(comparison, chosen, own)[0] if on_top else ""
+        stays = _in_slice(comparison, chosen, own)[0] if rather else ""
         cautions = (*cautions, f"{stays} {comparison.alone} {why_not}".lstrip())
     return Advice(
         chosen,
@@ -242,17 +242,17 @@ def _stays_off(comparison: Comparison, chosen: str, since: bool) -> bool:
     return bool(comparison.alone and stays)
 
 
-def _on_top(comparison: Comparison, own: str, chosen: str, name: str) -> str:
-    """Say that a map of all rows comes before that of the slice, and why; "" if it does not."""
+def _rather(comparison: Comparison, own: str, chosen: str, name: str) -> str:
+    """Say why a map of all rows is taken rather than that of the slice; "" if it is not."""
     if chosen in (own, UNCALIBRATED) or own == SEGMENTS:
         return ""
     best = comparison.tied[str(comparison.criterion)]
-    if own in best and (comparison.in_places or chosen not in best):
+    both = "others" in comparison.slice_options
+    if own in best and (comparison.in_places or both or chosen not in best):
         return ""
-    why = "Other rows are off, too"
     if comparison.in_places:
-        why = f"{comparison[chosen].label} has a better {name} than a map for it"
-    return f"{why}: the map for it goes on top. Open the calibrated file, and compare again."
+        return f"{comparison[chosen].label} has a better {name} than a map for it."
+    return "Other rows are off, too."
 
 
 def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
@@ -486,17 +486,18 @@ def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]
     return tuple(filter(None, sentences))
 
 
-def rows_of_slice(before: Dataset, after: Dataset) -> npt.NDArray[np.intp]:
-    """The rows that a map of a slice changes."""
-    return np.flatnonzero(Sample.of(before).scored.score != Sample.of(after).scored.score)
+def rows_of_slice(comparison: Comparison, data: Dataset) -> npt.NDArray[np.intp]:
+    """The rows of the slice that has a map of its own."""
+    met = rows_where(data, comparison.off_where)
+    return np.arange(data.n) if met is None else np.flatnonzero(met)
 
 
 def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, bool]:
     """Say what map `key` does to the judged rows of the slice of map `own`, and whether these are further off after it; "" if there are none."""
-    before, of_own, after = (comparison[k].calibrated for k in (UNCALIBRATED, own, key))
-    if not comparison[own].is_of_slice or before is None or of_own is None or after is None:
+    before, after = (comparison[k].calibrated for k in (UNCALIBRATED, key))
+    if not comparison[own].is_of_slice or before is None or after is None:
         return "", False
-    rows = rows_of_slice(before, of_own)
+    rows = rows_of_slice(comparison, before)
     if not rows.size:
         return "", False
     parts = [Sample.of(data.take(rows)) for data in (before, after)]

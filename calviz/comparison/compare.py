@@ -31,7 +31,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
-from calviz.recalibrators.composition import SLICE, slice_of
+from calviz.recalibrators.composition import map_of_slice, slice_of
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.losses import row_log_losses
 from calviz.sample.sample import (
@@ -191,22 +191,42 @@ def carry_out(
     results = _results(
         judging, [*specs.values()], jobs or available_cores(), progress, activity, stop
     )
-    paired: Paired | None = None
-    tied: dict[str, tuple[str, ...]] = {}
     with watching(None):  # a stopped comparison still reports finished methods
-        if plan.ci and (paired := judging.paired(results, stop or (lambda: False))):
-            results, tied = _with_differences(results, paired)
-        comparison = judging.comparison(results, tied)
-        if paired is not None:
-            if comparison.criterion:
-                comparison = replace(comparison, **found)
-            near = _near(comparison, paired)
-            comparison = replace(comparison, undefined=paired.undefined, near=near)
-    return replace(
-        comparison,
-        advice=judging.advice(comparison),
-        advice_keeping_classes=judging.advice(comparison, keep_classes=True),
-    )
+        return _advised(judging, results, found, stop or (lambda: False))
+
+
+def _advised(
+    judging: _Judging,
+    results: dict[str, MethodResult],
+    found: dict[str, Any],
+    stopping: Callable[[], bool],
+) -> Comparison:
+    """Compare the results, and add the advice, for which the map of a slice may get one for the other rows."""
+    plan, tied = judging.plan, dict[str, tuple[str, ...]]()
+    paired = judging.paired(results, stopping) if plan.ci else None
+    if paired:
+        results, tied = _with_differences(results, paired)
+    comparison = judging.comparison(results, tied)
+    if paired:
+        if comparison.criterion:
+            comparison = replace(comparison, **found)
+        near = _near(comparison, paired)
+        comparison = replace(comparison, undefined=paired.undefined, near=near)
+    given, keeping = (judging.advice(comparison, keep_classes=keep) for keep in (False, True))
+    comparison = replace(comparison, advice=given, advice_keeping_classes=keeping)
+    # That of the other rows takes no columns, and no options of the plan.
+    spec, cheap = entry_specs.RECALIBRATORS[given.method], entry_specs.cheap_method(judging.data)
+    others = cheap if spec.takes_columns or spec.key in plan.options else spec.key
+    options = {**comparison.slice_options, "others": others}
+    stays = any(comparison.alone in caution for caution in given.cautions)
+    if stays and "others" not in comparison.slice_options and not stopping():
+        both = judging.with_others(comparison, given.method, options)
+        if both is not None:
+            found, results = found | {"slice_options": options}, results | {both.key: both}
+            again = _advised(judging, results, found, stopping)
+            if again.advice and again.advice.method == both.key:
+                return again
+    return comparison
 
 
 def _results(
@@ -418,8 +438,8 @@ class _Judging:
                             f"The fitting rows tell this edge; that of the verdict, {where_words(where)}, is a decile."
                         )
                     where = moved
-                found["conditions"] = slice_of(whole, where)
-                return found, (self._for_slice(where, found["conditions"]),)
+                options = found["slice_options"] = {"where": slice_of(whole, where)}
+                return found, (self._for_slice(where, options),)
         return {"found": ""}, ()
 
     def advice(
@@ -478,16 +498,24 @@ class _Judging:
                 where = (*where[:at], (name, value), *where[at + 1 :])
         return where
 
-    def _for_slice(self, where: Where, conditions: Any) -> RecalibratorSpec:
-        """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, if Akaike's criterion on the fitting rows prefers them."""
-        label = f"Map for {where_words(where)}, other rows as they are"
+    def with_others(
+        self, comparison: Comparison, alone: str, options: Mapping[str, Any]
+    ) -> MethodResult | None:
+        """The map of a slice with a map for the other rows; None if that is no better than the former, or a map of all rows, `alone`."""
+        own = [m for m in comparison if m.is_of_slice and m.ok]
+        if not own:
+            return None
+        base, words = own[0].key.partition("+")[2], where_words(comparison.off_where)
+        both, by = self.result(map_of_slice(base, words, options)), str(comparison.criterion)
+        least = min(m.metrics[by].value for m in (*own, comparison[alone]))
+        return both if both.ok and both.metrics[by].value < least else None
 
-        def spec_of(base: str) -> RecalibratorSpec:
-            spec = entry_specs.RECALIBRATORS[f"{SLICE}+{base}"]
-            return replace(spec, label=label, make=partial(spec.make, where=conditions))
-
+    def _for_slice(self, where: Where, options: Mapping[str, Any]) -> RecalibratorSpec:
+        """The recalibrator for the rows of a slice: the cheap one or, of more than two classes, offsets of these, or factors too, if Akaike's criterion on the fitting rows prefers them."""
+        spec_of = partial(map_of_slice, where=where_words(where), options=options)
         cheap = entry_specs.cheap_method(self.data)
-        bases = {cheap: 1, "prior": self.data.n_classes - 1} if cheap == "temperature" else {}
+        k = getattr(self.data, "n_classes", 2)
+        bases = {cheap: 1, "prior": k - 1, "vector": 2 * k - 1} if cheap == "temperature" else {}
         fit, _ = self.rows.pairs[0]
         rows, criteria = replace(self.rows, pairs=((fit, fit),)), {}
         with suppress(CalvizError):  # each method has its reason in its result
@@ -576,7 +604,7 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 #: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
 FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 8
+_FORMAT = 9
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls

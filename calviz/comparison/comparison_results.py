@@ -138,7 +138,7 @@ class MethodResult:
 
     @property
     def is_of_slice(self) -> bool:
-        """Whether it is a map for the rows of a slice, which leaves other rows as they are."""
+        """Whether it is a map for the rows of a slice, which other rows do not share."""
         return self.key.startswith("slice+")
 
     @property
@@ -347,8 +347,8 @@ class Comparison(Compared[MethodResult]):
         The columns and values of that slice, with the edges of numbers that its map has.
     moved : str
         That these are not those of the verdict; "" if they are.
-    conditions : list of dict
-        The same as a map saves it, if one for that slice was compared.
+    slice_options : mapping
+        Options of the map for that slice, if one was compared: its conditions (`where`), and the method of the other rows (`others`), unless these stay as they are.
     near : mapping of str to tuple of str
         By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
         error of the difference.
@@ -370,7 +370,7 @@ class Comparison(Compared[MethodResult]):
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
     moved: str = ""
-    conditions: list[dict[str, Any]] = field(default_factory=list)
+    slice_options: Mapping[str, Any] = field(default_factory=dict)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None

@@ -284,7 +284,9 @@ def _written(edge: float, digits: int) -> str:
 
 def edge_text(edge: float, following: float) -> str:
     """Write an edge with as few digits, 3 or more, as tell the values up to it from the following one."""
-    return next(t for d in range(3, 19) if edge <= float(t := _written(edge, d)) < following)
+    size = np.floor(np.log10(abs(edge) or 1)) + 1
+    near = ((e, d) for d in range(3, 19) for e in (edge, edge + float(10 ** (size - d))))
+    return next(t for e, d in near if edge <= float(t := _written(e, d)) < following)
 
 
 def _dates(edges: tuple[float, ...]) -> list[str]:

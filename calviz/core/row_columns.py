@@ -20,30 +20,36 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, element_
 from calviz.core.errors import PREDICTED, InputError, shortened, visible
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, cut_of_numbers
 from calviz.core.probabilities import LOG_FLOOR, as_float
+from calviz.core.words import counted
 
 
 def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray | None:
-    """The rows of each model, shape (models, n), those of one id below each other; None unless each id has one of each model, with one label.
+    """The rows of each model, shape (models, n), those of one id below each other; None unless an id has at most one of each model, with one label.
+
+    Rows of ids that lack some model are left out; None if these are half or more.
 
     Parameters
     ----------
-    ids, labels : ndarray of int, shape (models * n,)
+    ids, labels : ndarray of int, shape (all rows,)
     model : Factor
     """
-    values = np.flatnonzero(np.bincount(model.codes))
-    if not len(model) == labels.size == ids.size == values.size * (ids.max() + 1):
+    if not len(model) == labels.size == ids.size:
         return None
-    rows = np.lexsort((model.codes, ids)).reshape(-1, values.size)
-    alike = all((part[rows] == part[rows[:, :1]]).all() for part in (ids, labels))
-    if not alike or (model.codes[rows] != values).any():
+    values = np.flatnonzero(np.bincount(model.codes))
+    order = np.lexsort((model.codes, ids))
+    rows: IntArray = order[np.bincount(ids)[ids[order]] == values.size].reshape(-1, values.size)
+    if rows.size <= ids.size / 2:
+        return None
+    if (labels[rows] != labels[rows[:, :1]]).any() or (model.codes[rows] != values).any():
         return None
     return rows[np.argsort(rows[:, 0])].T
 
 
-def one_row_each(identifier: str, model: str) -> str:
-    """Say what `rows_of_models` found in two columns."""
+def one_row_each(identifier: str, model: str, left: int = 0) -> str:
+    """Say what `rows_of_models` found in two columns, without the rows that it left out."""
     named, each = shortened(identifier), shortened(model)
-    return f"each '{named}' has one row for each value of '{each}'"
+    but = f", but for {counted(left, 'row')}" if left else ""
+    return f"each '{named}' has one row for each value of '{each}'{but}"
 
 
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:

@@ -46,6 +46,10 @@ def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str)
     return _Builder(table, layout, options, name).build()
 
 
+#: If rows with missing values are left out, so are these of a column of times, of at most this share of all rows.
+_FEW_UNDATED = 0.01
+
+
 class _Builder:
     def __init__(
         self, table: Table, layout: ColumnRoles, options: ReadingOptions, name: str
@@ -439,13 +443,17 @@ class _Builder:
         """
         layout, asked = self.layout, self.options.repair
         no_class = no_label & (np.asarray(labels) == NO_CLASS)
-        chosen = (layout.cluster, layout.weight, self.options.time_column or None)
+        undated = self._blank(fetched, layout.time)
+        dated = layout.time if self.options.time_column or undated.mean() <= _FEW_UNDATED else None
+        chosen = (layout.cluster, layout.weight, dated)
         if "drop-missing" not in asked and (unknown := no_label & ~no_class).any():
             row, known = int(unknown.argmax()), short(layout.correct or "")
             why = f", or '{known}' does not say whether they were right" if known else ""
             scores = fetched.scores[: max(1, len(layout.scores))]
             if more := np.any([np.isnan(a).any(axis=1) & ~no_label for a in scores], axis=0).sum():
                 why += f", and {more:,} more no score"
+            if dated and (more := np.count_nonzero(undated & ~no_label)):
+                why += f", and {more:,} no date"
             raise InputError(
                 f"{int(unknown.sum()):,} of {no_label.size:,} rows have no label{why}",
                 row=row + 1,
@@ -485,7 +493,6 @@ class _Builder:
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
                 where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
-        undated = self._blank(fetched, layout.time)
         self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd | undated)
         needed = keep | self.unlabelled
         rows = np.where(needed, np.arange(keep.size), needed.argmax())

@@ -159,11 +159,12 @@ class OtherColumns:
                 self._offer_models(fetched, labels)
             return replace(layout, long=None), {}
         identifier, model = layout.long
+        left = len(named) - sum(map(len, rows))
         text = (
-            f"{one_row_each(identifier, model)}: these are {len(names)} models of the same rows "
+            f"{one_row_each(identifier, model, left)}{', which are left out' * (left > 0)}: these are {len(names)} models of the same rows "
             "(one by --model, all rows together by --model-column '')"
         )
-        self.notices.append(Notice.MODELS.finding("info", text))
+        self.notices.append(Notice.MODELS.finding("warning" if left else "info", text))
         groups = tuple(name for name in layout.groups if name not in layout.long)
         if self.table[model].type == "integer":
             names = [f"{model} {name}" for name in names]

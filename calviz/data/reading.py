@@ -401,7 +401,7 @@ def _asked(
     for way in error.readings:
         asked = () if way.no_labels else next(own)
         blank = {q.what for q in asked if q.answers == (_LEAVE_OUT,)} - {q.what for q in same}
-        words = [f"{_LEAVE_OUT.label} ({what.partition(' rows')[0]})" for what in blank]
+        words = [f"{_LEAVE_OUT.label} ({what.replace(' rows', '', 1)})" for what in blank]
         left_out = [replace(_LEAVE_OUT, label=said) for said in words]
         ways.append(errors.Reading.joined([way, *left_out]))
     return [error.but(readings=ways), *same]

@@ -28,7 +28,7 @@ Order = Literal["value", "beyond", "class"]
 #: Why there is no range of a calibrated model: not requested, or not known from these data.
 NoRange = Literal["left-out", "clusters", "few-clusters", "profile", "confidence-only"]
 
-#: Up to this many classes get a bar each; with more, only both ends of the order do, and a curve shows all classes.
+#: Up to this many classes get a bar each; with more, only the first do, and a curve shows all classes.
 ALL_BARS = 24
 #: Titles of the modes: what each draws.
 TITLES: dict[Mode, str] = {
@@ -213,23 +213,19 @@ class ClassBars(SampleFigure):
         return listed([self.class_name[self.ranked()[0]]])
 
     def ranked(self, order: Order = "beyond") -> IntArray:
-        """Positions in the arrays in drawing order, shape (C,): by distance from the range on either side, by value, or by class."""
+        """Positions in the arrays in drawing order, shape (C,): by distance from the range, by the size of the error, or by class."""
         check_choice("order", order, get_args(Order))
         place = np.arange(self.value.size)
         if order == "class":
             return place
         # Of two classes that mirror each other, the event is first.
-        far = (-np.abs(v).round(9) for v in (self.value, self.beyond))
-        return np.lexsort((-self.value,) if order == "value" else (-place, *far))
+        size, far = (-np.abs(v).round(9) for v in (self.value, self.beyond))
+        return np.lexsort((-place, size, far * (order == "beyond")))
 
-    def shown(self, order: Order = "beyond", ends: int = 10) -> IntArray:
+    def shown(self, order: Order = "beyond", most: int = 20) -> IntArray:
         """Positions of the classes that get a bar, in drawing order."""
         ranked = self.ranked(order)
-        if ranked.size <= max(ALL_BARS, 2 * ends):
-            return ranked
-        if order == "beyond":
-            return ranked[: 2 * ends]
-        return np.concatenate([ranked[:ends], ranked[ranked.size - ends :]])
+        return ranked if ranked.size <= max(ALL_BARS, most) else ranked[:most]
 
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
         """Return all classes, one row each, in drawing order."""
@@ -308,7 +304,7 @@ class ClassBars(SampleFigure):
         self,
         *,
         order: Order = "beyond",
-        ends: int = 10,
+        most: int = 20,
         selected: int | None = None,
         beside: Sequence[Overlay[FloatArray]] = (),
         **page: Unpack[Page],
@@ -319,9 +315,9 @@ class ClassBars(SampleFigure):
         ----------
         order : {"value", "beyond", "class"}
             Order from top to bottom: "beyond" has the furthest outside the range of a calibrated model first, on either
-            side (ties by the size of the error), "value" sorts by the error, "class" keeps the order of the classes.
-        ends : int
-            With many classes, number of bars at either end of the order; "beyond" shows twice as many at its beginning.
+            side (ties by the size of the error), "value" sorts by that size, "class" keeps the order of the classes.
+        most : int
+            With many classes, number of bars.
         selected : int, optional
             Index of a class to highlight.
         beside : sequence of Overlay
@@ -335,13 +331,13 @@ class ClassBars(SampleFigure):
             Bars and points carry the index of their class as ``customdata``.
         """
         sheet, whole = self.sheet(**page), [0.0, 1.0]
-        bars = _Bars(self, sheet, self.shown(order, ends), order == "beyond")
-        traces, labels = [*bars.traces(), *bars.others(beside)], [*bars.labels()]
+        bars = _Bars(self, sheet, self.shown(order, most))
+        traces, labels = [*bars.traces(), *bars.others(beside)], list[Trace]()
         inner, titles = bars.height, 24 if bars.cut else 0
         if not bars.cut:
             axes = bars.axes(whole, whole)
         else:
-            ranked = self.ranked("value" if order == "beyond" else order)
+            ranked = np.argsort(-self.value, kind="stable")
             if sheet.narrow:
                 inner += _CURVE + 90
                 axes = bars.axes(whole, [1 - bars.height / inner, 1.0])
@@ -350,9 +346,14 @@ class ClassBars(SampleFigure):
                 axes = bars.axes([0.0, 0.56], whole)
                 axes |= _curve_axes(sheet, ranked.size, [0.66, 1.0], whole)
             traces += _curve(self, sheet, ranked)
-            by = "" if order == "class" else " by the error"
-            title = f"<b>All {counted(ranked.size, 'class', 'classes')}</b>{by} (points)"
-            labels.append(marks.heading(title, sheet.palette, ("x2 domain", "y2 domain")))
+            heads = (
+                (f"<b>The first {bars.shown.size}</b>", ("x domain", "y domain")),
+                (
+                    f"<b>All {ranked.size:,} classes</b> by the error (points)",
+                    ("x2 domain", "y2 domain"),
+                ),
+            )
+            labels = [marks.heading(text, sheet.palette, place) for text, place in heads]
         # Where mean score and share of hits agree.
         zero = marks.vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
         picture = sheet.picture(
@@ -449,8 +450,6 @@ LEGEND: dict[str, tuple[str, str]] = {
 }
 #: Maximum number of points on the curve of all classes.
 _MOST_POINTS = 2_000
-#: Space between the bars of both ends, in bars.
-_BREAK = 1.6
 
 
 @dataclass(frozen=True)
@@ -460,7 +459,6 @@ class _Bars:
     figure: ClassBars
     sheet: Sheet
     shown: IntArray
-    first: bool  # of the order, not both its ends
 
     @cached_property
     def left(self) -> int:
@@ -479,11 +477,8 @@ class _Bars:
 
     @cached_property
     def y(self) -> FloatArray:
-        """Positions from the top down, with a gap where classes are left out, shape (S,)."""
-        place = np.arange(self.shown.size, dtype=np.float64)
-        if self.cut and not self.first:
-            place[self.shown.size // 2 :] += _BREAK
-        return place
+        """Positions from the top down, shape (S,)."""
+        return np.arange(self.shown.size, dtype=np.float64)
 
     @property
     def height(self) -> int:
@@ -576,29 +571,6 @@ class _Bars:
         at = self.y[self.figure.class_index[self.shown] == selected].tolist()
         place: Trace = {"xref": "x domain", "yref": "y", "x0": 0, "x1": 1}
         return [marks.frame(self.sheet.palette.ink, **place, y0=y - 0.5, y1=y + 0.5) for y in at]
-
-    def labels(self) -> Iterator[Trace]:
-        """Say how many classes are left out between the two ends, and give the panel a heading."""
-        p = self.sheet.palette
-        if not self.cut:
-            return
-        half = self.shown.size // 2
-        if self.first:
-            yield marks.heading(f"<b>The first {2 * half}</b>", p, ("x domain", "y domain"))
-            return
-        yield marks.label(
-            f"… {counted(self.figure.value.size - self.shown.size, 'class', 'classes')} between …",
-            p,
-            xref="x domain",
-            yref="y",
-            x=0.5,
-            y=float(self.y[half - 1] + self.y[half]) / 2,
-            xanchor="center",
-            yanchor="middle",
-            bgcolor=p.paper,
-            font={"size": 12, "color": p.muted},
-        )
-        yield marks.heading(f"<b>{half} at either end</b>", p, ("x domain", "y domain"))
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         f, sheet = self.figure, self.sheet

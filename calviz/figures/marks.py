@@ -341,14 +341,8 @@ class Sheet:
 
     def names_above(self, names: Iterable[str], yshift: int) -> list[Trace]:
         """Write the names of rows on the panel, `yshift` pixels above each: on a narrow page they would take most of the width."""
-        place: Trace = {
-            "xref": "paper",
-            "x": 0.0,
-            "xanchor": "left",
-            "yref": "y",
-            "yanchor": "bottom",
-        }
-        place |= {"yshift": yshift, "bgcolor": self.palette.paper}
+        place: Trace = {"xref": "paper", "x": 0.0, "xanchor": "left", "yref": "y"}
+        place |= {"yanchor": "bottom", "yshift": yshift, "bgcolor": self.palette.paper}
         return [label(name, self.palette, **place, y=y) for y, name in enumerate(names)]
 
     def picture(

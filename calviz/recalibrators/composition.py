@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from calviz.core import entry_specs
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from calviz.core.entry_specs import RECALIBRATORS, LeftOut, RecalibratorSpec, always
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, LeftOut, RecalibratorSpec, always
 from calviz.core.errors import InputError, OptionError
 from calviz.core.probabilities import Scores, softmax_probabilities
 from calviz.core.words import counted, listed
@@ -196,6 +196,19 @@ def slice_of(data: Any, where: Iterable[tuple[str, str]]) -> list[dict[str, Any]
     return [Condition.on(data, name, value).dated_as(data).to_dict() for name, value in where]
 
 
+def map_of_slice(base: str, where: str, options: Mapping[str, Any]) -> RecalibratorSpec:
+    """Return the registry entry of a `SliceMap` with options; `where` is in words."""
+    spec = RECALIBRATORS[f"{SLICE}+{base}"]
+    others = RECALIBRATORS[options.get("others", UNCALIBRATED)]
+    by = "as they are" if others.key == UNCALIBRATED else f"by {others.label}"
+    return replace(
+        spec,
+        label=f"Map for {where}, other rows {by}",
+        accuracy_preserving=spec.accuracy_preserving and others.accuracy_preserving,
+        make=partial(spec.make, **options),
+    )
+
+
 def written_where(data: Any, where: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return conditions in words as a map of these data saves them."""
     written = [Condition.written(name, str(value)) for name, value in where.items()]
@@ -203,12 +216,14 @@ def written_where(data: Any, where: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 class SliceMap(FlooredRecalibrator):
-    """A map for the rows that meet some conditions; other rows keep their probabilities.
+    """A map for the rows that meet some conditions; other rows keep their probabilities, or have a map of their own.
 
     Parameters
     ----------
     base : str
         Key of the recalibrator of these rows.
+    others : str
+        Key of the recalibrator of the other rows, which takes no columns.
     where : dict of str to str, or list of dict
         The values of columns, intervals as "> 31", "≤ 31" or "(23, 31]", "17 to 20" of "hour of time"; or the conditions as `slice_of` makes them, which a fitted map has.
     floor, input
@@ -218,10 +233,14 @@ class SliceMap(FlooredRecalibrator):
     ----------
     base_ : transformer
         The fitted map of these rows.
+    others_ : transformer or None
+        That of the other rows; None if they keep their probabilities.
     """
 
     base: str = "temperature"
+    others: str = UNCALIBRATED
     where: Any = ()
+    added_later = earlier_values(others=UNCALIBRATED)
 
     @property
     def takes_columns(self) -> bool:  # type: ignore[override]
@@ -234,14 +253,25 @@ class SliceMap(FlooredRecalibrator):
         return f"{SLICE}+{self.base}"
 
     @classmethod
-    def around(cls, base: Any, where: Any) -> Self:
-        """Return a map that was fitted on the rows of a slice, for such rows only."""
-        self = cls(base=base.key, where=where, input=base.input)
+    def around(cls, base: Any, where: Any, others: Any = None) -> Self:
+        """Return a map that was fitted on the rows of a slice, for such rows only, with that of the other rows, if there is one."""
+        key = UNCALIBRATED if others is None else others.key
+        self = cls(base=base.key, others=key, where=where, input=base.input)
         self._check_parameters()
         self.where = [condition.to_dict() for condition in self.conditions]
         self.base_, self.classes_, self.n_features_in_ = base, base.classes_, base.classes_.size
-        self.floor_, self.floor_clips_, self.warnings_ = 0.0, True, base.warnings_
+        self.floor_, self.floor_clips_, self.others_ = 0.0, True, others
+        self.warnings_ = tuple(w for part in self._parts.values() for w in part.warnings_)
         return self
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        return {"base": self.base_} | ({"others": self.others_} if self.others_ else {})
+
+    @property
+    def _rest(self) -> str:
+        """What becomes of the other rows."""
+        return f"by {RECALIBRATORS[self.others_.key].label}" if self.others_ else "unchanged"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -310,11 +340,13 @@ class SliceMap(FlooredRecalibrator):
     def reading(self, rows: Mapping[str, int] | None = None) -> str:
         """Say which rows are changed and, by what `counts` returns, how many."""
         if rows is None:
-            return f"only rows where {self.words} are changed."
+            return (
+                f"rows where {self.words} are changed by a map for them, other rows {self._rest}."
+            )
         empty = rows["without_value"]
         without = f", {empty:,} of them without a value there" * bool(empty)
         changed = f"{counted(rows['changed'], 'row')} changed where {self.words}"
-        return f"{changed}; {counted(rows['unchanged'], 'other row')} unchanged{without}."
+        return f"{changed}; {counted(rows['unchanged'], 'other row')} {self._rest}{without}."
 
     def fit(
         self,
@@ -323,23 +355,25 @@ class SliceMap(FlooredRecalibrator):
         sample_weight: npt.ArrayLike | None = None,
         columns: Any = None,
     ) -> Self:
-        """Fit the map on the rows of the slice; `columns`: values by name, as for `transform`."""
+        """Fit the map on the rows of the slice, and that of the other rows on these; `columns`: values by name, as for `transform`."""
         self._check_parameters()
-        rows = np.flatnonzero(self.met(columns, np.asarray(X))[0])
-        if not rows.size:
+        scores, labels, met = np.asarray(X), np.asarray(y), self.met(columns, np.asarray(X))[0]
+        if not met.any():
             raise InputError(f"there is no calibration row where {self.words}")
-        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        base = RECALIBRATORS[self.base].make_with(input=self.input, floor=self.floor)
-        base.rows_each = self.rows_each
-        fitted = self.around(
-            base.fit(np.asarray(X)[rows], np.asarray(y)[rows], weights), self.where
-        )
-        for name, value in vars(fitted).items():
+
+        def of(method: str, rows: BoolArray) -> Any:
+            part = RECALIBRATORS[method].make_with(input=self.input, floor=self.floor)
+            part.rows_each = self.rows_each
+            weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+            return part.fit(scores[rows], labels[rows], weights)
+
+        others = None if self.others == UNCALIBRATED else of(self.others, ~met)
+        for name, value in vars(self.around(of(self.base, met), self.where, others)).items():
             setattr(self, name, self.floor if name == "floor" else value)
         return self
 
     def transform(self, X: npt.ArrayLike, columns: Any = None) -> FloatArray:
-        """Return the probabilities, shape (n, K): calibrated where the conditions are met, and else as they are.
+        """Return the probabilities, shape (n, K): calibrated where the conditions are met, and else as they are or by the map of the other rows.
 
         Parameters
         ----------
@@ -355,6 +389,8 @@ class SliceMap(FlooredRecalibrator):
         array = self._check_scores(X, reset=False)
         met, _ = self.met(columns, array)
         out = array.copy() if self.input == "probabilities" else softmax_probabilities(array)
+        if self.others_:
+            out = self.others_.transform(array)
         if (rows := np.flatnonzero(met)).size:
             given = given_columns(columns)
             more = {name: in_rows(given[name], rows) for name in self.base_.needed_columns}
@@ -369,49 +405,58 @@ class SliceMap(FlooredRecalibrator):
         return "the map depends on columns: it has no inverse of a score alone."
 
     def _described(self) -> dict[str, Any]:
-        return {self.base: self.base_.describe()}
+        names = {"base": self.base, "others": "others"}
+        return {names[name]: part.describe() for name, part in self._parts.items()}
 
     def _saved(self) -> dict[str, Any]:
-        return {"base": self.base_.to_dict()}
+        return {name: part.to_dict() for name, part in self._parts.items()}
 
     def _read(self, saved: Any) -> None:
-        if not isinstance(saved, Mapping) or set(saved) != {"base"}:
-            raise damaged(self.key, "its only part must be base")
-        self.base_ = rebuilt(saved["base"])
-        check_part(self, self.base_, self.input)
+        names = ("base",) if self.others == UNCALIBRATED else ("base", "others")
+        if not isinstance(saved, Mapping) or set(saved) != set(names):
+            raise damaged(self.key, f"its parts must be {listed(names)}")
+        self.others_ = None
+        for name in names:
+            check_part(self, part := rebuilt(saved[name]), self.input)
+            setattr(self, f"{name}_", part)
 
     def _program(self, name: str) -> Program:
-        base: Program = self.base_._program(f"{name}_base")
+        base, *rest = (part._program(f"{name}_{key}") for key, part in self._parts.items())
         source = _SLICE_SOURCE.format(
             name=name,
             words=self.words,
             where=[condition.source for condition in self.conditions],
-            unchanged="softmax(scores)" if self.input == "logits" else "scores.copy()",
+            probs="softmax(scores)" if self.input == "logits" else "scores",
+            others=rest[0].call if rest else "probs.copy()",
+            rest=self._rest,
             call=base.call,
         )
         codes = CODES_SOURCE.format(name=name)
         return Program(
-            (*base.functions, codes, source), f"{name}(scores, columns)", "scores, columns"
+            (*(f for part in (base, *rest) for f in part.functions), codes, source),
+            f"{name}(scores, columns)",
+            "scores, columns",
         )
 
 
 _SLICE_SOURCE = '''\
-#: Only for the rows where {words!r}; other rows stay as they are.
+#: For the rows where {words!r}; other rows {rest}.
 #: Columns of the conditions, how they are cut, which of these segments is meant, and whether they are dates, or what comes round in them (unit, place of 1970-01-01); or the predicted class, or the class whose score is meant.
 {name}_where = {where!r}
 
 
 def {name}(scores, columns):
-    """Calibrate the rows that meet the conditions, and leave others as they are; columns: values by name."""
-    out, met = {unchanged}, np.ones(len(scores), dtype=bool)
+    """Calibrate the rows that meet the conditions by a map for them; columns: values by name."""
+    probs, met = {probs}, np.ones(len(scores), dtype=bool)
     for column, cut, held, dates, of_class in {name}_where:
         if of_class is not None and isinstance(cut[0], str):
             met &= scores.argmax(axis=1) == of_class
             continue
         if of_class is None and column not in columns:
             raise KeyError("the map is for rows where " + {words!r} + " only: it needs the column " + column)
-        values = columns[column] if of_class is None else out[:, of_class]
+        values = columns[column] if of_class is None else probs[:, of_class]
         met &= np.array(held)[{name}_codes(values, cut, dates)]
+    out = {others}
     if met.any():
         columns = {{column: np.asarray(values)[met] for column, values in columns.items()}}
         scores = scores[met]

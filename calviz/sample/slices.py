@@ -428,8 +428,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     changed = [where for *_, where in sample.once(changed_slices) if where[0][0] in how["columns"]]
     found = _at_rate(sample.view(_measured, **how), rate, how["level"])
     found = replace(found, changed=where_words(changed[0]) if changed else "")
-    if not found.off and found.against == "calibrated" and not how["pairs"]:
-        found = _with_pair(sample, found, how)
+    if found.against == "calibrated" and not how["pairs"]:
+        found = _with_pairs(sample, found, how)
     if not found.off or found.against == "rest":
         return found
     found = _told_apart(sample, found)
@@ -507,21 +507,39 @@ def _beyond_noise(
     return found if found.noise_floor.p_value <= SEGMENTS else None
 
 
-def _with_pair(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
-    """Where no slice of one column is off: with the segment of the largest error, if its gap is beyond noise, too."""
+def _with_pairs(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
+    """Where no slice of one column is off, or errors of both signs cancel in it: with the segment of the largest error, if its gap is beyond noise, too, and others of its columns."""
     over_all = _beyond_noise(sample, how["columns"], how["min_rows"])
     if over_all is None or not (worst := over_all.segments[0]).where:
         return found
-    if worst.interval.low <= 0 <= worst.interval.high:
+    names, data = tuple(name for name, _ in worst.where), sample.data
+    alike = [s for s in over_all.off if tuple(name for name, _ in s.where) == names]
+    off = {s.where: s for s in alike if not s.interval.low <= 0 <= s.interval.high}
+    if worst.where not in off:
         return found
-    names = tuple(name for name, _ in worst.where)
+    if found.off:
+        level, whole = SEGMENTS / over_all.measured, np.zeros(data.n, np.intp)
+        around = (np.asarray(rows_where(data, (part,))) for part in worst.where)
+        p = [slice_tests.tested(sample, [worst.where], rows, whole)[0][0] for rows in around]
+        if len(names) < 2 or max(p) > level or len({s.gap > 0 for s in off.values()}) < 2:
+            return found
     crossed = sample.view(_measured, **how | {"columns": names, "pairs": True}).slices
-    one = next(s for s in crossed if s.where == worst.where)
-    one = replace(one, p_value=worst.p_value, adjusted=worst.adjusted)
-    (one,) = _at_rate(
-        replace(found, slices=(one,)), SEGMENTS, how["level"], over_all.measured
-    ).slices
-    return replace(found, slices=(one, *(s for s in found.slices if s.where != one.where)))
+    pairs = tuple(
+        replace(s, p_value=off[s.where].p_value, adjusted=off[s.where].adjusted)
+        for s in sorted((s for s in crossed if s.where in off), key=lambda s: -off[s.where].sigma)
+    )
+    some = replace(found, slices=pairs)
+    pairs = _at_rate(some, SEGMENTS, how["level"], over_all.measured).slices
+    outside = ~np.any([np.asarray(rows_where(data, s.where)) for s in pairs], axis=0)
+    left = slice_tests.tested(sample, [s.where for s in found.off], outside, None)
+    level = found.rate / max(len(found.slices), 1)
+    explained = frozenset(
+        s.where
+        for s, (p, gap) in zip(found.off, left, strict=True)
+        if p > level or gap * s.gap <= 0
+    )
+    others = (s for s in found.slices if s.where not in off)
+    return replace(found, slices=(*pairs, *others), explained=explained)
 
 
 @takes_weights
@@ -627,8 +645,8 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     rest = _way_of_the_rest(sample, outside, cell, found.rate)
     if rest and not differ and _alone_off(sample, found, cell):
         return found
-    if rest and len(differ) > 1 and outside.mean() < 0.5:
-        # The slices differ from one another.
+    if rest and len(differ) > 1 and outside.mean() < 0.45:
+        # The slices differ from one another; not at a half, which balanced columns make.
         return found
     return replace(found, differ=tuple(differ), rest=rest)
 

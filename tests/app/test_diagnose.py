@@ -228,7 +228,7 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
     order = [tuple(row) for row in shown.to_numpy()]
     assert order == sorted(order, reverse=True)
     app.segmented_control(key="order").set_value("value").run()
-    by_error = first_table(app)["value"].to_list()
+    by_error = first_table(app)["value"].abs().to_list()
     assert by_error == sorted(by_error, reverse=True)
     app.segmented_control(key="order").set_value("class").run()
     assert first_table(app)["class"].to_list() == [str(k) for k in range(10)]

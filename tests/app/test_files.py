@@ -503,6 +503,13 @@ def test_a_file_that_was_not_read_is_read_by_chosen_roles_when_that_is_asked_for
     rows = b"ward,site,risk\n" + b"a,x,0.3\nb,y,0.7\nc,z,0.4\n" * 20
     app = upload(open_page(page="data"), "mine.csv", rows)
     assert "Still to say:" in text_of(app)
+    scores = rows.replace(b"0.", b"3.").replace(
+        b"risk", b"points"
+    )  # no probabilities, but proposed: that is no failure
+    app = upload(open_page(page="data"), "mine.csv", scores)
+    assert plain(app.title[0].value) == "Which column of mine.csv is the label?"
+    assert not app.error
+    app = upload(open_page(page="data"), "mine.csv", rows)
     # Three words and one probability do not fit, which is said, with the role as chosen.
     give_role(app, "site", "label")
     assert "mine.csv is not read yet" in text_of(quiet(app))
@@ -1046,6 +1053,7 @@ def test_labels_in_other_words_than_the_scores_are_matched_in_lists():
     app = upload(open_page(page="data"), "claims.csv", CLAIMS)
     assert plain(app.title[0].value) == "2 questions about claims.csv"
     assert not app.error
+    assert all(plain(box.value)[0].isupper() for box in app.warning)
     assert {label: box.value for label, box in lists(app).items()} == MATCHED
     label = next(r for r in app.radio if "There are no labels yet" in r.options)
     label.set_value(label.options[0]).run()

@@ -171,10 +171,7 @@ def no_fix_words(verdict: Verdict) -> str:
     if verdict.changed_where:
         where = f"{where_words(verdict.changed_where)} since {verdict.changed_days[0]}"
     if where:
-        return (
-            f"No map of all rows repairs {where} alone: a comparison of recalibrators fits one for it, "
-            "other rows as they are."
-        )
+        return f"No map of all rows repairs {where} alone: a comparison of recalibrators fits one for it."
     if verdict.changed:
         return NOT_SINCE
     if verdict.classes_off:

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 import calviz
 from benchmarks.claims import SIMULATIONS, mean_and_error
 from benchmarks.claims.advice import brought, by_column, of_classes, of_slice
-from calviz.comparison.advice import advise, guideline, suggest
+from calviz.comparison.advice import advise, guideline, rows_of_slice, suggest
 from calviz.comparison.compare import KeptComparisons, compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
 from calviz.comparison.difference_intervals import SCALES, Spread, Z
@@ -22,6 +22,7 @@ from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap
 from calviz.core.predictions import ConfidencePredictions, Predictions, cut_columns
 from calviz.core.words import signed_points
 from calviz.report.sections.summary import advice_words, advised
+from calviz.sample.sample import where_words
 from tests.inputs.simulated import draw_labels, softmax
 
 
@@ -430,7 +431,7 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
     kept = KeptComparisons(tmp_path)
     kept.keep(("a",), made)
     again = kept.get(("a",), before)
-    assert (again.advice, again.conditions) == (advice, made.conditions)
+    assert (again.advice, again.slice_options) == (advice, made.slice_options)
     assert again[own.key].recalibrator.to_dict() == own.recalibrator.to_dict()
     # Under cross-fitting, too.
     folds = compare(rows, ["prior"], cross_fit=2, **how)
@@ -451,16 +452,29 @@ def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base)
 
 
 @pytest.mark.parametrize("above", [0.0, 0.5])
-def test_where_the_other_rows_are_off_too_a_map_of_all_rows_comes_before_that_of_the_slice(above):
+def test_where_the_other_rows_are_off_too_these_get_the_map_of_all_rows(above):
     made = of_slice(np.random.default_rng(1), 1.1, days=120, above=above)
-    advice = made.advice
-    assert advice.is_of_slice == made.in_places == (not above)
+    advice, own = made.advice, made["slice+platt"]
+    assert (advice.method, made.in_places) == (own.key, not above)
     assert not advice.caveat
-    end = f"{made.alone} Other rows are off, too: the map for it goes on top. Open the calibrated file, and compare again."
-    assert any(caution.endswith(end) for caution in advice.cautions) == bool(above)
+    others = "by Platt scaling" if above else "as they are"
+    assert advice.headline == f"Advice: Map for c = 0, time since 2026-03-21, other rows {others}"
+    assert made.slice_options.get("others") == ("platt" if above else None)
+    # Both parts are fitted on their rows alone, and better than either.
+    before, inside = made["identity"].calibrated, rows_of_slice(made, made["identity"].calibrated)
+    changed = (own.calibrated.probs != before.probs).any(axis=1)
+    assert changed[inside].all()
+    assert np.delete(changed, inside).all() == bool(above)
+    if above:
+        fitted, nll = own.recalibrator, {m.key: m.metrics["nll"].value for m in made}
+        assert (fitted.base_.key, fitted.others_.key) == ("platt", "platt")
+        assert fitted.others_.to_dict() != made["platt"].recalibrator.to_dict()
+        assert nll[own.key] == min(nll.values())
 
 
-def test_a_map_of_all_rows_that_is_clearly_better_comes_before_that_of_the_slice(monkeypatch):
+def test_a_map_of_all_rows_that_is_clearly_better_is_taken_rather_than_that_of_the_slice(
+    monkeypatch,
+):
     stays = "Where site = A, scores stay off: about 9.0 points too high."
     monkeypatch.setattr("calviz.comparison.advice.still_off_words", lambda *_, **__: stays)
     values = {"identity": 0.5, "vector": 0.4, "slice+platt": 0.45}
@@ -472,28 +486,41 @@ def test_a_map_of_all_rows_that_is_clearly_better_comes_before_that_of_the_slice
         alone="No map of all rows repairs site = A alone.",
         off_where=(("site", "A"),),
     )
-    said = "Vector scaling has a better Brier score than a map for it: the map for it goes on top."
-    for tied, on_top in ((("vector",), True), (("vector", "slice+platt"), False)):
+    said = "Vector scaling has a better Brier score than a map for it."
+    for tied, rather in ((("vector",), True), (("vector", "slice+platt"), False)):
         advice = advise(replace(made, tied={"brier": tied}), data(10))
-        assert (advice.method == "vector") == any(said in c for c in advice.cautions) == on_top
+        assert (advice.method == "vector") == any(said in c for c in advice.cautions) == rather
+    # Where it has a map of the other rows, it is told apart from neither or not taken.
+    both = replace(made, slice_options={"others": "vector"}, in_places=False)
+    for tied, taken in ((("vector", "slice+platt"), True), (("vector",), False)):
+        advice = advise(replace(both, tied={"brier": tied}), data(10))
+        assert advice.is_of_slice == taken
 
 
-def test_the_edge_of_a_number_is_that_of_the_fitting_rows():
+@pytest.mark.parametrize(
+    ("where", "low", "high", "decile"),
+    [("≤ 5", 0, 5, "≤ 6"), ("> 56", 56, 60, "> 55"), ("(20, 33]", 20, 33, "in (25, 31]")],
+)
+def test_the_edge_of_a_number_is_that_of_the_fitting_rows(where, low, high, decile):
     # Off up to 5, and the first decile is 6: as many rows with 6 as with any other value.
     rng = np.random.default_rng(0)
     months, true = rng.integers(1, 61, 12_000), rng.normal(-1, 1.4, 12_000)
+    inside = (months > low) & (months <= high)
     rows = Predictions(
-        probs=expit(true + (months <= 5)),
+        probs=expit(true + inside),
         labels=(rng.random(months.size) < expit(true)).astype(int),
         numbers={"months": months.astype(float)},
     )
     made = compare(rows, ["platt"], metrics=["nll"], resamples=100, jobs=1)
-    assert made.off_where == (("months", "≤ 5"),)
-    assert made.advice.headline == "Advice: Map for months ≤ 5, other rows as they are"
-    said = "The fitting rows tell this edge; that of the verdict, months ≤ 6, is a decile."
+    assert made.off_where == (("months", where),)
+    words = where_words(made.off_where)
+    assert made.advice.headline == f"Advice: Map for {words}, other rows as they are"
+    said = f"The fitting rows tell this edge; that of the verdict, months {decile}, is a decile."
     assert said in made.advice.cautions
     after = made[made.advice.method].recalibrator.transform(rows.probs, {"months": months})
-    np.testing.assert_array_equal((after != rows.probs).any(axis=1), months <= 5)
+    np.testing.assert_array_equal((after != rows.probs).any(axis=1), inside)
+    if low:
+        return
     # Edges that someone has chosen stay.
     own = cut_columns(rows, {"months": ["6"]})
     made = compare(own, ["platt"], metrics=["nll"], resamples=100, jobs=1)

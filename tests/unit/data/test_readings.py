@@ -1225,6 +1225,16 @@ def test_what_is_missing_is_said():
     assert shown.missing == ("the label",)
 
 
+@pytest.mark.parametrize("scores", [1, 2])
+def test_a_column_of_two_words_is_proposed_as_the_label(scores):
+    # The scores are neither probabilities nor called so.
+    rows = [f"{'NWS'[i % 3]},{'NJ'[i % 5 == 0]}{f',{i / 7 - 3:.3f}' * scores}" for i in range(60)]
+    names = ",PD_alt,PD_neu"[: 7 * scores]
+    shown = first_rows("\n".join([f"Region,Ausfall{names}", *rows]).encode())
+    assert shown.roles["Ausfall"] == "label"
+    assert [*shown.roles.values()][2:] == ["score"] * scores
+
+
 def test_a_confidence_is_read_with_the_column_that_says_what_was_right():
     rows = b"surety,ok,why\n" + b"0.9,1,a\n0.8,1,b\n0.7,0,c\n0.6,0,d\n" * 10
     options = first_rows(rows).with_role("ok", "correct")
@@ -1529,8 +1539,8 @@ def test_rows_of_several_models_are_models_of_the_same_rows(seed):
     assert not any("repeat" in n.message for n in found.notices)
 
 
-def _one_id_is_missing(table: pd.DataFrame) -> pd.DataFrame:
-    return table[:-1]
+def _most_ids_have_one_model(table: pd.DataFrame) -> pd.DataFrame:
+    return table[: N + N // 4]
 
 
 def _a_label_differs(table: pd.DataFrame) -> pd.DataFrame:
@@ -1547,7 +1557,7 @@ def _nothing_says_model(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "change", [_one_id_is_missing, _a_label_differs, _the_id_is_missing, _nothing_says_model]
+    "change", [_most_ids_have_one_model, _a_label_differs, _the_id_is_missing, _nothing_says_model]
 )
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_rows_that_are_not_surely_of_several_models_are_one(change, shuffled):
@@ -1565,7 +1575,7 @@ def test_the_model_column_is_chosen_and_declined():
     assert read_long(long_form(), groups=("Modell",)).first.n == 2 * N
     assert read_long(long_form(), split_column="Modell").first.n == 2 * N
     with pytest.raises(InputError, match="does not name models: not each row identifier has one"):
-        read_long(long_form()[:-1], model_column="Modell")
+        read_long(_most_ids_have_one_model(long_form()), model_column="Modell")
     numbered = long_form("run").replace({"run": {"Netz A": 1, "Wald B": 2}})
     assert [*read_long(numbered).models] == ["run 1", "run 2"]
 
@@ -1577,6 +1587,17 @@ def test_models_of_a_column_keep_the_same_rows():
     found = read_long(table, repair=("drop-missing",))
     assert [m.n for m in found.models.values()] == [N - 2, N - 2]
     assert [np.asarray(m.ids).astype(int).tolist() for m in found.waiting.values()] == [[5], [5]]
+
+
+def test_rows_that_some_model_lacks_are_left_out_of_all_and_said():
+    table = long_form().drop(index=[3, N + 5]).sample(frac=1, random_state=0)
+    found = read_long(table)
+    assert [m.n for m in found.models.values()] == [N - 2, N - 2]
+    one, two = found.models.values()
+    assert np.array_equal(one.ids, two.ids)
+    (notice,) = (n for n in found.notices if n.code == "DATA016")
+    assert notice.severity == "warning"
+    assert ", but for 2 rows, which are left out: these are 2 models" in notice.message
 
 
 def test_the_role_of_a_model_column():

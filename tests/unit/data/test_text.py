@@ -576,7 +576,7 @@ def test_sizes_are_read_without_arrow() -> None:
 def test_arrays_of_different_lengths_are_not_taken_together_as_scores(a: int, b: int) -> None:
     file = io.BytesIO()
     np.savez(file, a=np.full(a, 0.25), b=np.full(b, 0.75), label=np.arange(20) % 2)
-    assert "there are no probability arrays" in refused_of_finds(file.getvalue(), "x.npz")
+    assert "no probability arrays were recognised" in refused_of_finds(file.getvalue(), "x.npz")
 
 
 def test_an_integer_beyond_what_floats_hold_beside_a_missing_value():

@@ -225,15 +225,15 @@ def test_the_reason_why_no_class_is_judged_is_true(data, options, why):
 @pytest.mark.parametrize("order", ["value", "beyond", "class"])
 def test_orders(order):
     figure = ClassBars.compute(classes(600, 60, sharpen=2), resamples=200)
-    shown = figure.shown(order, ends=5)
+    shown = figure.shown(order, most=10)
     assert shown.size == 10
     frame = figure.frame(order)
     assert len(frame) == figure.value.size
     assert frame["class_index"].tolist()[:5] == figure.class_index[shown[:5]].tolist()
     if order != "class":
-        column = np.abs(frame[order]) if order == "beyond" else frame[order]
+        column = np.abs(frame[order])
         assert (np.diff(column) <= 1e-12).all()
-    picture = figure.plot(order=order, ends=5, selected=int(figure.class_index[shown[0]]))
+    picture = figure.plot(order=order, most=10, selected=int(figure.class_index[shown[0]]))
     bars = [t for t in picture.data if t.type == "bar" and t.customdata is not None]
     drawn = sorted(int(c) for t in bars for c in t.customdata)
     assert drawn == sorted(figure.class_index[shown].tolist())

@@ -602,6 +602,42 @@ def test_only_rows_of_the_slice_change_and_all_others_stay_to_the_last_bit(where
         np.testing.assert_allclose(again, mapped, rtol=1e-12)
 
 
+@pytest.mark.parametrize("given", ["probabilities", "logits"])
+@pytest.mark.parametrize("others", ["platt", "temperature", "temperature+isotonic"])
+def test_a_map_of_a_slice_may_hold_one_of_the_other_rows(given, others):
+    X, y, columns = rows()
+    X = np.log(X) if given == "logits" else X
+    where = {"site": "d"}
+    both = RECALIBRATORS["slice+temperature"].make(input=given, where=where, others=others)
+    both.fit(X, y, columns=columns)
+    inside = columns["site"] == "d"
+    expected = np.empty_like(X)
+    for key, of in (("temperature", inside), (others, ~inside)):
+        alone = RECALIBRATORS[key].make_with(input=given, floor="auto").fit(X[of], y[of])
+        expected[of] = alone.transform(X[of])
+    np.testing.assert_array_equal(both.transform(X, columns), expected)
+    record = json.loads(json.dumps(both.to_dict()))
+    assert (
+        {*record["fitted"]} == {"base", "others"} == {*both.describe()} - {"temperature"} | {"base"}
+    )
+    loaded, program = load_map(record), {}
+    exec(loaded.snippet(), program)
+    np.testing.assert_array_equal(loaded.transform(X, columns), expected)
+    np.testing.assert_allclose(program["recalibrate"](X, columns), expected, atol=1e-6)
+    n = int(inside.sum())
+    label = RECALIBRATORS[others].label
+    said = f"{n:,} rows changed where site = d; {inside.size - n:,} other rows by {label}."
+    assert loaded.reading(loaded.counts(X, columns)) == said
+    # A file of before, or one that lacks a part.
+    before = SliceMap.around(both.base_, where).to_dict()
+    del before["parameters"]["others"]
+    changed = load_map(before).transform(X, columns)
+    np.testing.assert_array_equal(changed[inside], expected[inside])
+    del record["fitted"]["others"]
+    with pytest.raises(InputError, match="its parts must be 'base', 'others'"):
+        load_map(record)
+
+
 def test_a_program_refuses_dates_that_may_have_the_day_or_the_month_first():
     own, data, _ = for_slice(("time", "> 2026-08-31 23:59:59"))
     program = {}

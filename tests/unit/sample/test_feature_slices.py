@@ -15,7 +15,7 @@ from benchmarks.claims import too_few, too_many
 from benchmarks.claims.slices import Features, of_hours, one_region
 from benchmarks.record_segments import segment_rows
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.features import cut_at
+from calviz.core.features import cut_at, edge_text
 from calviz.core.predictions import sliceable_columns, usual_columns
 from calviz.data import read
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
@@ -41,6 +41,22 @@ def test_within_noise_pages_and_reports_say_nothing_of_all_segments():
     assert multicalibration_words(Sample(right), ("g",)) == ("", "")
     wrong = data_of(score, rng.random(2_000) < 0.5, groups=groups)
     assert "beyond noise" in multicalibration_words(Sample(wrong), ("g",))[0]
+
+
+@pytest.mark.parametrize(
+    ("edge", "following", "text"),
+    [
+        (5.0, 6.0, "5"),
+        (31.984032, 31.9861, "31.985"),
+        (31.984032, 40.0, "32"),
+        (31.984032, 31.984033, "31.984032"),
+        (-0.05123, -0.0507, "-0.0512"),
+        (0.0, 1e-9, "0"),
+    ],
+)
+def test_an_edge_has_as_few_digits_as_split_the_same_values(edge, following, text):
+    assert edge_text(edge, following) == text
+    assert edge <= float(text) < following
 
 
 def test_scores_that_are_off_as_a_whole_need_no_column_with_slices():

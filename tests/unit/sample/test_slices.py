@@ -1131,6 +1131,20 @@ def test_two_values_that_are_off_only_together_are_named_and_their_numbers_are_t
     assert not usual_slices(Sample.of(calibrated)).off
 
 
+@pytest.mark.parametrize("gaps", [((12, -12), (-12, 12)), ((14, -10), (-7, 9))])
+def test_pairs_with_errors_of_both_signs_are_named_in_place_of_the_single_values_in_which_these_cancel(
+    gaps,
+):
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 8_000))
+    score = expit(rng.normal(size=a.size))
+    hit = rng.random(a.size) < np.clip(score + np.array(gaps)[a, b] / 100, 0.005, 0.995)
+    found = usual_slices(Sample.of(predictions(score, hit, a=a, b=b)))
+    assert {s.where for s in found.off} == {(("a", i), ("b", j)) for i in "01" for j in "01"}
+    assert len(found.named) > 1
+    assert (found.off[0].expected > 0) == (found.off[0].gap > 0)
+
+
 def test_a_change_of_two_values_together_is_found_and_being_off_alike_all_the_time_is_none():
     data, _ = of_two_values(1.3, since=0.5)
     ((p, largest, where), *_) = changed_slices(Sample.of(data))

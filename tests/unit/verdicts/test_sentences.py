@@ -262,7 +262,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert v.beyond_headline.endswith(" but 2 of 20 slices are off.")
     # What is off in two slices each its own way, no single map corrects.
     alone = f"No map of all rows repairs {place[:10]} alone: a comparison of recalibrators fits one for it"
-    assert no_fix_words(v) == f"{alone}, other rows as they are."
+    assert no_fix_words(v) == f"{alone}."
     # Told to somebody who does not know what a slice is, with the group that is meant.
     text = explained(sample, v)
     named = re.search(r"region = (\w)", f.message)[1]
@@ -305,7 +305,7 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     alone = (
         "No map of all rows repairs region = 0 alone: a comparison of recalibrators fits one for it"
     )
-    assert no_fix_words(v) == f"{alone}, other rows as they are."
+    assert no_fix_words(v) == f"{alone}."
     assert v.in_places
     assert not replace(v, in_reverse=True).in_places
     text = explained(sample, v)

@@ -1050,6 +1050,9 @@ def test_a_slice_that_changed_is_not_listed_again_but_what_is_off_beside_it_is()
     assert both.also.startswith(f"{other.name}: about ")
     evaluation = calviz.evaluate(sample, findings=True)
     assert evaluation.verdict.changed_where == where
+    dated = SliceGaps.compute(found, evaluation.verdict).result
+    assert dated.word(changed) == f"since {evaluation.verdict.changed_days[0]}"
+    assert dated.word(other) == found.word(other)
     one = replace(evaluation.verdict, slices_off=1, off_where=where)
     named = [replace(f, code="CAL017") for f in evaluation.findings if f.code == "CAL028"]
     listed = [replace(f, short="off", message="off.") for f in named]
