@@ -94,8 +94,8 @@ def costs(chosen: Settings) -> None:
     say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
-        of = "of those acted on " * (chosen.reduction.kind == "positive")
-        navigation.draw_link("risk_coverage", f"**From which score on are at most 5 % {of}wrong?**")
+        of = "of alerts " * (chosen.reduction.kind == "positive")
+        navigation.draw_link("risk_coverage", f"**From where on are at most 5 % {of}wrong?**")
 
     def titled(draw: Callable[..., None]) -> None:
         with decide_costs.titled(say):

@@ -214,7 +214,10 @@ def test_that_few_are_wrong_says_nothing_of_rare_events(tmp_path):
         saved = calviz.load(tmp_path / "fraud.csv")
         choice = calviz.threshold(saved, 0.05, of=of, choose_split="calibration")
         assert choice.reading() in text.replace("\u00a0", " ")
-    assert "Always" not in text_of(quiet(open_page("data=breast_cancer", "risk_coverage")))
+    usual = plain(text_of(quiet(open_page("data=breast_cancer", "risk_coverage"))))
+    assert "Always" not in usual
+    # The event leads.
+    assert usual.index("of the rows acted on are not") < usual.index("of the predictions kept")
     app = quiet(app.open("decisions"))
     (alerts,) = (t.value for t in app.dataframe if "alerts per 1,000" in t.value)
     score, hit = data.probs[1::2, 1].round(7), data.labels[1::2]
@@ -282,6 +285,9 @@ def test_what_one_split_guarantees_is_observed_on_the_other():
     # The title says the same, and nothing else is promised.
     assert f"Keep {kept} % of the rows: {100 - float(wrong):.1f} % are right" in words
     assert words.count("with 95 % confidence") == 1
+    slice = r"Where (condition = \w+, [\d.]+ % of \d+ kept are wrong) \("
+    title = plain(app.title[0].value).replace("\xa0", " ")
+    assert title.endswith(f"; where {re.search(slice, plain(words))[1]}")
 
 
 @pytest.mark.slow
