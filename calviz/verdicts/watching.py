@@ -811,6 +811,7 @@ def _excess(since: Mean, before: Mean, above: float) -> tuple[float, float]:
     return less * late**2, -less * early**2
 
 
+@claim("sides-of-a-change")
 def _side(part: Sample, view: Reduction, gap: Mean, excess: float) -> tuple[str, str]:
     """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, less the `excess`.
 
