@@ -334,7 +334,7 @@ def usual_slices(sample: Sample) -> Slices | None:
 def default_columns(sample: Sample) -> tuple[str, ...]:
     """The columns of the default slices: the usual ones of the file and the predicted of several classes, or the score of the second of two."""
     columns = (*predictions.usual_columns(sample.data), *predictions.cycles(sample.data))
-    own = {"top-label": PREDICTED, "positive": SCORE}.get(sample.reduction.kind)
+    own = {"top-label": PREDICTED, "positive": SCORE, "class": SCORE}.get(sample.reduction.kind)
     if not columns:
         return columns
     known = predictions.sliceable_columns(sample.data)

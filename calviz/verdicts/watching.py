@@ -59,8 +59,6 @@ NEAR = 7.35
 #: Cells of logits, and steps of Newton's method, in which the likelihood of each day is found.
 _CELLS, _STEPS = 100, 12
 _FORMAT, _MARK = 1, "calviz_watch"
-#: A mean gap, and the ends of its interval.
-Mean = tuple[float, float, float]
 
 
 class Change(NamedTuple):
@@ -68,18 +66,20 @@ class Change(NamedTuple):
 
     `before` and `after` are the mean gap that changes most, or the ECE, which `name` tells, with the ends of its interval; `now` is a
     watch of the rows since. `sides` say what the tests of the verdict find on the rows since and on those before, and by how much the
-    scores are off there ("" if not in one direction); "perhaps", where only the interval of the mean gap excludes 0. Where another change is found before, "before" is from its day on: `began`.
+    scores are off there ("" if not in one direction), on that further off by `less` than on these rows, for new ones; "perhaps", where only
+    the interval of the mean gap excludes 0. Where another change is found before, "before" is from its day on: `began`.
     """
 
     since: str
     between: tuple[str, str]
     p_value: float
     name: str
-    before: Mean
-    after: Mean
+    before: tuple[float, float, float]
+    after: tuple[float, float, float]
     now: WatchState
     sides: tuple[tuple[str, str], tuple[str, str]]
     began: str = ""
+    less: float = 0.0
 
     @property
     def where(self) -> Where:
@@ -120,11 +120,13 @@ class Change(NamedTuple):
 
     @claim("change-of-calibration")
     def when(self, shown: Callable[[str], str]) -> str:
-        """Say on which days it may have changed; `shown` names a day."""
+        """Say on which days it may have changed, and how much larger than on new rows the error is on these; `shown` names a day."""
         first, last = map(shown, self.between)
         day = f"{'on' if first.count('-') > 1 else 'in'} {first}"
         days = f"between {first} and {last}" if first != last else day
-        return f"with 95 % confidence it changed {days}"
+        more = points(self.less)
+        more = f"; on these rows, it is {more} points further off than expected on new ones, as the change was chosen for its size"
+        return f"with 95 % confidence it changed {days}{more * (self.less >= 0.0005)}"
 
 
 class SliceChange(NamedTuple):
@@ -641,6 +643,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             gap = seen - math.copysign(min(less, abs(seen)), seen)
             named = usual_slices(sample)
             way = named.rest if named and {*where} in ({*s.where} for s in named.named) else ""
+            change = change._replace(less=0.0)
             return SliceChange(where, int(off.sum()), gap, seen, change, _change(rest), way)
     return None
 
@@ -664,7 +667,7 @@ def _change(sample: Sample) -> Change | None:
         began, found = found[0], again
     elif (again := _day_of_change(early, CHANGED / 2)) is not None:
         began = again[0]
-    day, between, p_value, above = found
+    day, between, p_value, beyond = found
     if began:
         late = data.times >= np.datetime64(day)
         early_rows = ~late & (data.times >= np.datetime64(began))
@@ -678,15 +681,19 @@ def _change(sample: Sample) -> Change | None:
     best = compared[0] if compared[0][0] > 0.5 else max(compared, key=itemgetter(0))
     _, name, before, since, key, view = best
     gaps = (since, before) if key == "mcs" else ((0.0, 0.0, 0.0),) * 2  # an ECE is above 0 anyway
-    excess = _excess(compared[0][3], compared[0][2], above)
-    sides = _side(after, view, gaps[0], excess[0]), _side(early, view, gaps[1], excess[1])
-    return Change(day, between, p_value, name, before, since, now, sides, began)
+    error = math.hypot(*(high - low for _, low, high in gaps)) / (2 * -ndtri(ALPHA / 2))
+    less, is_since = float(selected(beyond)[0] * error), abs(since[0]) > abs(before[0])
+    sides = (
+        _side(after, view, gaps[0], less * is_since),
+        _side(early, view, gaps[1], less * (not is_since)),
+    )
+    return Change(day, between, p_value, name, before, since, now, sides, began, less)
 
 
 def _day_of_change(
     sample: Sample, level: float = CHANGED
 ) -> tuple[str, tuple[str, str], float, float] | None:
-    """Return the day of a change, the ends of the confidence set of days, the p-value, and by how many standard errors it is beyond `level`; None if it is above `level` or there are too few rows.
+    """Return the day of a change, the ends of the confidence set of days, the p-value, and by how many errors it is larger than needed; None if it is above `level` or there are too few rows.
 
     Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
     score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
@@ -761,8 +768,8 @@ def _day_of_change(
     alone = np.linalg.pinv(part[best] @ (information[-1] - information[best]), hermitian=True)
     fall = 2 * (fit[place[k]] - fit) * statistics[k, 0] / max(moved @ alone @ moved, 1e-300)
     near = [days[t + 1] for t in may_be[fall <= NEAR]]
-    above = math.sqrt(largest[0]) - math.sqrt(np.quantile(largest, 1 - level))
-    return days[best + 1], (near[0], near[-1]), p_value, max(above, 0.0)
+    beyond = math.sqrt(largest[0]) - math.sqrt(np.quantile(largest, 1 - level))
+    return days[best + 1], (near[0], near[-1]), p_value, beyond
 
 
 def _fit_of_lines(logit: FloatArray, n: FloatArray, hits: FloatArray) -> FloatArray:
@@ -802,18 +809,12 @@ def _by_cluster(
     "sides-of-a-change",
     says="Since about ... forecast too high by 6.8 points; before, not told apart from calibrated",
     chosen="the day, of all, and the strongest of 5 to 10 tests on either side",
-    adjusted="said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
+    adjusted="size: less the bias of the selection of the change; said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
 )
-def _excess(since: Mean, before: Mean, above: float) -> tuple[float, float]:
-    """How much larger the gaps since a change and before it are than those to expect on new rows: a change is stated for its size."""
-    late, early = ((gap[2] - gap[1]) / (2 * -ndtri(ALPHA / 2)) for gap in (since, before))
-    less = math.copysign(selected(above)[0], since[0] - before[0]) / math.hypot(late, early)
-    return less * late**2, -less * early**2
-
-
-@claim("sides-of-a-change")
-def _side(part: Sample, view: Reduction, gap: Mean, excess: float) -> tuple[str, str]:
-    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, less the `excess`.
+def _side(
+    part: Sample, view: Reduction, gap: tuple[float, float, float], less: float
+) -> tuple[str, str]:
+    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, `less` what a selection makes of noise.
 
     Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
     """
@@ -824,13 +825,13 @@ def _side(part: Sample, view: Reduction, gap: Mean, excess: float) -> tuple[str,
         if evidence.direction != "none" or gap[1] <= 0 <= gap[2]:
             nothing = evidence.direction == "none"
             return "not told apart from calibrated" if nothing else "off in places", ""
-        way, seen = f"perhaps {too_high(view)[gap[0] < 0].lower()}", gap[0]
-    elif times := times_off(evidence.score, evidence.observed).split(" too ")[0]:
-        return way, times
-    else:
-        seen = evidence.mcs
-    size = max((seen - excess) * math.copysign(1, seen), 0.0)
-    return way, f"{points(size, gap_decimals(size))} points"
+        way = too_high(view)[gap[0] < 0].lower()
+        size = max(abs(gap[0]) - less, 0.0)
+        return f"perhaps {way}", f"{points(size, gap_decimals(size))} points"
+    size = max(abs(evidence.mcs) - less, 0.0)
+    observed = evidence.score - math.copysign(size, evidence.mcs)
+    times = times_off(evidence.score, observed).split(" too ")[0]
+    return way, times or f"{points(size, gap_decimals(size))} points"
 
 
 def _by(way: str, size: str) -> str:
