@@ -432,14 +432,18 @@ of_sides(
 )
 
 
+def true_gap(how):
+    """The mean gap of the rows since, of very many."""
+    true = np.random.default_rng(0).normal(0, 1.5, 200_000)
+    return np.mean(expit(true + how["shifts"][1]) - expit(true))
+
+
 def _size(rng, how):
     """The size that is said of the rows since, as a share of the true one."""
     change = looked_at(*year(rng, 8_000, **how)).change
     if change is None or not change.sides[0][1].endswith("points"):
         return None
-    true = np.random.default_rng(0).normal(0, 1.5, 200_000)
-    gap = np.mean(expit(true + how["shifts"][1]) - expit(true))
-    return float(change.sides[0][1].split()[0]) / (100 * gap)
+    return float(change.sides[0][1].split()[0]) / (100 * true_gap(how))
 
 
 for case, how in SIDES.items():
@@ -604,6 +608,8 @@ for case, how in ONE_CHANGES.items():
     of_one("the slice named", lambda found, _: found is not None and found.where == (("site 0", "3"),), at_least=0.8)  # fmt: skip
     of_one("another slice named", lambda found, _: found is not None and found.where != (("site 0", "3"),), at_most=0.01)  # fmt: skip
     of_one("the confidence set holds the day", lambda found, how: None if found is None else found.change.between[0] <= str(START + how.get("at", 183)) <= found.change.between[1], at_least=0.9)  # fmt: skip
+    if "shifts" in how:
+        of_one("the size since lies outside the interval said", lambda found, how: None if found is None else not min(found.ends) <= true_gap(how) <= max(found.ends), at_most=0.08)  # fmt: skip
     of_one("other rows said to change, which do not", lambda found, _: None if found is None else found.elsewhere is not None, at_most=0.05)  # fmt: skip
 
 

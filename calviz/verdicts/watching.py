@@ -132,14 +132,15 @@ class Change(NamedTuple):
 class SliceChange(NamedTuple):
     """A change in one slice of the rows, in another way than on the others.
 
-    `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones, and
-    the gap on these (`seen`); `elsewhere` is the change on the other rows, if one is found there, and `rest` how these are off on all days.
+    `rows` of it are on the days on which it is off (`change.days`), with a `gap` of the mean score from the hits to expect on new ones, the
+    ends of its 95 % interval, the further one last, and the gap on these (`seen`); `elsewhere` is the change on the other rows, if one is found there, and `rest` how these are off on all days.
     """
 
     where: Where
     rows: int
     gap: float
     seen: float
+    ends: tuple[float, float]
     change: Change
     elsewhere: Change | None
     rest: str
@@ -174,9 +175,10 @@ class SliceChange(NamedTuple):
     def when(self, shown: Callable[[str], str]) -> str:
         """Say the gap on the rows that are off, beside that to expect on new ones, which the headline says, and when it may have changed."""
         sign, decimals = math.copysign(1, self.gap), gap_decimals(self.gap)
-        new, seen = (points(sign * v, decimals) for v in (self.gap, self.seen))
-        less = f"; expect {new} on new rows, as the change was chosen for its size" * (new != seen)
-        return f"on the {counted(self.rows, 'row')} there {seen} points{less}; {self.change.when(shown)}"
+        new, seen, *ends = (points(sign * v, decimals) for v in (self.gap, self.seen, *self.ends))
+        less = f"{seen} points; expect {new} on new rows, as the change was chosen for its size, 95 % CI"
+        size = f"{less if new != seen else f'{seen} points, 95 % CI'} {' to '.join(ends)}"
+        return f"on the {counted(self.rows, 'row')} there {size}; {self.change.when(shown)}"
 
     @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
@@ -639,12 +641,14 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
                 value, *ends = change.before if change.ended else change.after
                 z = max(z, 2 * abs(value) * -ndtri(ALPHA / 2) / (ends[1] - ends[0]))
             # What is found is at most as much too large as the gap itself would be, had it been tested.
-            less = selected(z - least)[0] * (high - low) / (2 * -ndtri(ALPHA / 2))
-            gap = seen - math.copysign(min(less, abs(seen)), seen)
+            error = math.copysign((high - low) / (2 * -ndtri(ALPHA / 2)), seen)
+            less, far = selected(z - least)
+            gap = seen - math.copysign(min(less * abs(error), abs(seen)), seen)
+            reach = seen + far * error, seen - ndtri(ALPHA / 2) * error
             named = usual_slices(sample)
             way = named.rest if named and {*where} in ({*s.where} for s in named.named) else ""
             change = change._replace(less=0.0)
-            return SliceChange(where, int(off.sum()), gap, seen, change, _change(rest), way)
+            return SliceChange(where, int(off.sum()), gap, seen, reach, change, _change(rest), way)
     return None
 
 

@@ -859,12 +859,15 @@ def test_a_change_in_one_slice_is_the_verdict():
     assert len(verdict.headline.split()) <= 16
     changed = f"; with 95 % confidence it changed between {first} and {last}"
     here = f"n the {state.within.rows:,} rows there {100 * state.within.seen:.1f} points"
-    assert verdict.sentence.startswith(f"{verdict.headline}. O{here}{changed}. All rows together: ")
+    low, high = (100 * end for end in state.within.ends)
+    assert 0 < low < 100 * state.within.gap < high
+    ends = f"{low:.1f} to {high:.1f}"
+    said = f"{verdict.headline}. O{here}, 95 % CI {ends}{changed}. All rows together: "
+    assert verdict.sentence.startswith(said)
     # A gap that noise made larger is said beside that to expect.
     less = state.within._replace(gap=0.02).when(str)
-    assert (
-        less == f"o{here}; expect 2.0 on new rows, as the change was chosen for its size{changed}"
-    )
+    more = "expect 2.0 on new rows, as the change was chosen for its size, 95 % CI"
+    assert less == f"o{here}; {more} {ends}{changed}"
     low_there = state.within._replace(gap=-0.02, seen=-0.03).when(str)
     assert "there 3.0 points; expect 2.0 on new" in low_there
     assert (verdict.changed_where, verdict.changed_days) == (
