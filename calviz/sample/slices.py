@@ -509,36 +509,36 @@ def _beyond_noise(
 
 def _with_pairs(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     """Where no slice of one column is off, or errors of both signs cancel in it: with the segment of the largest error, if its gap is beyond noise, too, and others of its columns."""
-    over_all = _beyond_noise(sample, how["columns"], how["min_rows"])
-    if over_all is None or not (worst := over_all.segments[0]).where:
+    over_all, data = _beyond_noise(sample, how["columns"], how["min_rows"]), sample.data
+    if over_all is None or len(worst := over_all.segments[0].where) <= bool(found.off):
         return found
-    names, data = tuple(name for name, _ in worst.where), sample.data
-    alike = [s for s in over_all.off if tuple(name for name, _ in s.where) == names]
-    off = {s.where: s for s in alike if not s.interval.low <= 0 <= s.interval.high}
-    if worst.where not in off:
+    how = how | {"columns": tuple(name for name, _ in worst), "pairs": True}
+    crossed = {s.where: s for s in sample.view(_measured, **how).slices}
+    pairs = tuple(
+        replace(crossed[s.where], p_value=s.p_value, adjusted=s.adjusted)
+        for s in over_all.off
+        if s.where in crossed
+        and len(s.where) == len(worst)
+        and s.interval.low * s.interval.high > 0
+    )
+    if not pairs or pairs[0].where != worst:
         return found
     if found.off:
-        level, whole = SEGMENTS / over_all.measured, np.zeros(data.n, np.intp)
-        around = (np.asarray(rows_where(data, (part,))) for part in worst.where)
-        p = [slice_tests.tested(sample, [worst.where], rows, whole)[0][0] for rows in around]
-        if len(names) < 2 or max(p) > level or len({s.gap > 0 for s in off.values()}) < 2:
+        around = (np.asarray(rows_where(data, (part,))) for part in worst)
+        whole = np.zeros(data.n, np.intp)
+        p = [slice_tests.tested(sample, [worst], rows, whole)[0][0] for rows in around]
+        if max(p) * over_all.measured > SEGMENTS or len({s.gap > 0 for s in pairs}) < 2:
             return found
-    crossed = sample.view(_measured, **how | {"columns": names, "pairs": True}).slices
-    pairs = tuple(
-        replace(s, p_value=off[s.where].p_value, adjusted=off[s.where].adjusted)
-        for s in sorted((s for s in crossed if s.where in off), key=lambda s: -off[s.where].sigma)
-    )
     some = replace(found, slices=pairs)
     pairs = _at_rate(some, SEGMENTS, how["level"], over_all.measured).slices
     outside = ~np.any([np.asarray(rows_where(data, s.where)) for s in pairs], axis=0)
     left = slice_tests.tested(sample, [s.where for s in found.off], outside, None)
-    level = found.rate / max(len(found.slices), 1)
     explained = frozenset(
         s.where
         for s, (p, gap) in zip(found.off, left, strict=True)
-        if p > level or gap * s.gap <= 0
+        if p * len(found.slices) > found.rate or gap * s.gap <= 0
     )
-    others = (s for s in found.slices if s.where not in off)
+    others = (s for s in found.slices if s.where not in {s.where for s in pairs})
     return replace(found, slices=(*pairs, *others), explained=explained)
 
 

@@ -124,8 +124,7 @@ class Change(NamedTuple):
         first, last = map(shown, self.between)
         day = f"{'on' if first.count('-') > 1 else 'in'} {first}"
         days = f"between {first} and {last}" if first != last else day
-        more = points(self.less)
-        more = f"; on these rows, it is {more} points further off than expected on new ones, as the change was chosen for its size"
+        more = f"; on these rows, it is {points(self.less)} points further off than expected on new ones, as the change was chosen for its size"
         return f"with 95 % confidence it changed {days}{more * (self.less >= 0.0005)}"
 
 
@@ -647,8 +646,8 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             reach = seen + far * error, seen - ndtri(ALPHA / 2) * error
             named = usual_slices(sample)
             way = named.rest if named and {*where} in ({*s.where} for s in named.named) else ""
-            change = change._replace(less=0.0)
-            return SliceChange(where, int(off.sum()), gap, seen, reach, change, _change(rest), way)
+            alone = change._replace(less=0.0)
+            return SliceChange(where, int(off.sum()), gap, seen, reach, alone, _change(rest), way)
     return None
 
 
