@@ -11,13 +11,14 @@ import numpy as np
 
 from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
-from calviz.core.words import counted, percent, plotly_text, range_ends, share_decimals
+from calviz.core.words import capitalised, counted, percent, plotly_text, range_ends, share_decimals
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
-from calviz.sample.sample import Sample, where_words
+from calviz.sample.sample import Sample, event_sums, on_days, rows_where, where_words
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.evaluation import Verdict, Written
+from calviz.verdicts.watching import watched
 
 #: Squares per panel.
 HUNDRED = 100
@@ -89,7 +90,16 @@ class HundredSquares(Figure):
         v, worst = verdict, verdict.worst
         panels = [Promise("All rows", v.score, v.observed, v.rows, v.share_decimals)]
         groups = usual_slices(sample) if sample is not None and v.named_where else None
-        if groups is not None:
+        found = sample.once(watched) if sample is not None and v.changed_where else None
+        if sample is not None and found is not None and found.within is not None:
+            data, one = sample.data, found.within
+            rows = rows_where(data, on_days(data, one.days, one.where))
+            events = sample.with_data(data.take(np.flatnonzero(rows))).view(event_sums)
+            score = float(events.confidence[0])
+            title = f"{capitalised(one.change.span(found.shown))} {where_words(one.where)}"
+            shares = score, score - one.seen, one.rows, share_decimals(score, score - one.gap)
+            panels.append(Promise(title, *shares, score - one.gap))
+        elif groups is not None:
             one, title = groups.off[0], f"Where {where_words(v.named_where)}"
             expected = one.score - one.expected
             decimals = share_decimals(one.score, expected)

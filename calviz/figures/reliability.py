@@ -19,7 +19,7 @@ from calviz.core.entry_specs import Interval, MetricResult, Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, picked
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
-from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
+from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points, shorten
 from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, pointwise
 from calviz.figures.marks import ZOOMED, Drawing, Page, Role, drawn, end_of
 from calviz.figures.reliability_traces import Diagram
@@ -97,10 +97,14 @@ class ReliabilityOverlay:
     ) -> tuple[Self, ...]:
         """The bins of the slice that the headline of a verdict is about, but those of few rows; none if it is about all rows."""
         data, where = sample.data, () if verdict is None else verdict.named_where
-        name = where_words(where, 20)
         if verdict is not None and verdict.changed_where:
-            name = f"{where_words(verdict.changed_where, 20)} {'until' if verdict.ended else 'since'} then"
-            where = on_days(data, verdict.changed_days, verdict.changed_where)
+            where = verdict.changed_where
+        name, values = where_words(where, 20), ", ".join(shorten(value, 20) for _, value in where)
+        # The headline says of which columns these are, for which a legend often has no room.
+        name = name if len(name) <= 20 else values
+        if verdict is not None and verdict.changed_where:
+            name += " until then" if verdict.ended else " since then"
+            where = on_days(data, verdict.changed_days, where)
         rows = rows_where(data, where)
         if rows is None:
             return ()

@@ -858,15 +858,14 @@ def test_a_change_in_one_slice_is_the_verdict():
     )
     assert len(verdict.headline.split()) <= 16
     changed = f"; with 95 % confidence it changed between {first} and {last}"
-    here = f"n the {state.within.rows:,} rows there {100 * state.within.seen:.1f} points"
-    assert verdict.sentence.startswith(f"{verdict.headline}. O{here}{changed}. All rows together: ")
+    here = f"{state.within.rows:,} rows there"
+    assert verdict.sentence.startswith(f"{verdict.headline}. {here}{changed}. All rows together: ")
     # A gap that noise made larger is said beside that to expect.
     less = state.within._replace(gap=0.02).when(str)
-    assert (
-        less == f"o{here}; expect 2.0 on new rows, as the change was chosen for its size{changed}"
-    )
+    expect = "expect 2.0 on new rows, as the change was chosen for its size"
+    assert less == f"{here}: {100 * state.within.seen:.1f} points; {expect}{changed}"
     low_there = state.within._replace(gap=-0.02, seen=-0.03).when(str)
-    assert "there 3.0 points; expect 2.0 on new" in low_there
+    assert "there: 3.0 points; expect 2.0 on new" in low_there
     assert (verdict.changed_where, verdict.changed_days) == (
         state.found.where,
         (state.found.since, ""),
@@ -1044,7 +1043,7 @@ def test_a_slice_that_changed_is_not_listed_again_but_what_is_off_beside_it_is()
     small = {"p_value": 1e-9, "adjusted": 1e-7}
     only = replace(found, slices=(replace(changed, **small),), rest="")
     assert only.also == ""
-    assert only.headline.startswith("1 of 1 slice is off beyond chance, most surely ")
+    assert only.headline.startswith("1 of 1 slice is off beyond chance, most clearly ")
     both = replace(only, slices=(*only.slices, replace(other, **small)))
     assert both.headline == f"Changed over time: {only.changed}"
     assert both.also.startswith(f"{other.name}: about ")
