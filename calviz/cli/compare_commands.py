@@ -254,8 +254,7 @@ def over_time(
     from calviz import over_time
     from calviz.cli.result_texts import print_over_time
 
-    if metric:
-        METRICS[metric]  # an unknown key is refused before the file is read
+    METRICS[metric or "mcs"]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
     loaded, data = options.read_model(file, model, json_only, reading)

@@ -23,7 +23,6 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.core import errors, events, words
 from calviz.core.entry_specs import METRICS
-from calviz.core.features import MISSING
 from calviz.core.words import (
     counted,
     decimal,
@@ -228,7 +227,7 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
     console().print(_table_by_group(levels, column, risk))
     few = levels.few
     if few:
-        named = ", ".join(short_name(name) or MISSING for name in few[:5]) + (
+        named = ", ".join(short_name(name) or "missing" for name in few[:5]) + (
             ", …" if len(few) > 5 else ""
         )
         show(

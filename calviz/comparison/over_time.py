@@ -30,7 +30,6 @@ from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.profile import Profile
-from calviz.core.words import counted
 from calviz.sample.sample import EventOptions, Sample, rows_where, shows_options
 from calviz.verdicts.analysis import evaluate, verdict
 from calviz.verdicts.watching import WatchState, watched
@@ -419,7 +418,7 @@ def _with_expected(
             if metric in EXPECTED
             else "are left out; the metric Accuracy shows what to expect of them"
         )
-        return replace(result, unexpected=f"{counted(waiting.n, 'row')} without labels {are}.")
+        return replace(result, unexpected=f"rows without labels {are}.")
     split = periods(waiting.times, divided.every)
     names, code = split.names, split.code
     if divided.every == "equal counts" or len(names) > USUAL_PERIODS:

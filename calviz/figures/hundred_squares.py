@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
-from calviz.core.words import capitalised, counted, percent, plotly_text, range_ends, share_decimals
+from calviz.core.words import counted, percent, plotly_text, range_ends, share_decimals
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
@@ -90,15 +90,15 @@ class HundredSquares(Figure):
         v, worst = verdict, verdict.worst
         panels = [Promise("All rows", v.score, v.observed, v.rows, v.share_decimals)]
         groups = usual_slices(sample) if sample is not None and v.named_where else None
-        found = sample.once(watched) if sample is not None and v.changed_where else None
-        if sample is not None and found is not None and found.within is not None:
-            data, one = sample.data, found.within
-            rows = rows_where(data, on_days(data, one.days, one.where))
-            events = sample.with_data(data.take(np.flatnonzero(rows))).view(event_sums)
-            score = float(events.confidence[0])
-            title = f"{capitalised(one.change.span(found.shown))} {where_words(one.where)}"
-            shares = score, score - one.seen, one.rows, share_decimals(score, score - one.gap)
-            panels.append(Promise(title, *shares, score - one.gap))
+        state = sample.once(watched) if sample is not None and v.changed_where else None
+        if sample is not None and state is not None and state.within is not None:
+            change, data = state.within, sample.data
+            rows = np.asarray(rows_where(data, on_days(data, change.days, change.where)))
+            part = sample.with_data(data.take(np.flatnonzero(rows)))
+            score = float(part.view(event_sums).confidence[0])
+            hits, expected = score - change.seen, score - change.gap
+            decimals, title = share_decimals(score, expected), v.changed.partition(":")[0]
+            panels.append(Promise(title, score, hits, change.rows, decimals, expected))
         elif groups is not None:
             one, title = groups.off[0], f"Where {where_words(v.named_where)}"
             expected = one.score - one.expected

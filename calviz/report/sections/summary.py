@@ -62,8 +62,8 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
     verdict = subject.verdict
     tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
     # The first sentence is for readers in a hurry; what a long verdict adds is text.
-    first, _, more = verdict.sentence.partition(". ")
-    yield content.Lead(f"{first}{'.' * bool(more)}", tone, subject.sample.words)
+    first, stop, more = verdict.sentence.partition(". ")
+    yield content.Lead(first + stop.strip(), tone, subject.sample.words)
     if more:
         yield Text(more)
     if verdict.other_view:

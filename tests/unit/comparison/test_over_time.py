@@ -202,11 +202,11 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
     ece = OverTimeLine.compute(over_time(labelled, "ece", method=None, waiting=waiting))
     assert (
         ece.before_labels()
-        == f"{waiting.n} rows without labels are left out; the metric Accuracy shows what to expect of them."
+        == "Rows without labels are left out; the metric Accuracy shows what to expect of them."
     )
     bare = replace(waiting, times=None)
     none = OverTimeLine.compute(over_time(labelled, "nll", method=None, waiting=bare))
-    assert none.before_labels() == f"{waiting.n} rows without labels have no times."
+    assert none.before_labels() == "Rows without labels have no times."
 
 
 @pytest.mark.parametrize("rows", [(40, 900, 3_000), (30, 50_000, 1_000)])
@@ -334,7 +334,7 @@ def test_a_metric_that_the_data_do_not_have_is_refused_and_confidences_have_the_
         confidence=data.probs.max(axis=1), correct=data.labels == 1, times=data.times
     )
     assert over_time(sure, method=None).metric == "mcs"
-    with pytest.raises(calviz.NotAvailable, match=r"^NLL: not available"):
+    with pytest.raises(NotAvailable, match=r"^NLL: not available"):
         over_time(sure, "nll", method=None)
 
 

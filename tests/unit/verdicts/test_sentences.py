@@ -628,11 +628,11 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
 @pytest.mark.parametrize(
     ("moved", "said"),
     [
-        ((-0.2, 0), "Overconfident: forecasts up to 0.5 are too low beyond noise ("),
-        ((0, 0.2), "Overconfident: forecasts above 0.5 are too high beyond noise ("),
+        ((-0.2, 0), "Forecasts up to 0.5 are too low beyond noise ("),
+        ((0, 0.2), "Forecasts above 0.5 are too high beyond noise ("),
         (
             (-0.2, 0.3),
-            "Overconfident: forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
+            "Forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
         ),
         (
             (0.1, 0.3),

@@ -21,6 +21,7 @@ from calviz.core.blocks import Factor
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.words import ENDED, NOT_SINCE
+from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
@@ -771,6 +772,18 @@ def test_monthly_dates_are_shown_as_months():
         result.watch.sentence().replace("\u00a0", " ")
     )
     figure = OverTimeLine.compute(result)
+    # A period lies at its first day, as does a change on that day; by quarters, May is a third of the way to July.
+    change, quarters = (
+        result.watch.change,
+        calviz.over_time(data, "mcs", every="quarter", method=None),
+    )
+    found = change._replace(since="2024-07-01", between=("2024-05-01", "2024-12-31"))
+    for one, ends in ((result, [4, 11.96]), (quarters, [1.33, 3.98])):
+        moved = replace(one, watch=replace(one.watch, change=found, within=None))
+        band, line = OverTimeLine.compute(moved).plot().layout.shapes
+        names = [p.name.replace("-07", "-Q3") for p in one.periods]
+        assert line.x0 == names.index("2024-Q3")
+        assert [band.x0, band.x1] == pytest.approx(ends, abs=0.05)
     assert "Fitted on the rows since July 2024 only" in figure.past()
     assert "January 2024" in WatchLine.compute(result.watch).plot().layout.xaxis.ticktext
 
@@ -877,7 +890,10 @@ def test_a_change_in_one_slice_is_the_verdict():
     inside = (late & sample.data.groups["language"].mask("tr")).sum()
     assert 0.9 * inside < drawn.count.sum() <= inside
     assert state.headline == verdict.headline
-    assert state.sentence().startswith(f"{verdict.headline} (on the ")
+    assert state.sentence().startswith(f"{verdict.headline} ({here}")
+    promise = HundredSquares.compute(verdict, sample).panels[1]
+    assert promise.title == verdict.headline.partition(":")[0]
+    assert promise.mean_score - promise.observed == pytest.approx(state.within.seen)
     assert changed in state.sentence()
     (finding,) = CHECKS["CAL028"].findings(sample)
     assert finding.short == verdict.headline
