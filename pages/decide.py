@@ -128,7 +128,7 @@ def _say_off(chosen: Settings) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         which = "Some scores are off" if verdict.in_places else "The scores are off"
         if verdict.in_places and verdict.off_in:
-            which += f", most surely where {verdict.off_in[0]}"
+            which += f", most clearly where {verdict.off_in[0]}"
         words = f"{which}, and a cutoff by costs is right for calibrated scores only."
         st.markdown(f":material/warning: {md(words, 300)}", width="content")
         navigation.draw_link("recalibrate", "Recalibrate", width="content")

@@ -550,7 +550,7 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
         "be a change of the model, of the labels or of the rows that come."
     )
     st.caption(
-        f"By {result.every}, each period with its own interval and noise floor.{left_out if figure.shown.small else ''}",
+        f"By {result.every}, each period with its own interval.{left_out if figure.shown.small else ''}",
         help=tested if result.resamples and not figure.where else None,
     )
     tables_and_cards.draw_figure_table(

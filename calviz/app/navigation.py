@@ -312,8 +312,9 @@ def without_use() -> set[str]:
     if not has_current():
         return {"over_time", "judge"}
     entry, whole = current().entry, current().whole
-    without = set() if whole.times is not None else {"over_time"}
-    return without if has_judge(entry) else without | {"judge"}
+    classes = whole.labels is not None or whole.kind != "confidence" or whole.predicted is not None
+    has = {"over_time": whole.times is not None, "judge": has_judge(entry), "classwise": classes}
+    return {tab for tab, filled in has.items() if not filled}
 
 
 def draw_link(

@@ -222,7 +222,7 @@ def compare_models(
 def over_time(
     file: str,
     *,
-    metric: Annotated[str, options.METRIC] = "nll",
+    metric: Annotated[str | None, options.METRIC] = None,
     every: Literal["day", "week", "month", "quarter", "year", "equal-counts"] | None = None,
     parts: Annotated[int, {"type": click.IntRange(min=2)}] = 10,
     method: Annotated[str, options.METHOD] = "temperature",
@@ -243,7 +243,7 @@ def over_time(
     ----------
     file : FILE
     metric : KEY
-        The metric to measure; see 'calviz metrics'.
+        The metric to measure (see 'calviz metrics'); by default nll, of confidences mcs.
     every
         Length of the periods; by default chosen from the data.
     parts
@@ -254,7 +254,7 @@ def over_time(
     from calviz import over_time
     from calviz.cli.result_texts import print_over_time
 
-    METRICS[metric]  # an unknown key is refused before the file is read
+    METRICS[metric or "mcs"]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
     loaded, data = options.read_model(file, model, json_only, reading)

@@ -17,6 +17,7 @@ from calviz.core.words import (
     bins_words,
     condition,
     counted,
+    decimals_for,
     listed,
     shorten,
     told_apart,
@@ -257,11 +258,12 @@ class Compared(Displayed, Generic[R]):
         The loss of such a row is infinite, and any number in its place would decide the comparison: of models, and of maps with the
         uncalibrated model, since they do not return 0. The Brier score is proper, too, and one row adds at most 2 to its sum.
         """
-        ranked = list(self)[:1] if self.KIND == "method" else self
-        of = [r.metrics[RANKED_BY].details for r in ranked if RANKED_BY in r.metrics]
-        rows = int(max((details.get("clipped_rows", 0) for details in of), default=0))
+        some = list(self._of(RANKED_BY).items())[: 1 if self.KIND == "method" else None]
+        of = [(int(r.details.get("clipped_rows", 0)), key) for key, r in some]
+        rows, name = max(of, default=(0, ""))
         says = f"with probability 0 for what happened: the NLL counts each as a loss of 36, not as infinite{'; the Brier score decides' * ('brier' in self.directions)}"
-        return f"{counted(rows, 'row')} {says}." if rows else ""
+        whose = f" of '{shorten(name, 40)}'" * (self.KIND != "method")
+        return f"{counted(rows, 'row')}{whose} {says}." if rows else ""
 
     def _of(self, metric: str) -> dict[str, MetricResult]:
         return {k: r.metrics[metric] for k, r in self.results.items() if metric in r.metrics}
@@ -304,7 +306,7 @@ class Compared(Displayed, Generic[R]):
         remarks = [Remark("differences", (), said) for said in [self.infinite] if said]
         for column in columns:
             for row, result in column.results.items():
-                if result.note:
+                if result.note and not (self.infinite and column.key == RANKED_BY):
                     remarks.append(Remark("value", (row,), result.note, column.key))
             if column.key in reasons:
                 labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
@@ -855,7 +857,8 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
     for key in said:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
-        value, low, high = (f"{after.column(key).written.scale * v:.4f}" for v in apart.shown)
+        shown = [after.column(key).written.scale * number for number in apart.shown]
+        value, low, high = (f"{v:.{decimals_for(*shown, least=4, most=9)}f}" for v in shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 

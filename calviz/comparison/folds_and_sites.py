@@ -261,7 +261,7 @@ class FoldResults(_ByLevel):
         several = len(self.differing) > 1
         return (
             f"{len(self.differing)} of {len(self.folds)} folds {'differ' if several else 'differs'} from the others in {labels} "
-            f"beyond chance{', most surely' if several else ':'} '{shorten(self.differing[0].name, 30)}'."
+            f"beyond chance{', most clearly' if several else ':'} '{shorten(self.differing[0].name, 30)}'."
         )
 
     def summary(self) -> Summary:

@@ -61,7 +61,7 @@ EVERY: tuple[Every, ...] = get_args(Every)
 @shows_options
 def over_time(
     data: Dataset | Sample | Profile,
-    metric: str = RANKED_BY,
+    metric: str | None = None,
     *,
     every: Every | None = None,
     parts: int = PARTS,
@@ -78,8 +78,8 @@ def over_time(
     ----------
     data : Predictions, ConfidencePredictions, Profile or Sample
         Data with `times`.
-    metric : str
-        Key of the metric.
+    metric : str, optional
+        Key of the metric; by default NLL, of confidences the MCS.
     every, parts
         How time is divided (see `periods`). If `every` is left out, the shortest length of which at most `USUAL_PERIODS` periods hold most
         rows (`MOST_ROWS`) of the slice that changed, or of all, in periods of `min_rows` rows or more; equal counts if there is none.
@@ -100,7 +100,7 @@ def over_time(
     Raises
     ------
     NotAvailable
-        If the rows have no times, or lie in a single period.
+        If the rows have no times, or lie in a single period, or the metric has no value.
     OptionError
         On an unknown metric, method or period.
 
@@ -114,7 +114,8 @@ def over_time(
     labels, or to a different mix of rows.
     """
     sample = Sample.of(data, bins=bins, **options)
-    metric, progress = METRICS[metric].key, progress or (lambda *_: None)
+    usual = "mcs" if sample.data.kind == "confidence" else RANKED_BY
+    metric, progress = METRICS[metric or usual].key, progress or (lambda *_: None)
     if sample.data.times is None:
         raise NotAvailable(
             "these rows have no times: name the column that holds them (time column, --time, time_column=)."
@@ -158,6 +159,8 @@ def _measured_periods(
         counts = divided.every == "equal counts"
         one, other = ("period", "fewer") if counts else (divided.every, "longer")
         raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
+    if not (whole := _evaluated(sample, sample.data, metric)).available:
+        raise NotAvailable(f"{METRICS[metric].label}: {whole.reason}")
     rows = [divided.rows[k] for k in large.tolist()]
     values = blocks.map_threads(lambda part: _measured(sample, part, metric), rows, threaded=True)
     result = OverTime(
@@ -168,7 +171,7 @@ def _measured_periods(
         bins=sample.bins_used,
         seed=sample.seed,
         every=divided.every,
-        whole=_evaluated(sample, sample.data, metric),
+        whole=whole,
         periods=tuple(
             Period(divided.names[k], int(count[k]), value, math.nan, math.nan, math.nan)
             for k, value in zip(large.tolist(), values, strict=True)
@@ -410,13 +413,12 @@ def _with_expected(
     """Add what the metric is expected to be: of rows without labels, and of the last periods from the rows before each."""
     data, metric, reduction = sample.data, result.metric, sample.reduction
     if metric not in EXPECTED or waiting.times is None:
-        why = "rows without labels have no times"
-        if metric not in EXPECTED:
-            why = (
-                f"the {METRICS[metric].label} of rows without labels is not estimated; these metrics are: "
-                f"{', '.join(METRICS[key].label for key in EXPECTED)}"
-            )
-        return replace(result, unexpected=f"{why}.")
+        are = (
+            "have no times"
+            if metric in EXPECTED
+            else "are left out; the metric Accuracy shows what to expect of them"
+        )
+        return replace(result, unexpected=f"rows without labels {are}.")
     split = periods(waiting.times, divided.every)
     names, code = split.names, split.code
     if divided.every == "equal counts" or len(names) > USUAL_PERIODS:

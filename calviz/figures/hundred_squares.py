@@ -15,9 +15,10 @@ from calviz.core.words import counted, percent, plotly_text, range_ends, share_d
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
-from calviz.sample.sample import Sample, where_words
+from calviz.sample.sample import Sample, event_sums, on_days, rows_where, where_words
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.evaluation import Verdict, Written
+from calviz.verdicts.watching import watched
 
 #: Squares per panel.
 HUNDRED = 100
@@ -89,7 +90,16 @@ class HundredSquares(Figure):
         v, worst = verdict, verdict.worst
         panels = [Promise("All rows", v.score, v.observed, v.rows, v.share_decimals)]
         groups = usual_slices(sample) if sample is not None and v.named_where else None
-        if groups is not None:
+        state = sample.once(watched) if sample is not None and v.changed_where else None
+        if sample is not None and state is not None and state.within is not None:
+            change, data = state.within, sample.data
+            rows = np.asarray(rows_where(data, on_days(data, change.days, change.where)))
+            part = sample.with_data(data.take(np.flatnonzero(rows)))
+            score = float(part.view(event_sums).confidence[0])
+            hits, expected = score - change.seen, score - change.gap
+            decimals, title = share_decimals(score, expected), v.changed.partition(":")[0]
+            panels.append(Promise(title, score, hits, change.rows, decimals, expected))
+        elif groups is not None:
             one, title = groups.off[0], f"Where {where_words(v.named_where)}"
             expected = one.score - one.expected
             decimals = share_decimals(one.score, expected)

@@ -92,7 +92,7 @@ class OverTimeLine(Figure):
                 "Taken alone, none" if r.watch and (r.watch.changed or r.watch.within) else "None"
             )
             return f"{none} of {looked} differs from the others in {metrics} beyond chance."
-        most = "; most surely" if len(r.changed) > 1 else ":"
+        most = "; most clearly" if len(r.changed) > 1 else ":"
         verb = "differ" if len(r.tested) > 1 and len(r.changed) > 1 else "differs"
         return (
             f"In {len(r.changed):,} of {looked} the {metrics} {verb} from the others beyond chance"
@@ -111,7 +111,7 @@ class OverTimeLine(Figure):
         if not r.changed:
             return self.answer().rstrip(".")
         metrics = " or ".join(METRICS[key].label for key in r.tested)
-        most = ", most surely in" if len(r.changed) > 1 else ":"
+        most = ", most clearly in" if len(r.changed) > 1 else ":"
         return (
             f"The {metrics} changes beyond chance in {len(r.changed):,} of {counted(len(r.periods), 'period')}{most} "
             f"{r.changed[0].name}"
@@ -292,7 +292,7 @@ def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
 
 
 def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
-    """A line at the day on which calibration changed, and the band of days on which it may have, with 95 % confidence."""
+    """A line at the day on which calibration changed, and the band of days on which it may have, with 95 % confidence; a period lies at its first day."""
     found = r.watch and r.watch.found
     if since := found.since if found else r.watch and r.watch.changed:
         # Names begin with the first day, month, quarter or year of a period.
@@ -302,7 +302,8 @@ def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
         days = [
             np.datetime64(d, "D").astype(int) for d in (since, *(found.between if found else ()))
         ]
-        at, *ends = np.interp(days, first, np.arange(len(first)) - 0.5).tolist()
+        first.append(2 * first[-1] - first[-2:][0])  # the end of the last one
+        at, *ends = np.interp(days, first, np.arange(len(first))).tolist()
         panel: Trace = {"xref": "x", "yref": "y domain"}
         if ends:
             sides = {"x0": ends[0], "x1": ends[1], "y0": 0, "y1": 1, "layer": "below"}
@@ -353,7 +354,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         yield line(
             np.arange(len(every), dtype=float), values, palette.neutral, width=1.5, name="All rows"
         )
-    if np.isfinite(floor).any():
+    if np.isfinite(floor).any() and METRICS[r.metric].direction != "zero":
         look |= {"dash": "2px,3px", "name": "Noise floor (calibrated)"}
         yield line(x, scale * floor, palette.muted, **look)
     expected = np.array([p.expected for p in r.periods])

@@ -19,7 +19,7 @@ from calviz.core.entry_specs import Interval, MetricResult, Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, picked
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
-from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
+from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points, shorten
 from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, pointwise
 from calviz.figures.marks import ZOOMED, Drawing, Page, Role, drawn, end_of
 from calviz.figures.reliability_traces import Diagram
@@ -96,15 +96,16 @@ class ReliabilityOverlay:
         cls, sample: Sample, sums: BinSums, verdict: Verdict | None
     ) -> tuple[Self, ...]:
         """The bins of the slice that the headline of a verdict is about, but those of few rows; none if it is about all rows."""
-        data, where = sample.data, () if verdict is None else verdict.named_where
-        name = where_words(where, 20)
-        if verdict is not None and verdict.changed_where:
-            name = f"{where_words(verdict.changed_where, 20)} {'until' if verdict.ended else 'since'} then"
-            where = on_days(data, verdict.changed_days, verdict.changed_where)
-        rows = rows_where(data, where)
-        if rows is None:
+        if verdict is None or not (where := verdict.changed_where or verdict.named_where):
             return ()
-        return (cls.of_rows(sample, sums, np.flatnonzero(rows), name, "named", least=FEW_ROWS),)
+        name = where_words(where, 20)
+        # The headline says of which columns these are, for which a legend often has no room.
+        name = name if len(name) <= 20 else ", ".join(shorten(value, 20) for _, value in where)
+        if verdict.changed_where:
+            name += " until then" if verdict.ended else " since then"
+            where = on_days(sample.data, verdict.changed_days, where)
+        rows = np.flatnonzero(np.asarray(rows_where(sample.data, where)))
+        return (cls.of_rows(sample, sums, rows, name, "named", least=FEW_ROWS),)
 
 
 @figure(

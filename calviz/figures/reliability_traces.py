@@ -492,11 +492,10 @@ class Diagram:
         )
 
     def _worst(self) -> Iterator[dict[str, Any]]:
-        """Label the bin that is furthest off beyond noise, in the corner that the points leave free; not beside the slice that is named instead, nor where it would hide the points."""
+        """Label the bin that is furthest off beyond noise, in the corner that the points leave free; not beside other points, which the picture is about, nor where it would hide the points."""
         f, p = self.figure, self.sheet.palette
         at = f.worst
-        named = "named" in {o.role for o in self.beside}
-        if at is None or self.marks == "bars" or named or self._side < _LABELLED:
+        if at is None or self.marks == "bars" or self.beside or self._side < _LABELLED:
             return
         gap, score = float(f.gap[at]), float(f.mean_score[at])
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))

@@ -102,8 +102,9 @@ class SliceGaps(Figure):
             near = r.slices[0].adjusted <= 0.05  # which many take for the level
             level = f"at the level of {100 * r.rate:g} %" if near else "beyond chance"
             return f"None of {counted(len(r.slices), 'slice')} differs from {than} {level}{f', but {r.change}' * bool(r.change)}"
-        _, _, first = r.headline.partition(" beyond chance, most surely ")
-        off = f"{'Unlike the other rows' if of_rest else 'Off'}{' most surely' * (len(r.off) > 1)}"
+        _, _, first = r.headline.partition(" beyond chance, most clearly ")
+        many = f" in {len(r.off):,} slices, most clearly" * (len(r.off) > 1)
+        off = f"{'Unlike the other rows' if of_rest else 'Off'}{many}"
         return f"{off} where {first}" if first else r.headline
 
     @property
@@ -348,13 +349,13 @@ class FeatureGap(Figure):
         names = [plotly_text(shorten(s.where[0][1], 24)) for s in self.shown]
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
         place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
-        title = axis(palette, f"{score.capitalize()} − {hit} on new rows (points)")
+        title = axis(palette, f"{score.capitalize()} − {hit}<br>on new rows (points)")
         # Names lie at 40 degrees, with the title of the axis below the longest.
         below = 50 + 4.2 * max(map(len, names), default=0)
         return sheet.picture(
             traces,
             inner=260,
-            margins=(64, _RIGHT, _TOP, round(below)),
+            margins=(76, _RIGHT, _TOP, round(below)),
             xaxis=axis(palette, plotly_text(shorten(self.column, 60)), tickangle=-40, **place),
             yaxis=title | {"zeroline": True, "zerolinecolor": palette.neutral},
         )

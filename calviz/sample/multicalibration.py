@@ -155,7 +155,7 @@ class Multicalibration(metric_results.Displayed):
         one = self.beyond
         low, high = one.interval if one.gap > 0 else one.interval.turned
         return text, (
-            f"{whole} Beyond that, most surely {_named(one)}: mean score minus hits is "
+            f"{whole} Beyond that, most clearly {_named(one)}: mean score minus hits is "
             f"{points(abs(one.gap))} points {'larger' if one.gap > 0 else 'smaller'} than for all rows with such scores "
             f"({points(low)} to {points(high)})."
         )

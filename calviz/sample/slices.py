@@ -262,7 +262,7 @@ class Slices(Displayed):
         if self.also and self.changed == where_words(self.off[0].where):
             return f"Changed over time: {self.changed}"
         way = f": {self.furthest[1]}" * (self.against == "calibrated")
-        return f"{self.counted_off} beyond chance, most surely {self.furthest[0]}{way}"
+        return f"{self.counted_off} beyond chance, most clearly {self.furthest[0]}{way}"
 
     @property
     def change(self) -> str:
@@ -809,7 +809,7 @@ def _measured(
                     difference=float(differences[i]),
                     expected=gap,
                     expected_interval=Interval(gap, gap),
-                    p_calibrated=float(alone[i]),
+                    p_calibrated=min(among * float(alone[i]), 1.0),
                 )
             )
         return sums

@@ -500,10 +500,7 @@ def predicted_class(sample: Sample) -> Iterator[Told]:
     where, shares = f"where it says {listed([_name(sample, k)])}", ("mean confidence", "accuracy")
     head = f"Of {total} the model is {sides}"
     if _of_one_event(sample):
-        # As the bars of the two classes say it.
-        ways = {"over" if by > 0 else "under" for by in off[off != 0]}
-        sides = f"{ways.pop()}confident: " if len(ways) == 1 else ""
-        head = words.capitalised(sides + _sides_of_half(off))
+        head = words.capitalised(_sides_of_half(off))
         shares = ("mean forecast", "frequency")
         where = f"{'above' if k else 'up to'} 0.5" if off.all() else ""
         score, hits = (score, hits) if k else (1 - score, 1 - hits)

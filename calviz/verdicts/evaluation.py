@@ -302,7 +302,7 @@ class Verdict(JudgedNumbers):
         for off in self.classes_off:
             sentence = sentence.replace(f", but {off}.", ".")
         if self.named_where:
-            sentence = sentence.replace(f", most surely {': '.join(self.off_in or ())}", "")
+            sentence = sentence.replace(f", most clearly {': '.join(self.off_in or ())}", "")
         for said in (head, head.split(";")[0], head.split(": ")[0]):
             if re.match(rf"{re.escape(said)}[.:] ?", sentence):
                 return words.capitalised(sentence[len(said) :].lstrip(".: "))

@@ -169,7 +169,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     verb = "is" if len(slices.off) == 1 else "are"
     of = f"{words.counted(len(slices.slices), 'slice')} by {words.listed(columns)}"
     rate = f"false discovery rate {100 * slices.rate:g} %"
-    head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most surely"
+    head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most clearly"
     if slices.rest:
         head = f"{slices.headline} ({of}, {rate}). Most surely off"
     also = f"also off: {slices.also}" * bool(slices.also and not slices.rest)

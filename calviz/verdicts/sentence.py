@@ -149,7 +149,7 @@ def _judge(
         return evidence.direction, f"{told}{no_discrimination}."
     but = list(classes)
     if by_group and by_group.off:
-        but.append(f"{by_group.counted_off}, most surely {': '.join(by_group.furthest)}")
+        but.append(f"{by_group.counted_off}, most clearly {': '.join(by_group.furthest)}")
     unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
         return "off", f"{told}, but {' and '.join(but)}{no_discrimination}."
@@ -165,7 +165,7 @@ def _judge(
 )
 @claim(
     "off-most",
-    says="Off most where region = West: about 20.1 points too low; other rows: too high by 5.0 points; or, of several: off most surely, and in 1 more",
+    says="Off most where region = West: about 20.1 points too low; other rows: too high by 5.0 points; or, of several: off in 2 slices, most clearly",
     chosen="the slice that is most surely off, of all",
     adjusted="as for slices that differ; the lower end of its interval holds as much of the error as the other rows, by their ECE",
 )
@@ -179,7 +179,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         return "", ""
     evidence, more = rest.once(joint_tests.collect_evidence), len(slices.named) - 1
     where, others = f"where {': '.join(slices.furthest)}", f"the other {_all_rows(rest.data)}"
-    where, surely = where + f", and in {more:,} more" * bool(more), " surely" * bool(more)
+    in_many, surely = f" in {more + 1:,} slices," * bool(more), " clearly" * bool(more)
     describe = _off if evidence.beyond_noise or slices.rest else nothing_found
     told = describe(evidence, rest, others)
     ways = {"over": "too high", "under": "too low"}
@@ -192,19 +192,19 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     if not evidence.beyond_noise and slices.apart:
         verdict, change = judged(rest, others), "a change over time"
         if verdict.changed:
-            return f"Off most{surely} {where}. {told}, but {change}.", change
+            return f"Off{in_many} most{surely} {where}. {told}, but {change}.", change
         is_right = verdict.direction == "calibrated"
         if not more:
             return f"Off {where}. {verdict.sentence}" * is_right, ""
         elsewhere = evaluation.NOT_OFF if is_right else elsewhere
-        return f"Off most surely {where}. {verdict.sentence}", elsewhere
+        return f"Off{in_many} most clearly {where}. {verdict.sentence}", elsewhere
     whole = sample.once(joint_tests.collect_evidence)
     held, sides = least_error(slices.named, sample), whole.interval or (0.0, 0.0)
     others_hold, on_average = evidence.rows * evidence.ece, whole.direction in ("over", "under")
     if on_average and held < min(others_hold, whole.rows * min(map(abs, sides))):
         return "", ""
-    surely = " surely" * bool(more or held < others_hold)
-    return f"Off most{surely} {where}. {told}.", elsewhere
+    surely = " clearly" * bool(more or held < others_hold)
+    return f"Off{in_many} most{surely} {where}. {told}.", elsewhere
 
 
 @claim(
@@ -597,7 +597,7 @@ class _Sentences:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
             digits = words.share_decimals(group.score, group.hits)
             return (
-                f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
+                f"Most clearly off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
                 f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true"
                 f"{self.also}."
             )

@@ -175,16 +175,16 @@ class SliceChange(NamedTuple):
         """Say the gap on the rows that are off, beside that to expect on new ones, which the headline says, and when it may have changed."""
         sign, decimals = math.copysign(1, self.gap), gap_decimals(self.gap)
         new, seen, *ends = (points(sign * v, decimals) for v in (self.gap, self.seen, *self.ends))
-        less = f"{seen} points; expect {new} on new rows, as the change was chosen for its size, 95 % CI"
-        size = f"{less if new != seen else f'{seen} points, 95 % CI'} {' to '.join(ends)}"
-        return f"on the {counted(self.rows, 'row')} there {size}; {self.change.when(shown)}"
+        less = f": {seen} points; expect {new} on new rows, as the change was chosen for its size"
+        size = f"there{less * (new != seen)}, 95 % CI {' to '.join(ends)}"
+        return f"{counted(self.rows, 'row')} {size}; {self.change.when(shown)}"
 
     @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
         return (
-            f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}). Named by chance: in {100 * CHANGES:g} % of files where no slice "
-            f"changes, in {100 * CHANGED:g} % where one is off alike all the time."
+            f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}). False alarms: in {100 * CHANGES:g} % "
+            f"of files without a change, in {100 * CHANGED:g} % of those where a slice is off alike all the time."
         )
 
 

@@ -61,7 +61,11 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
     """One sentence, and five metrics with their error bars."""
     verdict = subject.verdict
     tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
-    yield content.Lead(verdict.sentence, tone, subject.sample.words)
+    # The first sentence is for readers in a hurry; what a long verdict adds is text.
+    first, stop, more = verdict.sentence.partition(". ")
+    yield content.Lead(first + stop.strip(), tone, subject.sample.words)
+    if more:
+        yield Text(more)
     if verdict.other_view:
         yield Text(verdict.other_view)
     yield content.Cards(tuple(subject.headline), subject.sample.data.rows, verdict)

@@ -102,7 +102,7 @@ def test_a_fold_that_is_off_is_named():
     result = calviz.folds(validation(shift=(0, 0, 1.5, 0)), resamples=20)
     # So far off that it sets the others apart too.
     assert result.differing[0].name == "2"
-    assert "most surely '2'." in result.sentence()
+    assert "most clearly '2'." in result.sentence()
     result = calviz.folds(validation(3_000, levels=10, shift=(0,) * 9 + (1,)), resamples=20)
     assert result.sentence() == (
         "1 of 10 folds differs from the others in NLL or MCS beyond chance: '9'."

@@ -200,7 +200,10 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
     by_counts = over_time(labelled, "nll", every="equal counts", method=None, waiting=waiting)
     assert [w.rows for w in by_counts.waiting] == [waiting.n]
     ece = OverTimeLine.compute(over_time(labelled, "ece", method=None, waiting=waiting))
-    assert "these metrics are: Accuracy, AUROC, Brier score, NLL" in ece.before_labels()
+    assert (
+        ece.before_labels()
+        == "Rows without labels are left out; the metric Accuracy shows what to expect of them."
+    )
     bare = replace(waiting, times=None)
     none = OverTimeLine.compute(over_time(labelled, "nll", method=None, waiting=bare))
     assert none.before_labels() == "Rows without labels have no times."
@@ -318,14 +321,21 @@ def test_what_no_permutation_could_show_is_said():
     answer = OverTimeLine.compute(series).answer()
     assert answer.startswith("There are too many periods (2) for these clusters to tell changes")
     assert not series.changed
-    # Without misses there is no ranking; with one, most periods have none.
-    for hits, words in (
-        (np.ones(data.n), "no period has a value"),
-        (np.arange(data.n) > 0, "None of 2 periods differs"),
-    ):
-        some = calviz.Predictions(probs=data.probs, labels=hits.astype(int), times=data.times)
-        series = over_time(some, "auroc", every="month", method=None, min_rows=5)
-        assert words in OverTimeLine.compute(series).answer()
+    # With one miss there is a ranking, but not in most periods.
+    hits = np.arange(data.n) > 0
+    some = calviz.Predictions(probs=data.probs, labels=hits.astype(int), times=data.times)
+    series = over_time(some, "auroc", every="month", method=None, min_rows=5)
+    assert "None of 2 periods differs" in OverTimeLine.compute(series).answer()
+
+
+def test_a_metric_that_the_data_do_not_have_is_refused_and_confidences_have_the_mcs():
+    data = drifting(600)
+    sure = calviz.ConfidencePredictions(
+        confidence=data.probs.max(axis=1), correct=data.labels == 1, times=data.times
+    )
+    assert over_time(sure, method=None).metric == "mcs"
+    with pytest.raises(NotAvailable, match=r"^NLL: not available"):
+        over_time(sure, "nll", method=None)
 
 
 def test_clusters_are_dealt_out_whole():

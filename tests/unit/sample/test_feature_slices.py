@@ -417,7 +417,7 @@ def test_scores_that_are_off_as_a_whole_are_said_to_be_and_what_is_off_beyond_th
     assert result.beyond.name.startswith("x0 ≤ ")
     # 20 points more are too high there, as far as scores allow it, and a tenth of that is in the gap of all rows already.
     assert result.beyond.interval.low < 0.16 < result.beyond.interval.high
-    assert "Beyond that, most surely x0 ≤ " in result.reading()
+    assert "Beyond that, most clearly x0 ≤ " in result.reading()
     assert "larger than for all rows with such scores" in result.reading()
     # Too high for high scores and too low for low ones: no gap.
     rng = np.random.default_rng(16)

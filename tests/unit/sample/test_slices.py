@@ -1012,7 +1012,7 @@ def test_a_second_slice_that_is_off_is_named_and_none_is_excused_that_stays_off(
     found = usual_slices(sample)
     assert {s.where for s in found.off} == {REFUND_IN_CHAT, (("language", "3"),)}
     first, second = (": ".join(found.place(s)) for s in found.off)
-    assert found.headline.endswith(f"beyond chance, most surely {first}")
+    assert found.headline.endswith(f"beyond chance, most clearly {first}")
     assert found.also == second
     # Without both, nothing is off; the first alone excuses none that is off without it.
     rest = _outside(sample, found.off[0].where)

@@ -248,13 +248,13 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert v.direction == "off"
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 20 slices by 'region', 'score' are off beyond chance")
-    places = f.short.removeprefix("2 of 20 slices are off beyond chance, most surely ")
+    places = f.short.removeprefix("2 of 20 slices are off beyond chance, most clearly ")
     place, also = places.split("; also off: ")
     # The second is named too, in the same words.
     assert {place[:10], also[:10]} == {"region = c", "region = d"}
     assert f" Also off: {also}." in f.message
     assert v.sentence.endswith(
-        f"with 95 % confidence, but 2 of 20 slices are off, most surely {place}."
+        f"with 95 % confidence, but 2 of 20 slices are off, most clearly {place}."
     )
     # The title does not say that the scores are off in general; what it says is not said again below it.
     where, size = place.split(": ")
@@ -269,7 +269,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert named in "cd"
     assert text[1] == "As a whole its probabilities hold, but 2 of 20 groups of rows are off."
     assert text[2].startswith(
-        f"Most surely off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
+        f"Most clearly off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
     )
     assert text[2].endswith(f" came true; also off: {also}.")
 
@@ -298,7 +298,7 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     )
     assert whole.startswith("forecasts too low by ")
     (f, *_) = findings_of(sample)
-    assert f.short == f"1 of 42 slices is off beyond chance, most surely region = 0: {low}"
+    assert f.short == f"1 of 42 slices is off beyond chance, most clearly region = 0: {low}"
     more = sum(s.adjusted <= USUAL_RATE for s in usual_slices(sample).slices) - 1
     assert f"{more} other slices are off only by rows shared with region = 0." in f.message
     # No map of all rows is offered.
@@ -310,7 +310,7 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert not replace(v, in_reverse=True).in_places
     text = explained(sample, v)
     assert text[1] == "Outside one group its probabilities hold, but 1 of 42 groups of rows is off."
-    assert text[2].startswith("Most surely off are the rows whose region is 0: on these ")
+    assert text[2].startswith("Most clearly off are the rows whose region is 0: on these ")
     assert text[3].startswith("Elsewhere, where it promises")
 
 
@@ -353,8 +353,8 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     rows = sample.data.n - np.sum(rows_where(sample.data, v.off_alone))
     assert f"No miscalibration found on the other {rows:,} rows" in v.sentence
     (f, *_) = findings_of(sample)
-    assert f.short == f"1 of {v.slices} slices is off beyond chance, most surely {pair}: {low}"
-    assert f"most surely {pair}: " in f.message
+    assert f.short == f"1 of {v.slices} slices is off beyond chance, most clearly {pair}: {low}"
+    assert f"most clearly {pair}: " in f.message
     assert no_fix_words(v).startswith(f"No map of all rows repairs {pair} alone: ")
     # The slice itself is off through these rows alone, and drawn so.
     tested = usual_slices(sample)
@@ -398,7 +398,9 @@ def test_the_title_names_the_slice_that_holds_most_of_the_error():
         f"Off most where region = 0: {low}[.] .* on the other {outside:,} rows", v.sentence
     )
     assert "All rows together: forecasts too low by" in v.sentence
-    assert "Most surely off are the rows whose region is 0" in " ".join(calviz.explain(sample.data))
+    assert "Most clearly off are the rows whose region is 0" in " ".join(
+        calviz.explain(sample.data)
+    )
     # The other rows hold more of the error: the title is of all rows.
     more = judged(one_region(np.random.default_rng(1), off=0.5, all_off=0.3))
     assert (more.elsewhere, more.headline[:9]) == ("", "Forecasts")
@@ -409,7 +411,8 @@ def test_two_slices_are_not_one():
     assert not v.off_alone
     assert v.slices_off >= 2
     first = SliceGaps.compute(usual_slices(two_slices(np.random.default_rng(3)))).headline
-    assert v.headline == f"{first}, and in 1 more; other rows: no miscalibration found"
+    assert first.startswith("Off in 2 slices, most clearly where ")
+    assert v.headline == f"{first}; other rows: no miscalibration found"
 
 
 def test_the_worst_bin_and_mce_are_judged_alike():
@@ -625,11 +628,11 @@ def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
 @pytest.mark.parametrize(
     ("moved", "said"),
     [
-        ((-0.2, 0), "Overconfident: forecasts up to 0.5 are too low beyond noise ("),
-        ((0, 0.2), "Overconfident: forecasts above 0.5 are too high beyond noise ("),
+        ((-0.2, 0), "Forecasts up to 0.5 are too low beyond noise ("),
+        ((0, 0.2), "Forecasts above 0.5 are too high beyond noise ("),
         (
             (-0.2, 0.3),
-            "Overconfident: forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
+            "Forecasts up to 0.5 are too low and above 0.5 are too high beyond noise, furthest above 0.5 (",
         ),
         (
             (0.1, 0.3),

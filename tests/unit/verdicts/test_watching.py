@@ -21,6 +21,7 @@ from calviz.core.blocks import Factor
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.words import ENDED, NOT_SINCE
+from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
@@ -771,6 +772,18 @@ def test_monthly_dates_are_shown_as_months():
         result.watch.sentence().replace("\u00a0", " ")
     )
     figure = OverTimeLine.compute(result)
+    # A period lies at its first day, as does a change on that day; by quarters, May is a third of the way to July.
+    change, quarters = (
+        result.watch.change,
+        calviz.over_time(data, "mcs", every="quarter", method=None),
+    )
+    found = change._replace(since="2024-07-01", between=("2024-05-01", "2024-12-31"))
+    for one, ends in ((result, [4, 11.96]), (quarters, [1.33, 3.98])):
+        moved = replace(one, watch=replace(one.watch, change=found, within=None))
+        band, line = OverTimeLine.compute(moved).plot().layout.shapes
+        names = [p.name.replace("-07", "-Q3") for p in one.periods]
+        assert line.x0 == names.index("2024-Q3")
+        assert [band.x0, band.x1] == pytest.approx(ends, abs=0.05)
     assert "Fitted on the rows since July 2024 only" in figure.past()
     assert "January 2024" in WatchLine.compute(result.watch).plot().layout.xaxis.ticktext
 
@@ -858,18 +871,18 @@ def test_a_change_in_one_slice_is_the_verdict():
     )
     assert len(verdict.headline.split()) <= 16
     changed = f"; with 95 % confidence it changed between {first} and {last}"
-    here = f"n the {state.within.rows:,} rows there {100 * state.within.seen:.1f} points"
+    here = f"{state.within.rows:,} rows there"
     low, high = (100 * end for end in state.within.ends)
     assert 0 < low < 100 * state.within.gap < high
-    ends = f"{low:.1f} to {high:.1f}"
-    said = f"{verdict.headline}. O{here}, 95 % CI {ends}{changed}. All rows together: "
+    ends = f"95 % CI {low:.1f} to {high:.1f}"
+    said = f"{verdict.headline}. {here}, {ends}{changed}. All rows together: "
     assert verdict.sentence.startswith(said)
     # A gap that noise made larger is said beside that to expect.
     less = state.within._replace(gap=0.02).when(str)
-    more = "expect 2.0 on new rows, as the change was chosen for its size, 95 % CI"
-    assert less == f"o{here}; {more} {ends}{changed}"
+    expect = "expect 2.0 on new rows, as the change was chosen for its size"
+    assert less == f"{here}: {100 * state.within.seen:.1f} points; {expect}, {ends}{changed}"
     low_there = state.within._replace(gap=-0.02, seen=-0.03).when(str)
-    assert "there 3.0 points; expect 2.0 on new" in low_there
+    assert "there: 3.0 points; expect 2.0 on new" in low_there
     assert (verdict.changed_where, verdict.changed_days) == (
         state.found.where,
         (state.found.since, ""),
@@ -881,7 +894,10 @@ def test_a_change_in_one_slice_is_the_verdict():
     inside = (late & sample.data.groups["language"].mask("tr")).sum()
     assert 0.9 * inside < drawn.count.sum() <= inside
     assert state.headline == verdict.headline
-    assert state.sentence().startswith(f"{verdict.headline} (on the ")
+    assert state.sentence().startswith(f"{verdict.headline} ({here}")
+    promise = HundredSquares.compute(verdict, sample).panels[1]
+    assert promise.title == verdict.headline.partition(":")[0]
+    assert promise.mean_score - promise.observed == pytest.approx(state.within.seen)
     assert changed in state.sentence()
     (finding,) = CHECKS["CAL028"].findings(sample)
     assert finding.short == verdict.headline
@@ -1047,7 +1063,7 @@ def test_a_slice_that_changed_is_not_listed_again_but_what_is_off_beside_it_is()
     small = {"p_value": 1e-9, "adjusted": 1e-7}
     only = replace(found, slices=(replace(changed, **small),), rest="")
     assert only.also == ""
-    assert only.headline.startswith("1 of 1 slice is off beyond chance, most surely ")
+    assert only.headline.startswith("1 of 1 slice is off beyond chance, most clearly ")
     both = replace(only, slices=(*only.slices, replace(other, **small)))
     assert both.headline == f"Changed over time: {only.changed}"
     assert both.also.startswith(f"{other.name}: about ")
