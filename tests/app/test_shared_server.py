@@ -466,7 +466,7 @@ def test_a_signed_metric_shows_its_sign_and_an_accuracy_its_unit():
     assert Written(MetricResult("mcs", 0.0475)).value == "+4.75"
     assert Written(MetricResult("mcs", -0.0475)).value == "−4.75"
     assert Written(MetricResult("mcs", 0.123)).of(0.0004) == "0.0"
-    assert Written(MetricResult("accuracy", 0.92345)).value == "92.3\u00a0%"
+    assert Written(MetricResult("accuracy", 0.92345)).value == "92.34\u00a0%"
     assert Written(MetricResult("nll", 0.905)).value == "0.905"
 
 
