@@ -891,7 +891,7 @@ def test_a_change_in_one_slice_is_the_verdict():
     assert state.headline == verdict.headline
     assert state.sentence().startswith(f"{verdict.headline} ({here}")
     promise = HundredSquares.compute(verdict, sample).panels[1]
-    assert promise.title == verdict.headline.partition(":")[0]
+    assert promise.title == "Since then: language = tr"
     assert promise.mean_score - promise.observed == pytest.approx(state.within.seen)
     assert changed in state.sentence()
     (finding,) = CHECKS["CAL028"].findings(sample)
