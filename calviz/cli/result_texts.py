@@ -227,9 +227,7 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
     console().print(_table_by_group(levels, column, risk))
     few = levels.few
     if few:
-        named = ", ".join(short_name(name) or "missing" for name in few[:5]) + (
-            ", …" if len(few) > 5 else ""
-        )
+        named = ", ".join(short_name(n) or "missing" for n in few[:5]) + ", …" * (len(few) > 5)
         show(
             f"{counted(len(few), 'value')} with fewer than {levels.least_rows} rows: {named}", "dim"
         )

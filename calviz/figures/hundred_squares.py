@@ -97,7 +97,8 @@ class HundredSquares(Figure):
             part = sample.with_data(data.take(np.flatnonzero(rows)))
             score = float(part.view(event_sums).confidence[0])
             hits, expected = score - change.seen, score - change.gap
-            decimals, title = share_decimals(score, expected), v.changed.partition(":")[0]
+            decimals = share_decimals(score, expected)
+            title = f"{'Until' if v.ended else 'Since'} then: {where_words(change.where, 20)}"
             panels.append(Promise(title, score, hits, change.rows, decimals, expected))
         elif groups is not None:
             one, title = groups.off[0], f"Where {where_words(v.named_where)}"

@@ -120,11 +120,12 @@ def test_compare_says_what_zeros_cost_and_are_read_as(tmp_path):
     words = " ".join(result.stdout.split())
     note = json.loads(out.read_text())["methods"]["identity"]["metrics"]["nll"]["note"]
     assert 0 < int(note.split()[0]) < rows
-    assert f"NLL of identity: {note}" in words
+    assert "the NLL counts each as a loss of 36" in words
+    assert note not in words  # it is told once
     assert "an exact probability of 0 counts as 0.01: temperature" in words
     assert "they include the variation of the fit, from 3 refits" in words
     text = page.read_text()
-    assert "NLL of Uncalibrated: " in text
+    assert "counts each as a loss of 36" in text
     assert "an exact probability of 0 counts as 0.01" in text
     assert "from 3 refits" in text
 
