@@ -22,20 +22,30 @@ from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, 
 from calviz.core.probabilities import LOG_FLOOR, as_float
 
 
-def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray | None:
-    """The rows of each model, shape (models, n), those of one id below each other; None unless each id has one of each model, with one label.
+def rows_of_models(
+    ids: IntArray, model: Factor, labels: IntArray, *, gaps: bool = False
+) -> IntArray | None:
+    """The rows of each model, shape (models, ids), those of one id below each other; None unless each id has one of each model, with one label.
 
     Parameters
     ----------
-    ids, labels : ndarray of int, shape (models * n,)
+    ids, labels : ndarray of int, shape (n,)
     model : Factor
+    gaps : bool
+        Whether ids without a row of some model are left out; None if no id has one of each.
     """
-    values = np.flatnonzero(np.bincount(model.codes))
-    if not len(model) == labels.size == ids.size == values.size * (ids.max() + 1):
+    values, of_id = np.count_nonzero(np.bincount(model.codes)), np.bincount(ids)
+    if not len(model) == labels.size == ids.size or of_id.max(initial=0) > values:
         return None
-    rows = np.lexsort((model.codes, ids)).reshape(-1, values.size)
-    alike = all((part[rows] == part[rows[:, :1]]).all() for part in (ids, labels))
-    if not alike or (model.codes[rows] != values).any():
+    order = np.lexsort((model.codes, ids))
+    same = np.diff(ids[order]) == 0
+    # Each id has one row of a model, and one label.
+    if (same & ~np.diff(model.codes[order]).astype(bool)).any() or np.diff(labels[order])[
+        same
+    ].any():
+        return None
+    rows: IntArray = order[of_id[ids[order]] == values].reshape(-1, values)
+    if not rows.size or not (gaps or rows.size == ids.size):
         return None
     return rows[np.argsort(rows[:, 0])].T
 

@@ -1529,8 +1529,29 @@ def test_rows_of_several_models_are_models_of_the_same_rows(seed):
     assert not any("repeat" in n.message for n in found.notices)
 
 
-def _one_id_is_missing(table: pd.DataFrame) -> pd.DataFrame:
-    return table[:-1]
+@pytest.mark.parametrize("seed", [None, 0])
+def test_models_with_missing_rows_are_compared_on_the_rows_of_all_or_asked_about(seed):
+    table = long_form() if seed is None else long_form().sample(frac=1, random_state=seed)
+    some = table[(table["Nr"] >= 20) | (table["Modell"] == "Wald B")]
+    found = read_long(some)
+    assert [m.n for m in found.models.values()] == [N - 20, N - 20]
+    assert min(np.asarray(found.first.ids).astype(int)) == 20
+    (notice,) = (n.message for n in found.notices if n.code == "DATA016")
+    assert "280 of 300 values of 'Nr' have a row" in notice
+    assert "20 rows of the others are left out" in notice
+    # Half of them are no sure sign, and of a site it is none at all.
+    half = table[(table["Nr"] >= N // 2) | (table["Modell"] == "Wald B")]
+    with pytest.raises(InputError, match="150 of 300 values of 'Nr'") as asked:
+        read_long(half)
+    sizes = [[m.n for m in read_long(half, label="Wahrheit", **each.options).models.values()] for each in asked.value.answers]  # fmt: skip
+    assert sizes == [[150, 150], [450]]
+    assert len(read_long(some.rename(columns={"Modell": "Standort"}), label="Wahrheit").models) == 1
+    few = table[(table["Nr"] >= N - 9) | (table["Modell"] == "Wald B")]
+    assert len(read_long(few, label="Wahrheit").models) == 1
+
+
+def _an_id_is_twice(table: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([table, table[-1:]])
 
 
 def _a_label_differs(table: pd.DataFrame) -> pd.DataFrame:
@@ -1547,7 +1568,7 @@ def _nothing_says_model(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "change", [_one_id_is_missing, _a_label_differs, _the_id_is_missing, _nothing_says_model]
+    "change", [_an_id_is_twice, _a_label_differs, _the_id_is_missing, _nothing_says_model]
 )
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_rows_that_are_not_surely_of_several_models_are_one(change, shuffled):
@@ -1564,8 +1585,8 @@ def test_the_model_column_is_chosen_and_declined():
     assert read_long(long_form(), model_column="").first.n == 2 * N
     assert read_long(long_form(), groups=("Modell",)).first.n == 2 * N
     assert read_long(long_form(), split_column="Modell").first.n == 2 * N
-    with pytest.raises(InputError, match="does not name models: not each row identifier has one"):
-        read_long(long_form()[:-1], model_column="Modell")
+    with pytest.raises(InputError, match="does not name models: a row identifier has several rows"):
+        read_long(_an_id_is_twice(long_form()), model_column="Modell")
     numbered = long_form("run").replace({"run": {"Netz A": 1, "Wald B": 2}})
     assert [*read_long(numbered).models] == ["run 1", "run 2"]
 
