@@ -443,13 +443,14 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
         chosen = st.radio(
             f"Role of {md(name, 40)}",
             choices,
-            index=choices.index(role) if role in choices else None,
+            # A proposal is accepted by a click on it.
+            index=choices.index(role) if role in choices and name not in shown.asked else None,
             format_func=lambda each: f"{_ROLES[each][0]} :gray[{_ROLES[each][2]}]",
             key=f"{key}.radio",
         )
         if len(choices) == 1:
             st.caption("Give this role to another column to change it.")
-    return chosen if chosen is not None and chosen != role else None
+    return chosen if chosen is not None and (chosen != role or name in shown.asked) else None
 
 
 def _draw_cells(name: str, cells: Sequence[str], shown: FirstRows, width: int) -> None:

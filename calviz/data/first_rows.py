@@ -76,10 +76,12 @@ class FirstRows:
         """Return the options that give a column another role.
 
         A role that only one column may have is taken from the other one. Roles that were recognised and are not touched stay
-        to be recognised.
+        to be recognised. The same role again accepts one that is asked about.
         """
         if self.recognised and role == self.roles[column]:
-            return self.options
+            accept = column in self.asked and role in ONE_COLUMN
+            accepted: dict[str, Any] = {ONE_COLUMN[role].option: column} if accept else {}
+            return replace(self.options, **accepted)
         roles = dict(self.roles)
         for name, was in self.roles.items():
             if was == role and role not in _SHARED:
