@@ -76,12 +76,10 @@ class FirstRows:
         """Return the options that give a column another role.
 
         A role that only one column may have is taken from the other one. Roles that were recognised and are not touched stay
-        to be recognised. The same role again accepts one that is asked about.
+        to be recognised.
         """
         if self.recognised and role == self.roles[column]:
-            accept = column in self.asked and role in ONE_COLUMN
-            accepted: dict[str, Any] = {ONE_COLUMN[role].option: column} if accept else {}
-            return replace(self.options, **accepted)
+            return self.options
         roles = dict(self.roles)
         for name, was in self.roles.items():
             if was == role and role not in _SHARED:
@@ -339,7 +337,7 @@ def _named(
 def _repeats(column: Column) -> bool:
     """Whether some of the first rows have the same value, as rows of a group do."""
     values = column.head.tolist()
-    return len(values) <= 2 or len({*values}) < len(values)
+    return len(values) <= 2 or 1 < len({*values}) < len(values)
 
 
 def _guessed(view: TableView) -> ColumnRoles:

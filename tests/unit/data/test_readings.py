@@ -1864,6 +1864,13 @@ def test_a_column_judge_may_name_who_judged_each_row(tmp_path, names):
     assert shown.roles["judge"] == "named model"
 
 
+def test_a_confidence_by_its_words_beside_what_was_right_is_read_as_one():
+    columns = {"verbalized_confidence": np.round(100 * P), "correct": Y, "answer": ["yes"] * N}
+    assert loaded(columns).recognition.kind == "confidence"
+    said = loaded(columns, scores=("verbalized_confidence",), correct_column="correct")
+    assert said.recognition.kind == "confidence"
+
+
 # ---- Labels in other words than the score columns
 
 
