@@ -94,10 +94,10 @@ def draw_failure(*, titled: bool = False) -> None:
     if obvious is not None:
         where = questions[0].where or questions[0].what
         st.markdown(md(f"{failure.title}: {where}; {questions[0].remedy}.", 2_000))
-    elif not together and failure.message:
-        say(failure.message)
-    else:
+    elif together:
         _draw_questions(failure, say)
+    elif failure.message:
+        say(failure.message)
     with st.container(horizontal=True, vertical_alignment="center"):
         for j, answer in enumerate(questions[0].answers if questions and not together else ()):
             usual = obvious or (j == 0 and _asks_for_label(questions[0]))
@@ -227,14 +227,14 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
         shown = replace(shown, asked=shown.asked | (with_role - of_user))
     st.caption(said)
     chosen = draw_rows("failed", shown)
-    if chosen is not None:
+    if chosen not in (None, failure.options):
         open_files.answer_in_part(failure, chosen)
         st.rerun()
     options, as_shown = None, shown.options if shown.recognised else shown.as_shown()
     if failure.to_say:
         st.markdown(f"**Still to say:** {failure.to_say}.")
     elif (
-        failure.to_say is not None
+        (failure.to_say is not None or not failure.questions)
         and (not failure.message or not (shown.recognised or as_shown == failure.options))
         and st.button("Read it like this", icon=":material/check:", type="primary")
     ):
@@ -404,9 +404,10 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
                 role = _draw_role(f"{key}.{place}", name, shown)
                 _draw_cells(name, shown.cells[name], shown, wide[name])
             if role is not None:
+                # A role that says nothing new would be drawn again and again.
                 changed = shown.with_role(name, role)
-    # A role that says nothing new would be drawn again and again.
-    return None if changed == shown.options else changed
+                changed = None if changed == shown.options and name not in shown.asked else changed
+    return changed
 
 
 def _width_of(name: str, cells: Sequence[str]) -> int:
@@ -443,13 +444,14 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
         chosen = st.radio(
             f"Role of {md(name, 40)}",
             choices,
-            index=choices.index(role) if role in choices else None,
+            # A proposal is accepted by a click on it.
+            index=choices.index(role) if role in choices and name not in shown.asked else None,
             format_func=lambda each: f"{_ROLES[each][0]} :gray[{_ROLES[each][2]}]",
             key=f"{key}.radio",
         )
         if len(choices) == 1:
             st.caption("Give this role to another column to change it.")
-    return chosen if chosen is not None and chosen != role else None
+    return chosen if chosen is not None and (chosen != role or name in shown.asked) else None
 
 
 def _draw_cells(name: str, cells: Sequence[str], shown: FirstRows, width: int) -> None:

@@ -22,24 +22,30 @@ from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, 
 from calviz.core.probabilities import LOG_FLOOR, as_float
 
 
-def rows_of_models(ids: IntArray, model: Factor, labels: IntArray) -> IntArray | None:
-    """The rows of each model, shape (models, n), those of one id below each other; None unless an id has at most one of each model, with one label.
-
-    Rows of ids that lack some model are left out; None if these are half or more.
+def rows_of_models(
+    ids: IntArray, model: Factor, labels: IntArray, *, gaps: bool = False
+) -> IntArray | None:
+    """The rows of each model, shape (models, ids), those of one id below each other; None unless each id has one of each model, with one label.
 
     Parameters
     ----------
-    ids, labels : ndarray of int, shape (all rows,)
+    ids, labels : ndarray of int, shape (n,)
     model : Factor
+    gaps : bool
+        Whether ids without a row of some model are left out; None if no id has one of each.
     """
-    if not len(model) == labels.size == ids.size:
+    values, of_id = np.count_nonzero(np.bincount(model.codes)), np.bincount(ids)
+    if not len(model) == labels.size == ids.size or of_id.max(initial=0) > values:
         return None
-    values = np.flatnonzero(np.bincount(model.codes))
     order = np.lexsort((model.codes, ids))
-    rows: IntArray = order[np.bincount(ids)[ids[order]] == values.size].reshape(-1, values.size)
-    if rows.size <= ids.size / 2:
+    same = np.diff(ids[order]) == 0
+    # Each id has one row of a model, and one label.
+    if (same & ~np.diff(model.codes[order]).astype(bool)).any() or np.diff(labels[order])[
+        same
+    ].any():
         return None
-    if (labels[rows] != labels[rows[:, :1]]).any() or (model.codes[rows] != values).any():
+    rows: IntArray = order[of_id[ids[order]] == values].reshape(-1, values)
+    if not rows.size or not (gaps or rows.size == ids.size):
         return None
     return rows[np.argsort(rows[:, 0])].T
 

@@ -337,7 +337,7 @@ def _named(
 def _repeats(column: Column) -> bool:
     """Whether some of the first rows have the same value, as rows of a group do."""
     values = column.head.tolist()
-    return len(values) <= 2 or len({*values}) < len(values)
+    return len(values) <= 2 or 1 < len({*values}) < len(values)
 
 
 def _guessed(view: TableView) -> ColumnRoles:

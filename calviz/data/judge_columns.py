@@ -28,7 +28,8 @@ from calviz.data.format import (
     known_columns,
     short,
 )
-from calviz.data.roles import BELOW_CHANCE
+from calviz.data.other_columns import long_form
+from calviz.data.roles import BELOW_CHANCE, TableView
 from calviz.data.rows_in_memory import arrow_of, arrow_rows
 
 JUDGES = (
@@ -353,7 +354,7 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     if judge is None or human is None or with_verdicts(table, options) is not options:
         return None
     said = (options.kind, options.models, options.prediction_column, options.correct_column, options.answers, options.confidence_pattern)  # fmt: skip
-    if any(said) or {*options.repair} - {"drop-missing"}:
+    if any(said) or {*options.repair} - {"drop-missing"} or _names_judges(table, judge, options):
         return None
     if (options.label or human, options.scores or (judge,)) != (human, (judge,)):
         return None
@@ -372,9 +373,6 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
     except InputError as error:
         # Which word is yes does not matter to whether its confidence is right.
         more = ways if error.readings else ()
-        if plain(judge) in column_names.MODELS and not table[judge].numeric:
-            named = {"label": human, "model_column": judge}
-            more += (Reading(f"'{short(judge)}' names who judged the row", named),)
         raise error.but(readings=(*error.readings, *more)) from None
     at = np.flatnonzero(~np.isnan(score) & ~np.isnan(people))
     if not at.size:
@@ -404,6 +402,15 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         tuple(kind.finding("info", t) for t, kind in notes.items() if t),
         ways,
     )
+
+
+def _names_judges(table: Table, judge: str, options: ReadingOptions) -> bool:
+    """Whether a column called a judge names who judged each row: it has no words for yes, and rows of several judges share an identifier."""
+    if table[judge].numeric or event_of(table[judge].classes) is not None:
+        return False
+    long = long_form(TableView(table, options), set())
+    ids = table[long[0]].head.tolist() if long and long[1] == judge else ()
+    return len({*ids}) < len(ids)
 
 
 def _is_of_another_judge(column: Column) -> bool:

@@ -267,7 +267,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     if len(possible) == 1:
         only, name = possible[0], short(possible[0].name)
         answers = [Reading(f"'{name}' is the true class", {"label": only.name}), _NO_LABELS]
-        if only.type == "text" and len(only.classes) == 2 and not only.words & of_scores:
+        known = of_scores | column_names.VERDICTS
+        if only.type == "text" and len(only.classes) == 2 and not only.words & known:
             answers.reverse()  # such as the sex
         raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")

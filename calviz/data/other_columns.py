@@ -115,6 +115,8 @@ GROUP_LEVELS = 1_000
 MOST_FEATURES = 100
 #: A column of more values is not proposed as the models of the rows.
 _MOST_MODELS = 20
+#: Where at least this share of the identifiers has a row of each model, models are compared on these; where at least the second, it is asked.
+_MOSTLY_SHARED, _PARTLY_SHARED = 0.8, 0.1
 
 
 @dataclass(eq=False)
@@ -142,29 +144,34 @@ class OtherColumns:
         Raises
         ------
         InputError
-            If the user named a column that does not name models.
+            If the user named a column that does not name models, and if too few identifiers have a row of each model to say so.
         """
         layout, chosen, rows = self.layout, self.options.model_column, None
         counted = self.options.weight_kind == "frequency"
         if layout.long and labels is not None and len(layout.scores) <= 1 and not counted:
             ids, named = (Factor.of(one_dimensional(fetched.columns[n])) for n in layout.long)
             names = [name for name, count in named.counts().items() if count]
-            rows = rows_of_models(ids.codes, named, labels) if all(names) else None
+            rows = rows_of_models(ids.codes, named, labels, gaps=True) if all(names) else None
+            count, shared = int(np.unique(ids.codes).size), 0 if rows is None else rows.shape[1]
+            have = _have_each(*layout.long, shared, count)
+            if chosen is None and shared < _MOSTLY_SHARED * count:
+                if shared >= _PARTLY_SHARED * count and len(names) > 1:
+                    raise _ask_if_models(have, layout.long[1], shared)
+                rows = None
         if layout.long is None or rows is None or len(rows) < 2:
             if chosen and not self.options.for_map:
-                what = "it does not name models: not each row identifier has one row for each value, with the same label"
+                what = "it does not name models: a row identifier has several rows of one value or several labels, or none has a row for each"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
             if chosen is None and labels is not None and not (counted or layout.id):
                 self._offer_models(fetched, labels)
             return replace(layout, long=None), {}
         identifier, model = layout.long
-        left = len(named) - sum(map(len, rows))
-        text = (
-            f"{one_row_each(identifier, model, left)}{', which are left out' * (left > 0)}: these are {len(names)} models of the same rows "
-            "(one by --model, all rows together by --model-column '')"
-        )
-        self.notices.append(Notice.MODELS.finding("warning" if left else "info", text))
+        each = one_row_each(identifier, model)
+        if left := len(named) - rows.size:
+            each = f"{have}; {left:,} rows of the others are left out"
+        text = f"{each}: these are {len(names)} models of the same rows (one by --model, all rows together by --model-column '')"
+        self.notices.append(Notice.MODELS.finding("info", text))
         groups = tuple(name for name in layout.groups if name not in layout.long)
         if self.table[model].type == "integer":
             names = [f"{model} {name}" for name in names]
@@ -431,6 +438,17 @@ def _told(values: Factor | FloatArray, labels: IntArray) -> float:
     # Missing values are the last, or the first.
     below = [each.cumsum(axis=0) / counts for each in (rows, np.roll(rows, 1, axis=0))]
     return float(max(np.minimum(share, 1 - share[:, ::-1]).max() for share in below))
+
+
+def _have_each(identifier: str, model: str, shared: int, count: int) -> str:
+    of = f"{shared:,} of {count:,} values of '{short(identifier)}'"
+    return f"{of} have a row for each value of '{short(model)}'"
+
+
+def _ask_if_models(have: str, model: str, shared: int) -> InputError:
+    answers = {f"they are, compared on these {shared:,}": model, "they are not: one model": ""}
+    readings = [Reading(text, {"model_column": name}) for text, name in answers.items()]
+    return InputError(f"{have}: are these values models?", readings=readings)
 
 
 # ---- Recognition

@@ -121,7 +121,9 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     options = view.options
     named = label_columns.named_label(view, taken)
     event = label_columns.event_column(view, taken) if named is None else None
-    if options.kind == "confidence":
+    # Beside whether it was right, without a label, a single score can only be that of the prediction.
+    is_right = options.kind is None and named is None and options.correct_column
+    if options.kind == "confidence" or (is_right and len(options.scores or ()) == 1):
         return single_score(view, taken, named or event)
     scores = score_columns.find_scores(view, taken, named or event)
     found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
@@ -400,6 +402,9 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     if score is None and known:
         usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
         named = [name for name in usual if name and view.table[name].type == "number"]
+        sure = [c.name for c in view.numeric(others) if c.words & column_names.SURE]
+        if correct is not None and len(sure) == 1:
+            named += sure  # such as verbalized_confidence
         score = named[0] if named else score_columns.only_with_words(view.numeric(others))
         score = score or _never_below_chance(view, others, predicted)
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None

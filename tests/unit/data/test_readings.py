@@ -1539,8 +1539,29 @@ def test_rows_of_several_models_are_models_of_the_same_rows(seed):
     assert not any("repeat" in n.message for n in found.notices)
 
 
-def _most_ids_have_one_model(table: pd.DataFrame) -> pd.DataFrame:
-    return table[: N + N // 4]
+@pytest.mark.parametrize("seed", [None, 0])
+def test_models_with_missing_rows_are_compared_on_the_rows_of_all_or_asked_about(seed):
+    table = long_form() if seed is None else long_form().sample(frac=1, random_state=seed)
+    some = table[(table["Nr"] >= 20) | (table["Modell"] == "Wald B")]
+    found = read_long(some)
+    assert [m.n for m in found.models.values()] == [N - 20, N - 20]
+    assert min(np.asarray(found.first.ids).astype(int)) == 20
+    (notice,) = (n.message for n in found.notices if n.code == "DATA016")
+    assert "280 of 300 values of 'Nr' have a row" in notice
+    assert "20 rows of the others are left out" in notice
+    # Half of them are no sure sign, and of a site it is none at all.
+    half = table[(table["Nr"] >= N // 2) | (table["Modell"] == "Wald B")]
+    with pytest.raises(InputError, match="150 of 300 values of 'Nr'") as asked:
+        read_long(half)
+    sizes = [[m.n for m in read_long(half, label="Wahrheit", **each.options).models.values()] for each in asked.value.answers]  # fmt: skip
+    assert sizes == [[150, 150], [450]]
+    assert len(read_long(some.rename(columns={"Modell": "Standort"}), label="Wahrheit").models) == 1
+    few = table[(table["Nr"] >= N - 9) | (table["Modell"] == "Wald B")]
+    assert len(read_long(few, label="Wahrheit").models) == 1
+
+
+def _an_id_is_twice(table: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([table, table[-1:]])
 
 
 def _a_label_differs(table: pd.DataFrame) -> pd.DataFrame:
@@ -1557,7 +1578,7 @@ def _nothing_says_model(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "change", [_most_ids_have_one_model, _a_label_differs, _the_id_is_missing, _nothing_says_model]
+    "change", [_an_id_is_twice, _a_label_differs, _the_id_is_missing, _nothing_says_model]
 )
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_rows_that_are_not_surely_of_several_models_are_one(change, shuffled):
@@ -1574,8 +1595,8 @@ def test_the_model_column_is_chosen_and_declined():
     assert read_long(long_form(), model_column="").first.n == 2 * N
     assert read_long(long_form(), groups=("Modell",)).first.n == 2 * N
     assert read_long(long_form(), split_column="Modell").first.n == 2 * N
-    with pytest.raises(InputError, match="does not name models: not each row identifier has one"):
-        read_long(_most_ids_have_one_model(long_form()), model_column="Modell")
+    with pytest.raises(InputError, match="does not name models: a row identifier has several rows"):
+        read_long(_an_id_is_twice(long_form()), model_column="Modell")
     numbered = long_form("run").replace({"run": {"Netz A": 1, "Wald B": 2}})
     assert [*read_long(numbered).models] == ["run 1", "run 2"]
 
@@ -1852,18 +1873,23 @@ def test_a_judge_s_words_are_asked_about_beside_whether_its_confidence_is_right(
     assert "confidence in judge_confidence" in result.stdout
 
 
-@pytest.mark.parametrize("names", [["claude", "gpt", "llama"], ["claude", "gpt"]])
+@pytest.mark.parametrize("names", [["Claude (8B)", "gpt", "llama"], ["claude", "gpt"]])
 def test_a_column_judge_may_name_who_judged_each_row(tmp_path, names):
     p, right = event(1)
     rows = {"item_id": np.arange(N).repeat(len(names)), "judge": names * N}
     rows |= {"score": p.repeat(len(names)), "human": right.repeat(len(names))}
     file = tmp_path / "x.csv"
     pd.DataFrame(rows).to_csv(file, index=False)
-    with pytest.raises(InputError) as asked:
-        read(file)
-    *_, way = asked.value.readings
-    assert way.label == "'judge' names who judged the row"
-    assert {*read(file, options=ReadingOptions(**way.options)).models} == {*names}
+    assert {*read(file, options=ReadingOptions(label="human")).models} == {*names}
+    shown = first_rows(file)
+    assert shown.roles["judge"] == "named model"
+
+
+def test_a_confidence_by_its_words_beside_what_was_right_is_read_as_one():
+    columns = {"verbalized_confidence": np.round(100 * P), "correct": Y, "answer": ["yes"] * N}
+    assert loaded(columns).recognition.kind == "confidence"
+    said = loaded(columns, scores=("verbalized_confidence",), correct_column="correct")
+    assert said.recognition.kind == "confidence"
 
 
 # ---- Labels in other words than the score columns
