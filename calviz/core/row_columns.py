@@ -50,11 +50,10 @@ def rows_of_models(
     return rows[np.argsort(rows[:, 0])].T
 
 
-def one_row_each(identifier: str, model: str, left: int = 0) -> str:
-    """Say what `rows_of_models` found in two columns, without the rows that it left out."""
+def one_row_each(identifier: str, model: str) -> str:
+    """Say what `rows_of_models` found in two columns."""
     named, each = shortened(identifier), shortened(model)
-    but = f", but for {left:,} row{'s' * (left > 1)}" * (left > 0)
-    return f"each '{named}' has one row for each value of '{each}'{but}"
+    return f"each '{named}' has one row for each value of '{each}'"
 
 
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:

@@ -180,21 +180,20 @@ def _repeated_ids(sample: Sample) -> IntArray | None:
 
 
 @takes_weights
-def _column_of_models(sample: Sample) -> tuple[str, int] | None:
-    """The group column by which each id stands once for each value, always with the same label, but for a number of rows."""
+def _column_of_models(sample: Sample) -> str | None:
+    """The group column by which each id stands once for each value, always with the same label."""
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None or not isinstance(data, Predictions):
         return None
-    each = ((n, rows_of_models(codes, c, data.labels)) for n, c in data.groups.items())
-    return next(((name, data.n - rows.size) for name, rows in each if rows is not None), None)
+    fits = (n for n, c in data.groups.items() if rows_of_models(codes, c, data.labels) is not None)
+    return next(fits, None)
 
 
 @check("CAL027", "Rows of several models", clusters=True, weights=True)
 def several_models(sample: Sample) -> Iterator[Told]:
     """Say that the values of a column may be models, which these numbers mix."""
-    if (found := sample.once(_column_of_models)) is not None:
-        name, left = found
-        text = capitalised(one_row_each(sample.data.id_name, name, left))
+    if (name := sample.once(_column_of_models)) is not None:
+        text = capitalised(one_row_each(sample.data.id_name, name))
         remedy = f"if these are models, name the column (--model-column '{shorten(name, 30)}')"
         yield "warning", f"{text}: these numbers mix them; {remedy}.", f"{text}: models?", name
 
