@@ -157,7 +157,9 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
         if fields and all(_element(f.type) in ("number", "integer") for f in fields):
             names = tuple(f.name for f in fields)
             return _of_width(Column(name, "number", empty, width=len(fields), fields=names))
-        return Column.unusable(name, f"it holds {shortened(str(kind))}")
+        return Column.unusable(
+            name, f"it holds the fields {shortened(', '.join(f.name for f in fields))}"
+        )
     element = _element(kind)
     if pa.types.is_timestamp(kind) and not _is_written(kind):
         return Column.unusable(name, f"its time zone '{shortened(kind.tz)}' is not known")
