@@ -171,7 +171,7 @@ class OtherColumns:
         if left := len(named) - rows.size:
             each = f"{have}; {left:,} rows of the others are left out"
         text = f"{each}: these are {len(names)} models of the same rows (one by --model, all rows together by --model-column '')"
-        self.notices.append(Notice.MODELS.finding("info", text))
+        self.notices.append(Notice.MODELS.finding("warning" if left else "info", text))
         groups = tuple(name for name in layout.groups if name not in layout.long)
         if self.table[model].type == "integer":
             names = [f"{model} {name}" for name in names]

@@ -1618,7 +1618,7 @@ def test_rows_that_some_model_lacks_are_left_out_of_all_and_said():
     assert np.array_equal(one.ids, two.ids)
     (notice,) = (n for n in found.notices if n.code == "DATA016")
     assert notice.severity == "warning"
-    assert ", but for 2 rows, which are left out: these are 2 models" in notice.message
+    assert "; 2 rows of the others are left out: these are 2 models" in notice.message
 
 
 def test_the_role_of_a_model_column():
