@@ -142,7 +142,7 @@ def too_few(
     if needed is None:
         return ""
     needed = needed[~np.isnan(needed)]
-    if needed.size < 2:
+    if needed.size < 3:  # one rare class of two says nothing of the other
         return ""
     usual = float(np.sort(needed)[needed.size // 2])
     if usual < COARSE:
