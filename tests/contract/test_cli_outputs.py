@@ -184,7 +184,7 @@ def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
     out = ("--out", tmp_path / "o.csv")
     for arguments, sentence in (
         (("audit", path, "--by", "site"), "no group column 'site'; these rows have none."),
-        (("audit", none), "there are no probability arrays; name the array"),
+        (("audit", none), "no probability arrays were recognised; name the array"),
         (("arena", path, "--state", state), "'rows' has no splits; name two (--fit-split"),
         (("recalibrate", tiny, "--method", "platt", *out), "there is 1 calibration row ("),
         (
