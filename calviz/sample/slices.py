@@ -667,8 +667,7 @@ def _seems_unlike(one: Slice, found: Slices) -> bool:
 @takes_weights
 def _part(sample: Sample, *, where: Where, inside: bool) -> Sample:
     """The rows of a slice, or all other rows."""
-    rows = np.asarray(rows_where(sample.data, where)) == inside
-    return sample.with_data(sample.data.take(np.flatnonzero(rows)))
+    return sample.rows_of(np.asarray(rows_where(sample.data, where)) == inside)
 
 
 #: A slice within another carries what is wrong there if the other rows of that show no gap, by this level, and at most this share of its.

@@ -627,13 +627,10 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
     """
     for p, largest, where in sample.once(changed_slices) + changed_of_those_off(sample, CHANGED):
         inside = np.asarray(rows_where(sample.data, where))
-        part, rest = (
-            sample.with_data(sample.data.take(np.flatnonzero(rows))) for rows in (inside, ~inside)
-        )
+        part, rest = map(sample.rows_of, (inside, ~inside))
         if (change := _change(part)) is not None:
             off = np.asarray(rows_where(part.data, on_days(part.data, change.days, ())))
-            days = part.with_data(part.data.take(np.flatnonzero(off)))
-            seen, low, high = _with_interval(days, "mcs")
+            seen, low, high = _with_interval(part.rows_of(off), "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
             if change.began:
                 # It was found with the days on which nothing is off.
@@ -664,7 +661,7 @@ def _change(sample: Sample) -> Change | None:
     if found is None or data.times is None:
         return None
     late, began = data.times >= np.datetime64(found[0]), ""
-    early, after = (sample.with_data(data.take(np.flatnonzero(part))) for part in (~late, late))
+    early, after = map(sample.rows_of, (~late, late))
     # Binary segmentation: what there is and back shows as one change at first.
     if (again := _day_of_change(after, CHANGED / 2)) is not None:
         began, found = found[0], again
@@ -674,9 +671,7 @@ def _change(sample: Sample) -> Change | None:
     if began:
         late = data.times >= np.datetime64(day)
         early_rows = ~late & (data.times >= np.datetime64(began))
-        early, after = (
-            sample.with_data(data.take(np.flatnonzero(part))) for part in (early_rows, late)
-        )
+        early, after = map(sample.rows_of, (early_rows, late))
     own, now = sample.reduction, Watch(reduction=sample.reduction).add(after)
     kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
     compared = [(*_compared(early, after, key, view), key, view) for key, view in kinds]
