@@ -155,11 +155,10 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     kept, judged = kept_comparisons(), choice.fit_rows.rows.judged_of(data)
 
     def run(job: Job) -> ComparisonOutcome:
-        def label(key: str) -> str:
-            return RECALIBRATORS[key].label
-
         def progress(result: MethodResult, done: int, total: int) -> None:
-            doing = label(result.key) if done < total else "resampling the differences"
+            doing = (
+                RECALIBRATORS[result.key].label if done < total else "resampling the differences"
+            )
             job.progress(done, total, doing)
 
         comparison = kept.get(choice.key, judged) if kept else None
@@ -168,7 +167,7 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
                 choice.plan,
                 data,
                 progress=progress,
-                activity=lambda key, doing: job.doing(f"{label(key)} · {doing}"),
+                activity=lambda key, doing: job.doing(f"{RECALIBRATORS[key].label} · {doing}"),
                 stop=job.stopping,
             )
             if job.stopping() and not comparison[UNCALIBRATED].ok:

@@ -699,25 +699,19 @@ class ModelComparison(Compared[ModelResult]):
 
         Empty for metrics without paired resamples.
         """
+        # None behind is better beyond noise: the interval of a difference holds that of the values.
         order = self.ranking(metric)
-        if metric not in self.pairs:
-            return {}
-        ranks: dict[str, int] = {}
-        for place, name in enumerate(order):
-            # None behind is better beyond noise: the interval of a difference holds that of the values.
-            ahead = (self.difference(metric, better, name) for better in order[:place])
-            ranks[name] = 1 + sum(d is not None and d.verdict == "better" for d in ahead)
-        return ranks
+        ahead = {name: order[:place] for place, name in enumerate(order) if metric in self.pairs}
+        return {k: 1 + sum(self._beats(metric, one, k) for one in of) for k, of in ahead.items()}
 
     def tied_with_best(self, metric: str) -> tuple[str, ...]:
         """Return the model with the best value, and those not told apart from it."""
         order = self.ranking(metric)
-        differences = (self.difference(metric, order[0], name) for name in order[1:])
-        return order[:1] + tuple(
-            name
-            for name, d in zip(order[1:], differences, strict=True)
-            if d is None or d.verdict != "better"
-        )
+        return tuple(k for k in order if k == order[0] or not self._beats(metric, order[0], k))
+
+    def _beats(self, metric: str, one: str, other: str) -> bool:
+        difference = self.difference(metric, one, other)
+        return difference is not None and difference.verdict == "better"
 
     def frame(self) -> DataFrame:
         """Return a table with one row per model: its metrics, or the reason if it has none."""
@@ -786,9 +780,8 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     if tied:
         text += f"; {listed([short[name] for name in tied])} {'is' if len(tied) == 1 else 'are'} not told apart from it"
     if others:
-        text += (
-            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
-        )
+        which = "the other is" if others == 1 else f"the other {others:,} are"
+        text += f"; {which} worse beyond noise"
     return f"{text}."
 
 
@@ -875,9 +868,8 @@ def caution(comparison: ModelComparison, metric: str) -> str:
     if difference is None or difference.tied:
         return ""
     short = comparison.short_names()
-    of_best, of_first = (
-        value_text(other, comparison[k].metrics[other].value) for k in (best, first)
-    )
+    values = (comparison[k].metrics[other].value for k in (best, first))
+    of_best, of_first = (value_text(other, value) for value in values)
     if of_calibration:
         return f"Calibrated is not accurate: '{short[best]}' is right in {of_best} of the rows, '{short[first]}' in {of_first}."
     return f"'{short[first]}' is better calibrated (ECE {of_first}) than '{short[best]}' ({of_best}), which is best by {METRICS[metric].label}."

@@ -307,20 +307,16 @@ def _by_fraction(data: Dataset, fraction: float, seed: int | None) -> Rows:
 def _cross_fitted(data: Dataset, folds: int | str, seed: int) -> Rows:
     if isinstance(folds, str):
         return _by_folds(data, folds)
-    if folds > data.n:
-        raise OptionError(
-            f"'cross_fit' must be at most the number of rows, {data.n:,}, got {folds!r}."
-        )
     rng = np.random.default_rng(seed)
     together, words = _together(data)
+    levels = data.n if together is None else len(together.levels)
+    for most, what in ((data.n, "rows"), (levels, "clusters")):
+        if folds > most:
+            words = f"at most the number of {what}, {most:,}"
+            raise OptionError(f"'cross_fit' must be {words}, got {folds!r}.")
     if together is None:
         fold = assign_parts(strata(data), folds, rng)
     else:
-        levels = len(together.levels)
-        if folds > levels:
-            raise OptionError(
-                f"'cross_fit' must be at most the number of clusters, {levels:,}, got {folds!r}."
-            )
         # Rows of one cluster stay in one fold: otherwise the map would have seen related rows.
         fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[together.codes]
     return _each_by_the_others(fold, folds, f", {words}, seed {seed}")
@@ -471,12 +467,13 @@ def calibrate(
     whole = division.fit_split is not None and data.split_names == (division.fit_split,)
     rows = replace(division, in_sample=whole).told(data)
     (fit, judged), every = rows.pairs[0], np.arange(data.n)
-    if division.cross_fit is not None:
-        others = np.append(judged, np.setdiff1d(every, rows.judged))
-        return fit_and_apply(
-            data, spec, replace(rows, pairs=((fit, others), *rows.pairs[1:])), options
-        )
-    fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
+    crossed = division.cross_fit is not None
+    first = np.append(judged, np.setdiff1d(every, rows.judged)) if crossed else every
+    fitted = fit_and_apply(
+        data, spec, replace(rows, pairs=((fit, first), *rows.pairs[1:])), options
+    )
+    if crossed:
+        return fitted
     note = rows.fit.remark
     if rows.fit.split is None and data.splits is not None:
         note = f"fitted on {rows.fit.words}, which have the split 'calibration' in the result."

@@ -121,7 +121,7 @@ class RowsByLevel(NamedTuple):
 
     def part(self, sample: Sample, k: int) -> Sample:
         """The rows of a level."""
-        return sample.with_data(sample.data.take(np.flatnonzero(self.code == k)))
+        return sample.rows_of(self.code == k)
 
 
 def _parts(name: str) -> list[str | int]:

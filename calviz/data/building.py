@@ -28,7 +28,6 @@ from calviz.data.format import (
     short,
     span,
 )
-from calviz.data.label_columns import are_several
 from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, blank, in_column, rows_taken
@@ -135,7 +134,7 @@ class _Builder:
             return False
         off = np.abs(scores.sum(axis=1, dtype=np.float64) - 1) > SUM_SLACK
         is_distribution = first.kind == "probabilities" and float(np.mean(off)) < 0.1
-        return are_several(label) and not is_distribution
+        return not is_distribution and bool((label.sum(axis=1) != 1).any())
 
     def _multilabel(self, fetched: Fetched, first: ScoreColumns) -> Loaded:
         """Make a model of two classes of each label."""
@@ -251,26 +250,10 @@ class _Builder:
             of = f" of '{span(scores.columns)}'" if fractions else ""
             self._note_repair(f"percent: the scores{of} were divided by 100")
         if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
-            array = self._normalised(scores, array)
+            array, said = roles.normalised(array)
+            if said:
+                self._note_repair(said)
         return scores, array
-
-    def _normalised(self, scores: ScoreColumns, array: FloatArray) -> FloatArray:
-        sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
-        if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
-            # Negative or missing values cannot be normalised; a later check reports them.
-            return array
-        off = np.abs(sums[:, 0] - 1)
-        moved, asked = off > 1e-6, roles.off_sum(array, 1)
-        if moved.any():
-            array = np.divide(array, sums.astype(array.dtype), out=array)
-            first = asked if asked.any() else moved  # those of the question
-            rest = off[moved & ~first]
-            more = f", and {rest.size:,} (at most {rest.max():.2g})" if rest.size else ""
-            self._note_repair(
-                f"renormalise: {int(first.sum()):,} of {array.shape[0]:,} rows were divided by their sum "
-                f"(at most {off.max():.3g} away from 1){more}"
-            )
-        return array
 
     def _as_they_are(self, scores: ScoreColumns) -> tuple[str, ...]:
         """The columns of a table that hold these probabilities themselves, one per class or P(class 1); () if they hold logits, lists, percentages or only 0 and 1."""

@@ -498,6 +498,25 @@ def off_sum(array: FloatArray, total: float) -> BoolArray:
     return np.asarray((np.abs(sums - total) > 0.02 * total) & (array.shape[1] > 1))
 
 
+def normalised(array: FloatArray) -> tuple[FloatArray, str]:
+    """Divide rows by their sum, and say so; "" if none is divided."""
+    sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
+    if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
+        # Negative or missing values cannot be normalised; a later check reports them.
+        return array, ""
+    off = np.abs(sums[:, 0] - 1)
+    moved, asked = off > 1e-6, off_sum(array, 1)
+    if not moved.any():
+        return array, ""
+    first = asked if asked.any() else moved  # those of the question
+    rest = off[moved & ~first]
+    more = f", and {rest.size:,} (at most {rest.max():.2g})" if rest.size else ""
+    return np.divide(array, sums.astype(array.dtype), out=array), (
+        f"renormalise: {int(first.sum()):,} of {array.shape[0]:,} rows were divided by their sum "
+        f"(at most {off.max():.3g} away from 1){more}"
+    )
+
+
 def are_few(rows: BoolArray) -> bool:
     """Whether the rows of a mask, shape (n,), are at most a tenth."""
     return bool(rows.mean() <= FEW)

@@ -257,9 +257,7 @@ class ClassBars(SampleFigure):
         for which, word in zip((self.over, self.under), _WORDS[self.mode], strict=True):
             count = int(which.sum())
             if count:
-                at = np.flatnonzero(which)
-                at = at[np.argsort(-np.abs(self.beyond[at]), kind="stable")]
-                names = listed([self.class_name[i] for i in at])
+                names = listed([self.class_name[i] for i in self.ranked() if which[i]])
                 parts.append(f"{count:,} {'is' if count == 1 else 'are'} {word} ({names})")
         if not parts:
             none = f"The one {one} is" if self.value.size == 1 else f"None of {total} is"

@@ -94,8 +94,7 @@ class HundredSquares(Figure):
         if sample is not None and state is not None and state.within is not None:
             change, data = state.within, sample.data
             rows = np.asarray(rows_where(data, on_days(data, change.days, change.where)))
-            part = sample.with_data(data.take(np.flatnonzero(rows)))
-            score = float(part.view(event_sums).confidence[0])
+            score = float(sample.rows_of(rows).view(event_sums).confidence[0])
             hits, expected = score - change.seen, score - change.gap
             decimals = share_decimals(score, expected)
             title = f"{'Until' if v.ended else 'Since'} then: {where_words(change.where, 20)}"

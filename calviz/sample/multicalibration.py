@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import (
     PREDICTED,
@@ -23,13 +23,15 @@ from calviz.core.errors import (
 )
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
-from calviz.core.predictions import Dataset, chosen_columns, cut_columns, sliced_columns
+from calviz.core.predictions import Dataset, chosen_columns, cut_columns, cycles, sliced_columns
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slice_tests
 from calviz.sample.error_bars import LEVEL, SEGMENTS
 from calviz.sample.sample import Sample, Where, where_words
 
+#: Rows of a slice at least.
+LEAST_ROWS = 50
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
 #: Pairs of columns times rows up to which pairs are measured by default: a few seconds.
@@ -273,6 +275,18 @@ def _gap_words(one: Segment) -> str:
     )
 
 
+def beyond_noise(
+    sample: Sample, columns: Sequence[str], min_rows: int = LEAST_ROWS
+) -> Multicalibration | None:
+    """The error over all segments of one or two columns; None if it is within noise."""
+    own = (PREDICTED, SCORE, *cycles(sample.data))
+    try:
+        found = multicalibration(sample, [n for n in columns if n not in own], min_rows=min_rows)
+    except NotAvailable:
+        return None
+    return found if found.noise_floor.p_value <= SEGMENTS else None
+
+
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
     """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured, or within noise, where nothing follows."""
     columns = tuple(name for name in columns if name not in (PREDICTED, SCORE))
@@ -482,6 +496,22 @@ def as_all_rows(
     score = events.score.astype(np.float64)
     gap = quotient(np.bincount(part, w * (events.hit - score)), np.bincount(part, w), otherwise=0.0)
     return replace(events, score=np.clip(score + gap[part], 0, 1))
+
+
+def way_of_rows(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
+    """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance."""
+    events, terms = sample.scored, slice_tests.row_terms(sample.scored, sample.weights)
+    codes = np.where(outside, 0, 1)
+    sums = slice_tests.sums_of_terms(terms, codes, 2, sample.row_draws.cluster)
+    if slice_tests.p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
+        gap = float(sums.gap[0])
+        return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
+    path = np.cumsum(np.bincount(cell, terms[1] * outside))
+    spread = max(path.max(), 0.0) - min(path.min(), 0.0)
+    # A sum as large as the range of the path, on the side of the heavier tail.
+    largest = replace(sums, score=sums.hits + np.where(sums.third < 0, spread, -spread))
+    p = slice_tests.p_against_calibrated(largest, events, codes)[0]
+    return "off in places" * bool(4 * p <= rate)
 
 
 def range_exceeds(r: FloatArray) -> FloatArray:

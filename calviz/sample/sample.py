@@ -205,11 +205,15 @@ class Sample:
         """Other predictions, such as recalibrated ones, under the same settings."""
         return replace(self, data=data, cache={})
 
+    def rows_of(self, mask: npt.ArrayLike) -> Sample:
+        """The rows that a mask of shape (n,) holds."""
+        return self.with_data(self.data.take(np.flatnonzero(mask)))
+
     def predicted(self, names: Sequence[str]) -> Sample:
         """The rows that are predicted as one of these classes; all without names."""
         if not names:
             return self
-        return self.with_data(self.data.take(np.flatnonzero(is_predicted(self.data, names))))
+        return self.rows_of(is_predicted(self.data, names))
 
     @property
     def redrawing(self) -> Redrawing:

@@ -25,7 +25,7 @@ from calviz.core.words import condition, counted, expected_gap, percent, points,
 from calviz.sample import slice_tests
 from calviz.sample.error_bars import CHANGES, FEW_EVENTS, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.multicalibration import Multicalibration, as_all_rows, multicalibration
+from calviz.sample.multicalibration import LEAST_ROWS, as_all_rows, beyond_noise, way_of_rows
 from calviz.sample.sample import Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
@@ -307,8 +307,8 @@ class Slices(Displayed):
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS - CHANGES
 _TINY = np.finfo(np.float64).tiny
-#: Rows of a slice at least; and probabilities nearer to 0 or 1 count as this.
-_LEAST_ROWS, _LEAST = 50, 1e-6
+#: Probabilities nearer to 0 or 1 count as this.
+_LEAST = 1e-6
 #: Slices whose rows are left out, one after the other, to see which others are off without them.
 _MOST_NAMED = 3
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
@@ -438,7 +438,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         found = replace(found, slices=tuple(named))
     first, largest = found.off[0], rate * len(found.off) / len(found.slices)
     if found.rest and not found.differ:
-        over_all = _beyond_noise(sample, how["columns"])
+        over_all = beyond_noise(sample, how["columns"])
         return replace(found, largest=where_words(over_all.worst_where) if over_all else "")
     if first.where not in found.differ:
         return found
@@ -495,21 +495,9 @@ def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices
     return replace(found, rate=rate, slices=tuple(map(of, found.slices)))
 
 
-def _beyond_noise(
-    sample: Sample, columns: Sequence[str], min_rows: int = _LEAST_ROWS
-) -> Multicalibration | None:
-    """The error over all segments of one or two columns; None if it is within noise."""
-    own = (PREDICTED, SCORE, *predictions.cycles(sample.data))
-    try:
-        found = multicalibration(sample, [n for n in columns if n not in own], min_rows=min_rows)
-    except errors.NotAvailable:
-        return None
-    return found if found.noise_floor.p_value <= SEGMENTS else None
-
-
 def _with_pairs(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     """Where no slice of one column is off, or errors of both signs cancel in it: with the segment of the largest error, if its gap is beyond noise, too, and others of its columns."""
-    over_all, data = _beyond_noise(sample, how["columns"], how["min_rows"]), sample.data
+    over_all, data = beyond_noise(sample, how["columns"], how["min_rows"]), sample.data
     if over_all is None or len(worst := over_all.segments[0].where) <= bool(found.off):
         return found
     how = how | {"columns": tuple(name for name, _ in worst), "pairs": True}
@@ -554,7 +542,7 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
     if data.times is None or data.cells is not None:
         return []
     p_values = _p_of_changes(sample)
-    factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), _LEAST_ROWS)
+    factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), LEAST_ROWS)
     tested: list[tuple[float, Where]] = [
         (float(p), ((name, factor.levels[i]),))
         for name, factor in factors.items()
@@ -562,7 +550,7 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
         if p == p
     ]
     # Rows that no column names alone are looked at, too.
-    over_all = _beyond_noise(sample, default_columns(sample))
+    over_all = beyond_noise(sample, default_columns(sample))
     if over_all is not None and len(pair := over_all.worst_where) > 1:
         tested += _p_inside(sample, [pair])
     level = CHANGES / max(len(tested), 1)
@@ -642,7 +630,7 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
             if p > _NO_GAP and more / s.gap < _SHARE:
                 differ[i], outside = s.where, others
                 break
-    rest = _way_of_the_rest(sample, outside, cell, found.rate)
+    rest = way_of_rows(sample, outside, cell, found.rate)
     if rest and not differ and _alone_off(sample, found, cell):
         return found
     if rest and len(differ) > 1 and outside.mean() < 0.45:
@@ -656,9 +644,7 @@ def _alone_off(sample: Sample, found: Slices, cell: IntArray) -> bool:
     first, every = found.off[0].where, np.ones(cell.size, bool)
     p, _ = slice_tests.tested(sample, [first], every, np.zeros_like(cell))[0]
     others = ~np.asarray(rows_where(sample.data, first))
-    return p * len(found.slices) <= found.rate and not _way_of_the_rest(
-        sample, others, cell, found.rate
-    )
+    return p * len(found.slices) <= found.rate and not way_of_rows(sample, others, cell, found.rate)
 
 
 def _is_part(sample: Sample, one: Slice, found: Slices) -> bool:
@@ -678,27 +664,10 @@ def _seems_unlike(one: Slice, found: Slices) -> bool:
     return abs(one.gap - rest) > 0.75 * (one.interval.high - one.interval.low)
 
 
-def _way_of_the_rest(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
-    """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance."""
-    events, terms = sample.scored, slice_tests.row_terms(sample.scored, sample.weights)
-    codes = np.where(outside, 0, 1)
-    sums = slice_tests.sums_of_terms(terms, codes, 2, sample.row_draws.cluster)
-    if slice_tests.p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
-        gap = float(sums.gap[0])
-        return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
-    path = np.cumsum(np.bincount(cell, terms[1] * outside))
-    spread = max(path.max(), 0.0) - min(path.min(), 0.0)
-    # A sum as large as the range of the path, on the side of the heavier tail.
-    largest = replace(sums, score=sums.hits + np.where(sums.third < 0, spread, -spread))
-    p = slice_tests.p_against_calibrated(largest, events, codes)[0]
-    return "off in places" * bool(4 * p <= rate)
-
-
 @takes_weights
 def _part(sample: Sample, *, where: Where, inside: bool) -> Sample:
     """The rows of a slice, or all other rows."""
-    rows = np.asarray(rows_where(sample.data, where)) == inside
-    return sample.with_data(sample.data.take(np.flatnonzero(rows)))
+    return sample.rows_of(np.asarray(rows_where(sample.data, where)) == inside)
 
 
 #: A slice within another carries what is wrong there if the other rows of that show no gap, by this level, and at most this share of its.

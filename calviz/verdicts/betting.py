@@ -89,6 +89,21 @@ class Look:
     bets: tuple[float, ...]
 
 
+def days_of(sample: Sample, when: str | None, before: int) -> tuple[list[str], IntArray]:
+    """The names of the looks at some rows, and the number of the look of each row, shape (n,)."""
+    times = sample.data.times
+    if when is not None or times is None:
+        return [when or f"look {before + 1}"], np.zeros(sample.data.n, dtype=np.intp)
+    days, at = np.unique(times.astype("datetime64[D]"), return_inverse=True)
+    return list(map(str, days)), at
+
+
+def extend(cluster: IntArray, look: IntArray) -> bool:
+    """Whether a cluster has rows of several looks."""
+    pairs = np.unique(np.stack([cluster, look]), axis=1)[0]
+    return not np.diff(pairs).all()
+
+
 def looks_at(
     sample: Sample,
     names: Sequence[str],

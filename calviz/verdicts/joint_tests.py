@@ -14,12 +14,21 @@ from scipy.special import ndtr, stdtr
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, map_threads
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, Told, check, takes_weights
-from calviz.core.errors import NotAvailable, claim
+from calviz.core.errors import RESAMPLES, NotAvailable, claim
 from calviz.core.events import Reduction, assign
 from calviz.core.p_values import westfall_young
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR
-from calviz.core.words import counted, decimal, listed, shorten
+from calviz.core.words import (
+    counted,
+    decimal,
+    gap_decimals,
+    listed,
+    points,
+    shorten,
+    times_off,
+    too_high,
+)
 from calviz.core.words import p_value as p_text
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
@@ -141,6 +150,35 @@ def evidence_of_views(sample: Sample) -> tuple[Evidence, ...]:
         return (_evidence_of(sample, None),)
     tests = sample.once(joint)
     return tuple(_evidence_of(view, tests) for view in tested_views(sample))
+
+
+@claim(
+    "sides-of-a-change",
+    says="Since about ... forecast too high by 6.8 points; before, not told apart from calibrated",
+    chosen="the day, of all, and the strongest of 5 to 10 tests on either side",
+    adjusted="size: less the bias of the selection of the change; said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
+)
+def side_of_change(
+    part: Sample, view: Reduction, gap: tuple[float, float, float], less: float
+) -> tuple[str, str]:
+    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, `less` what a selection makes of noise.
+
+    Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
+    """
+    evidence = collect_evidence(part.but(resamples=max(part.resamples, RESAMPLES)))
+    high, low = map(str.lower, too_high(evidence.reduction))
+    way = {"over": high, "under": low}.get(evidence.direction)
+    if way is None:
+        if evidence.direction != "none" or gap[1] <= 0 <= gap[2]:
+            nothing = evidence.direction == "none"
+            return "not told apart from calibrated" if nothing else "off in places", ""
+        way = too_high(view)[gap[0] < 0].lower()
+        size = max(abs(gap[0]) - less, 0.0)
+        return f"perhaps {way}", f"{points(size, gap_decimals(size))} points"
+    size = max(abs(evidence.mcs) - less, 0.0)
+    observed = evidence.score - math.copysign(size, evidence.mcs)
+    times = times_off(evidence.score, observed).split(" too ")[0]
+    return way, times or f"{points(size, gap_decimals(size))} points"
 
 
 def _noise_free_size(evidence: Evidence) -> float:

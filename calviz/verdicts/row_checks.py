@@ -446,8 +446,8 @@ def rest_of_rows(sample: Sample) -> Sample | None:
     if found is None or not (found.apart or (found.rest and found.named)):
         return None
     inside = np.any([np.asarray(rows_where(sample.data, s.where)) for s in found.named], axis=0)
-    others = None if inside.all() else sample.data.take(np.flatnonzero(~inside))
-    return sample.with_data(others) if others and others.rows >= MIN_ROWS else None
+    others = None if inside.all() else sample.rows_of(~inside)
+    return others if others and others.data.rows >= MIN_ROWS else None
 
 
 def least_error(some: Iterable[Slice], sample: Sample) -> float:
@@ -469,7 +469,7 @@ def unchanged_rows(sample: Sample) -> Sample | None:
     changed = (data.times < np.datetime64(state.found.since)) == bool(state.found.days[1])
     if inside is not None:
         changed &= inside
-    return sample.with_data(data.take(np.flatnonzero(~changed)))
+    return sample.rows_of(~changed)
 
 
 @takes_weights

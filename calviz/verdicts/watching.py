@@ -17,7 +17,7 @@ from scipy.special import expit, ndtri
 from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
-from calviz.core.errors import RESAMPLES, InputError, OptionError, check_level, claim, replacing
+from calviz.core.errors import InputError, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
 from calviz.core.p_values import selected
 from calviz.core.predictions import Dataset
@@ -31,8 +31,6 @@ from calviz.core.words import (
     month_or_day,
     points,
     score_and_hit,
-    times_off,
-    too_high,
 )
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
@@ -44,11 +42,13 @@ from calviz.verdicts.betting import (
     Remedy,
     Wealth,
     bets_on,
+    days_of,
+    extend,
     logits,
     looks_at,
     row_shares,
 )
-from calviz.verdicts.joint_tests import collect_evidence
+from calviz.verdicts.joint_tests import side_of_change
 
 #: Chance of any false alarm, over all looks.
 ALPHA = 0.05
@@ -440,12 +440,12 @@ class Watch:
         self._check_model(sample)
         if not self.edges:
             self._begin(sample)
-        names, look = _days(sample.data, when, len(self.looks))
+        names, look = days_of(sample, when, len(self.looks))
         known = {look.digest for look in self.looks}
         begun = (self.edges, self.centre, self.heaviest)
         looks = list(looks_at(sample, names, look, known, *begun))
         clusters = sample.data.clusters
-        returning = clusters is not None and (bool(known) or _extend(clusters.codes, look))
+        returning = clusters is not None and (bool(known) or extend(clusters.codes, look))
         self.looks += [look for look in looks if look is not None]
         return replace(self.state, skipped=looks.count(None), returning=returning)
 
@@ -627,13 +627,10 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
     """
     for p, largest, where in sample.once(changed_slices) + changed_of_those_off(sample, CHANGED):
         inside = np.asarray(rows_where(sample.data, where))
-        part, rest = (
-            sample.with_data(sample.data.take(np.flatnonzero(rows))) for rows in (inside, ~inside)
-        )
+        part, rest = map(sample.rows_of, (inside, ~inside))
         if (change := _change(part)) is not None:
             off = np.asarray(rows_where(part.data, on_days(part.data, change.days, ())))
-            days = part.with_data(part.data.take(np.flatnonzero(off)))
-            seen, low, high = _with_interval(days, "mcs")
+            seen, low, high = _with_interval(part.rows_of(off), "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
             if change.began:
                 # It was found with the days on which nothing is off.
@@ -664,7 +661,7 @@ def _change(sample: Sample) -> Change | None:
     if found is None or data.times is None:
         return None
     late, began = data.times >= np.datetime64(found[0]), ""
-    early, after = (sample.with_data(data.take(np.flatnonzero(part))) for part in (~late, late))
+    early, after = map(sample.rows_of, (~late, late))
     # Binary segmentation: what there is and back shows as one change at first.
     if (again := _day_of_change(after, CHANGED / 2)) is not None:
         began, found = found[0], again
@@ -674,9 +671,7 @@ def _change(sample: Sample) -> Change | None:
     if began:
         late = data.times >= np.datetime64(day)
         early_rows = ~late & (data.times >= np.datetime64(began))
-        early, after = (
-            sample.with_data(data.take(np.flatnonzero(part))) for part in (early_rows, late)
-        )
+        early, after = map(sample.rows_of, (early_rows, late))
     own, now = sample.reduction, Watch(reduction=sample.reduction).add(after)
     kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
     compared = [(*_compared(early, after, key, view), key, view) for key, view in kinds]
@@ -687,8 +682,8 @@ def _change(sample: Sample) -> Change | None:
     error = math.hypot(*(high - low for _, low, high in gaps)) / (2 * -ndtri(ALPHA / 2))
     less, is_since = float(selected(beyond)[0] * error), abs(since[0]) > abs(before[0])
     sides = (
-        _side(after, view, gaps[0], less * is_since),
-        _side(early, view, gaps[1], less * (not is_since)),
+        side_of_change(after, view, gaps[0], less * is_since),
+        side_of_change(early, view, gaps[1], less * (not is_since)),
     )
     return Change(day, between, p_value, name, before, since, now, sides, began, less)
 
@@ -706,7 +701,7 @@ def _day_of_change(
     from calviz.recalibrators.logit_spline import LogisticSpline  # loads scikit-learn
 
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
-    (days, look), is_cells = _days(data, None, 0), data.cells is not None
+    (days, look), is_cells = days_of(sample, None, 0), data.cells is not None
     # A row of a cluster counts as its share of it, a cell as its rows.
     shares = data.weights if is_cells else row_shares(sample, look, None)
     rows = np.ones(data.n) if shares is None else shares
@@ -734,7 +729,7 @@ def _day_of_change(
     rest, later = np.eye(2) - part, variance[-1] - variance
     both = rest @ variance @ rest.swapaxes(1, 2) + part @ later @ part.swapaxes(1, 2)
     rng = np.random.default_rng([sample.seed, 8])
-    if data.clusters is not None and _extend(data.clusters.codes, look):
+    if data.clusters is not None and extend(data.clusters.codes, look):
         drawn = _by_cluster(data.clusters.codes, look, np.stack([residual, residual * z]), rng)
         bridges = drawn.cumsum(axis=0)
         bridges -= part @ bridges[-1]
@@ -789,12 +784,6 @@ def _fit_of_lines(logit: FloatArray, n: FloatArray, hits: FloatArray) -> FloatAr
     return fit
 
 
-def _extend(cluster: IntArray, look: IntArray) -> bool:
-    """Whether a cluster has rows of several looks."""
-    pairs = np.unique(np.stack([cluster, look]), axis=1)[0]
-    return not np.diff(pairs).all()
-
-
 def _by_cluster(
     cluster: IntArray, look: IntArray, columns: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
@@ -806,35 +795,6 @@ def _by_cluster(
     # In parts, for many clusters.
     factors = (rng.standard_normal((shape[1], DRAWS // 27)) for _ in range(27))
     return np.concatenate([np.stack([t @ f for t in tables], axis=1) for f in factors], axis=2)
-
-
-@claim(
-    "sides-of-a-change",
-    says="Since about ... forecast too high by 6.8 points; before, not told apart from calibrated",
-    chosen="the day, of all, and the strongest of 5 to 10 tests on either side",
-    adjusted="size: less the bias of the selection of the change; said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
-)
-def _side(
-    part: Sample, view: Reduction, gap: tuple[float, float, float], less: float
-) -> tuple[str, str]:
-    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, `less` what a selection makes of noise.
-
-    Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
-    """
-    evidence = collect_evidence(part.but(resamples=max(part.resamples, RESAMPLES)))
-    high, low = map(str.lower, too_high(evidence.reduction))
-    way = {"over": high, "under": low}.get(evidence.direction)
-    if way is None:
-        if evidence.direction != "none" or gap[1] <= 0 <= gap[2]:
-            nothing = evidence.direction == "none"
-            return "not told apart from calibrated" if nothing else "off in places", ""
-        way = too_high(view)[gap[0] < 0].lower()
-        size = max(abs(gap[0]) - less, 0.0)
-        return f"perhaps {way}", f"{points(size, gap_decimals(size))} points"
-    size = max(abs(evidence.mcs) - less, 0.0)
-    observed = evidence.score - math.copysign(size, evidence.mcs)
-    times = times_off(evidence.score, observed).split(" too ")[0]
-    return way, times or f"{points(size, gap_decimals(size))} points"
 
 
 def _by(way: str, size: str) -> str:
@@ -863,11 +823,3 @@ def _with_interval(part: Sample, key: str) -> tuple[float, float, float]:
 def _about(watch: Watch) -> tuple[object, ...]:
     record = watch.to_dict()
     return tuple(value for key, value in record.items() if key != "looks")
-
-
-def _days(data: Dataset, when: str | None, before: int) -> tuple[list[str], IntArray]:
-    """The names of the looks at some rows, and the number of the look of each row, shape (n,)."""
-    if when is not None or data.times is None:
-        return [when or f"look {before + 1}"], np.zeros(data.n, dtype=np.intp)
-    days, at = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
-    return list(map(str, days)), at

@@ -204,7 +204,18 @@ class _Summed:
 
 
 def _summed(frame: Any, layout: ProfileColumns, name: str, engine: Engine = "auto") -> _Summed:
-    facts = _facts(layout, name, is_single(frame, layout))
+    facts = ProfileFacts(
+        name=name,
+        reduction=layout.reduction,
+        class_names=layout.class_names,
+        kind="confidence" if layout.confidence else "probabilities",
+        single=is_single(frame, layout),
+        groups=layout.groups,
+        split=layout.split is not None,
+        every=None if layout.time is None else layout.every,
+        true_class=layout.true_class,
+        each_class=layout.each_class,
+    )
     blocks = cells_in_blocks(frame, layout) if engine == "auto" else None
     table, unusable = cells_from_sums(_grouped(frame, layout) if blocks is None else blocks, layout)
     sums = _Summed(Profile(facts, summed([table], facts)), unusable)
@@ -256,21 +267,6 @@ def _streamed(frame: Any, layout: ProfileColumns) -> Any:
     with pl.Config(streaming_chunk_size=ENTRIES // columns if wide else None):
         rows = int(frame.select(rows=nw.len()).collect("polars")["rows"][0])
         return table(by_score=rows <= FEW_SCORES or has_few_scores(frame, layout))
-
-
-def _facts(layout: ProfileColumns, name: str, single: bool) -> ProfileFacts:
-    return ProfileFacts(
-        name=name,
-        reduction=layout.reduction,
-        class_names=layout.class_names,
-        kind="confidence" if layout.confidence else "probabilities",
-        single=single,
-        groups=layout.groups,
-        split=layout.split is not None,
-        every=None if layout.time is None else layout.every,
-        true_class=layout.true_class,
-        each_class=layout.each_class,
-    )
 
 
 def _refuse(frame: Any, layout: ProfileColumns, sums: _Summed, place: str = "") -> None:
