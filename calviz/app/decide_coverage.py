@@ -113,15 +113,17 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     wrong = _of_slices(sample, kept, choice)
     where = f"; w{wrong[1:].split(' (95', 1)[0]}" if wrong and not choice.refused else ""
     say(choice.headline + where)
-    of_event = _of_event(settings, sample, method, say)
+    first = st.container()
+    rare = _of_event(settings, sample, method, say)
     lead = "After recalibration: " if result is not None else ""
     words = md(keep_units_together(f"{lead}{choice.sentence}"), 1_000)
-    if choice.refused:
-        st.warning(words, icon=":material/warning:")
-    else:
-        st.markdown(words if of_event else f"**{words}**")
-    if wrong:
-        st.markdown(f":material/warning: {md(wrong, 400)}")
+    with st.container() if rare else first:
+        if choice.refused:
+            st.warning(words, icon=":material/warning:")
+        else:
+            st.markdown(words if rare else f"**{words}**")
+        if wrong:
+            st.markdown(f":material/warning: {md(wrong, 400)}")
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         sentence = keep_units_together(before.sentence)
@@ -221,7 +223,7 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
 def _of_event(
     settings: Settings, sample: Sample, method: str, say: Callable[[str], object]
 ) -> bool:
-    """Say what is promised of acting on the event of two classes, or on the rare class, of which the title says that few errors need no model."""
+    """Say what is promised of acting on the event of two classes, or on the rare class, of which the title says that few errors need no model; return whether it is rare."""
     data, allowed = settings.whole, _allowed()
     rate = event_rate_if_rare(sample, 1)
     if not allowed or rate is None:
@@ -237,9 +239,10 @@ def _of_event(
         with suppress(CalvizError):
             promised = _promised(settings, allowed, **how)
             reading = (promised or threshold(sample.data, allowed, **how)).reading()
-            st.markdown(f"**{md(keep_units_together(reading), 1_000)}**")
+            words = md(keep_units_together(reading), 1_000)
+            st.markdown(f"**{words}**" if rare else words)
     navigation.draw_link("decisions", f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**")
-    return not when(method)
+    return rare
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
