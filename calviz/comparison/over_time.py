@@ -413,11 +413,8 @@ def _with_expected(
     """Add what the metric is expected to be: of rows without labels, and of the last periods from the rows before each."""
     data, metric, reduction = sample.data, result.metric, sample.reduction
     if metric not in EXPECTED or waiting.times is None:
-        are = (
-            "have no times"
-            if metric in EXPECTED
-            else "are left out; the metric Accuracy shows what to expect of them"
-        )
+        shows = "are left out; the metric Accuracy shows what to expect of them"
+        are = "have no times" if metric in EXPECTED else shows
         return replace(result, unexpected=f"rows without labels {are}.")
     split = periods(waiting.times, divided.every)
     names, code = split.names, split.code
