@@ -122,7 +122,7 @@ def over_time(
         )
     errors.check_whole("min_rows", min_rows, least=2)
     watch, part, inside = sample.once(watched), sample, np.arange(sample.data.n)
-    within = watch.within if watch is not None and watch.found is watch.within else None
+    within = watch.within if watch and watch.found is not watch.change else None
     if within is not None:
         inside = np.flatnonzero(np.asarray(rows_where(sample.data, within.where)))
         part = sample.with_data(sample.data.take(inside))
