@@ -227,10 +227,9 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
     console().print(_table_by_group(levels, column, risk))
     few = levels.few
     if few:
-        named = ", ".join(short_name(n) or "missing" for n in few[:5]) + ", …" * (len(few) > 5)
-        show(
-            f"{counted(len(few), 'value')} with fewer than {levels.least_rows} rows: {named}", "dim"
-        )
+        names = [short_name(name) or "missing" for name in few[:5]] + ["…"] * (len(few) > 5)
+        some = f"{counted(len(few), 'value')} with fewer than {levels.least_rows} rows"
+        show(f"{some}: {', '.join(names)}", "dim")
     tested = len(levels.slices.slices)
     text = f"Too high or low: beyond chance, corrected for all {tested} values. The last columns: {levels.guarantee(risk)}"
     show(text, "dim")

@@ -122,7 +122,7 @@ def over_time(
         )
     errors.check_whole("min_rows", min_rows, least=2)
     watch, part, inside = sample.once(watched), sample, np.arange(sample.data.n)
-    within = watch.within if watch is not None and watch.found is watch.within else None
+    within = watch.within if watch and watch.found is not watch.change else None
     if within is not None:
         inside = np.flatnonzero(np.asarray(rows_where(sample.data, within.where)))
         part = sample.with_data(sample.data.take(inside))
@@ -413,11 +413,8 @@ def _with_expected(
     """Add what the metric is expected to be: of rows without labels, and of the last periods from the rows before each."""
     data, metric, reduction = sample.data, result.metric, sample.reduction
     if metric not in EXPECTED or waiting.times is None:
-        are = (
-            "have no times"
-            if metric in EXPECTED
-            else "are left out; the metric Accuracy shows what to expect of them"
-        )
+        shows = "are left out; the metric Accuracy shows what to expect of them"
+        are = "have no times" if metric in EXPECTED else shows
         return replace(result, unexpected=f"rows without labels {are}.")
     split = periods(waiting.times, divided.every)
     names, code = split.names, split.code

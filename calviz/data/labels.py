@@ -192,7 +192,7 @@ class _Decoder:
             return by_name
         if are_numbers:
             return self._by_index(numbers, names)
-        if self.k == 2 and (pair := self._by_pair(names)) is not None:
+        if self.k == 2 and (pair := self._by_pair()) is not None:
             return pair
         raise self._which_class() or self._unknown(names)
 
@@ -269,7 +269,7 @@ class _Decoder:
         form = "class index" if base == 0 else "class index, counted from 1"
         return self._labels([v - base for v in values], form, names, notice)
 
-    def _by_pair(self, names: tuple[str, ...]) -> Labels | None:
+    def _by_pair(self) -> Labels | None:
         words = self.spelled
         event = event_of(words)
         if event is None:

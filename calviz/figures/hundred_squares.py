@@ -93,8 +93,8 @@ class HundredSquares(Figure):
         state = sample.once(watched) if sample is not None and v.changed_where else None
         if sample is not None and state is not None and state.within is not None:
             change, data = state.within, sample.data
-            rows = np.asarray(rows_where(data, on_days(data, change.days, change.where)))
-            score = float(sample.rows_of(rows).view(event_sums).confidence[0])
+            rows = rows_where(data, on_days(data, change.change.days, change.where))
+            score = float(sample.rows_of(np.asarray(rows)).view(event_sums).confidence[0])
             hits, expected = score - change.seen, score - change.gap
             decimals = share_decimals(score, expected)
             title = f"{'Until' if v.ended else 'Since'} then: {where_words(change.where, 20)}"

@@ -499,7 +499,7 @@ def as_all_rows(
 
 
 def way_of_rows(sample: Sample, outside: BoolArray, cell: IntArray, rate: float) -> str:
-    """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance."""
+    """In which way rows are off together: by their mean, or else by the largest error over any range of their scores; "" if not beyond chance; `outside`, `cell`: shape (n,)."""
     events, terms = sample.scored, slice_tests.row_terms(sample.scored, sample.weights)
     codes = np.where(outside, 0, 1)
     sums = slice_tests.sums_of_terms(terms, codes, 2, sample.row_draws.cluster)

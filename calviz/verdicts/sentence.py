@@ -21,7 +21,7 @@ from calviz.verdicts.data_checks import classes_off, classes_unseen, of_what, ra
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence
 from calviz.verdicts.row_checks import hardly_telling, label_errors_found, least_error, rest_of_rows
-from calviz.verdicts.watching import Change, SliceChange, watched
+from calviz.verdicts.watching import Change, watched
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
@@ -70,7 +70,8 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     change = days = ""
     if state is not None and found is not None:
         change = state.headline
-        days = f"{words.capitalised(found.when(state.shown))}."
+        told_of = state.within if state.within and found is not state.change else found
+        days = f"{words.capitalised(told_of.when(state.shown))}."
         if by_group and worst and {*worst.where} == {*found.where}:
             place = by_group.furthest[1]
             sentence = sentence.replace(place, f"{place} over all days")
@@ -105,15 +106,14 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     )
 
 
-def _leads(by_group: Slices | None, found: Change | SliceChange, sample: Sample) -> bool:
+def _leads(by_group: Slices | None, found: Change, sample: Sample) -> bool:
     """Whether slices that are off lead the headline before a change."""
     # What surely holds more of the error leads: rows times the lower end of the gap, or of what changes, on the days that are surely after it.
-    change = found if isinstance(found, Change) else found.change
     # On the new rows of a slice, the change tells.
     named = [s for s in by_group.named if not {*s.where} & {*found.where}] if by_group else []
     if by_group is None or by_group.named[:1] != (*named[:1],):
         return False
-    return least_error(named, sample) > change.least_error(sample.data, found.where)
+    return least_error(named, sample) > found.least_error(sample.data, found.where)
 
 
 @claim("classes")

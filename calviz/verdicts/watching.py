@@ -67,7 +67,8 @@ class Change(NamedTuple):
     `before` and `after` are the mean gap that changes most, or the ECE, which `name` tells, with the ends of its interval; `now` is a
     watch of the rows since. `sides` say what the tests of the verdict find on the rows since and on those before, and by how much the
     scores are off there ("" if not in one direction), on that further off by `less` than on these rows, for new ones; "perhaps", where only
-    the interval of the mean gap excludes 0. Where another change is found before, "before" is from its day on: `began`.
+    the interval of the mean gap excludes 0. Where another change is found before, "before" is from its day on: `began`. It is of the rows
+    that meet the conditions `where`, of all without any.
     """
 
     since: str
@@ -80,11 +81,7 @@ class Change(NamedTuple):
     sides: tuple[tuple[str, str], tuple[str, str]]
     began: str = ""
     less: float = 0.0
-
-    @property
-    def where(self) -> Where:
-        """Of all rows, without a condition."""
-        return ()
+    where: Where = ()
 
     @property
     def ended(self) -> bool:
@@ -143,21 +140,6 @@ class SliceChange(NamedTuple):
     change: Change
     elsewhere: Change | None
     rest: str
-
-    @property
-    def since(self) -> str:
-        """The day of the change."""
-        return self.change.since
-
-    @property
-    def between(self) -> tuple[str, str]:
-        """The ends of the confidence set of the day."""
-        return self.change.between
-
-    @property
-    def days(self) -> tuple[str, str]:
-        """The days on which it is off, as `Change.days`."""
-        return self.change.days
 
     @claim("change-in-a-slice")
     def headline(self, shown: Callable[[str], str]) -> str:
@@ -246,10 +228,10 @@ class WatchState(Displayed):
     within: SliceChange | None = None
 
     @property
-    def found(self) -> Change | SliceChange | None:
+    def found(self) -> Change | None:
         """The change to act on: that in a slice, if none is found on the other rows, or else that of all rows."""
         in_all = self.change is not None and (self.within is None or self.within.elsewhere)
-        return self.change if in_all else self.within
+        return self.change if in_all or self.within is None else self.within.change
 
     @property
     def is_dated(self) -> bool:
@@ -299,7 +281,7 @@ class WatchState(Displayed):
     @claim("sides-of-a-change")
     def headline(self) -> str:
         """`sentence` in at most 16 words: after a change, since when, and what is off since and before."""
-        if self.within is not None and self.found is self.within:
+        if self.within is not None and self.found is not self.change:
             return self.within.headline(self.shown)
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
@@ -643,7 +625,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             reach = seen + far * error, seen - ndtri(ALPHA / 2) * error
             named = usual_slices(sample)
             way = named.rest if named and {*where} in ({*s.where} for s in named.named) else ""
-            alone = change._replace(less=0.0)
+            alone = change._replace(less=0.0, where=where)
             return SliceChange(where, int(off.sum()), gap, seen, reach, alone, _change(rest), way)
     return None
 

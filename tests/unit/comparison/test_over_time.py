@@ -107,7 +107,7 @@ def test_where_one_slice_changes_its_periods_are_drawn_in_the_shortest_length_wi
     assert "Where region = W, 95 % CI" in {*drawn}
     band, mark = figure.plot().layout.shapes
     assert band.x0 <= mark.x0 <= band.x1
-    assert series.watch.within.since.startswith(series.periods[round(mark.x0)].name)
+    assert series.watch.found.since.startswith(series.periods[round(mark.x0)].name)
     # Days of the slice have too few rows: then all rows are drawn.
     by_day = over_time(data, "mcs", every="day", method=None, reduction="positive")
     assert by_day.within is None
