@@ -298,10 +298,8 @@ def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
         # Names begin with the first day, month, quarter or year of a period.
         names = (p.name.split(" to ")[0].partition("-Q") for p in r.periods)
         months = (f"{start}-{3 * int(q) - 2:02}" if q else start for start, _, q in names)
-        first = [np.datetime64(month, "D").astype(int) for month in months]
-        days = [
-            np.datetime64(d, "D").astype(int) for d in (since, *(found.between if found else ()))
-        ]
+        when = (since, *(found.between if found else ()))
+        first, days = ([np.datetime64(d, "D").astype(int) for d in some] for some in (months, when))
         first.append(2 * first[-1] - first[-2:][0])  # the end of the last one
         at, *ends = np.interp(days, first, np.arange(len(first))).tolist()
         panel: Trace = {"xref": "x", "yref": "y domain"}
