@@ -584,7 +584,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     later = fitting.calibrated_later(recalibrator, file, settings.model)
     table, n, said = written(data, whole, suffix, file, later)
     columns = file.score_columns(settings.model)
-    where, changed = file.rows_of(settings.model), ""
+    where, changed = "", ""
     if isinstance(recalibrator, SliceMap):
         where = recalibrator.words * (recalibrator.others == UNCALIBRATED)
         tally: Counter[str] = Counter()
@@ -592,7 +592,7 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
             more = fitting.columns_to_apply(recalibrator, some)
             tally.update(recalibrator.counts(fitting.scores_of(some)[0], **more))
         changed = recalibrator.reading(tally)
-    record = recalibrator.to_apply(outcome.data, columns, where)
+    record = recalibrator.to_apply(outcome.data, columns, where, file.rows_of(settings.model))
     named = file.named_as_labels(outcome.data).class_names
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:

@@ -34,7 +34,7 @@ from calviz.app.session import Settings, md, name_after, offer_file
 from calviz.app.tables_and_cards import Cell, draw_notices, marked_table
 from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
-from calviz.comparison.fitting import apply_map, reading_for_map
+from calviz.comparison.fitting import apply_map, reading_for_map, rows_of_its_model
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.core.predictions import Dataset
@@ -575,7 +575,7 @@ def _mapped(
                 "the file holds several models: to which one is the map applied?",
                 readings=[Reading(name, {"models": columns[name]}) for name in columns],
             )
-    before = one_model(loaded, _model)
+    before = rows_of_its_model(one_model(loaded, _model), _record)
     return loaded, before, apply_map(before, _record)
 
 

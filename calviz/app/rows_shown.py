@@ -129,12 +129,10 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
             if state.is_dated or (verdict is not None and verdict.changed):
                 day, where = state.found.since, state.found.where
                 since = f"{state.shown(day)}{' where ' * bool(where)}"
-                st.button(
-                    f"Only the rows since {since}{md(where_words(where))}",
-                    type="primary" if primary else "secondary",
-                    on_click=session.look_on_days,
-                    args=(settings, (day, ""), where),
-                )
+                words = f"Only the rows since {since}{md(where_words(where))}"
+                if st.button(words, type="primary" if primary else "secondary"):
+                    session.look_on_days(settings, (day, ""), where)
+                    st.rerun()  # the whole page, also from a part that is drawn by itself
                 return f"{since}{where_words(where)}"
     return ""
 

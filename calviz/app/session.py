@@ -350,7 +350,7 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
 
 
 def look_on_days(settings: Settings, days: tuple[str, str], where: Where = ()) -> None:
-    """Show the rows of a slice, or of those shown, on some days from the next drawing of the bar on; for callbacks."""
+    """Show the rows of a slice, or of those shown, on some days from the next drawing of the bar on."""
     *others, late = on_days(settings.whole, days, where or settings.where)
     look_at_slice(settings.whole, (*others[: len(CONDITIONS) - 1], late))
 

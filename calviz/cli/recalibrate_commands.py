@@ -129,8 +129,8 @@ def recalibrate(
     for sentence in remarks:
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)
-    of = loaded.score_columns(data.name), loaded.rows_of(data.name)
-    record = fitted and fitted.to_apply(data, *of)
+    columns = loaded.score_columns(data.name)
+    record = fitted and fitted.to_apply(data, columns, model=loaded.rows_of(data.name))
     with _saving(record, fitted, save_map, save_snippet):
         later_map = fitted
         if fitted is None and data.name in loaded.waiting:
@@ -261,7 +261,7 @@ def apply(
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
-    from calviz.comparison.fitting import apply_map, reading_for_map
+    from calviz.comparison.fitting import apply_map, reading_for_map, rows_of_its_model
     from calviz.comparison.recalibrate_files import apply_to_files
     from calviz.data.format import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
@@ -280,7 +280,13 @@ def apply(
     record, warnings = _checked_map(map)
     fitted, tally, said = load_map(record), Counter[str](), ""
     raw = _raw_scores(fitted, raw_score, json_only)
+    if reading.model_column and model:
+        record |= {"model": [reading.model_column, model]}
+        reading, model = replace(reading, model_column=None), None
     if into_folder:
+        if own := record.get("model"):
+            warnings.append(f"{map} is for {' = '.join(own)}; it is applied to all rows.")
+            say(warnings[-1])
         with command_group.showing_progress():
             files = apply_to_files(sources, record, out, model=model, options=reading, tally=tally)
         what, written = counted(len(files), "file"), [str(path) for path in files]
@@ -288,6 +294,7 @@ def apply(
         for_map = reading_for_map(record, reading, model)
         loaded, data = options.read_model(file, model, json_only, for_map)
         with naming(file):
+            data = rows_of_its_model(data, record)
             calibrated = apply_map(data, record, tally)
         names = tuple(record.get("class_names", ()))
         if data.kind != "confidence" and names and names != data.class_names:

@@ -455,7 +455,6 @@ class _Judging:
             verdict = judged(self._judged_as(after))
             left = f"Verdict after the map: {verdict.sentence}"
             if verdict.direction not in ("calibrated", "undecided"):
-                left += " A map for that goes on top: open the calibrated file, and compare again."
                 reasons = (*given.reasons[:-1], left, given.reasons[-1])
                 given = replace(given, reasons=reasons, cautions=(*given.cautions, left))
         return given

@@ -30,7 +30,7 @@ from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.recalibrators.composition import written_where
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, smaller_squared_error, squared_error
-from calviz.sample.sample import Sample, dataset_of
+from calviz.sample.sample import Sample, dataset_of, rows_where
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
 LEAST_ROWS = 10
@@ -771,6 +771,15 @@ def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOpti
     """Return the options for reading further rows without labels, of the classes of these data."""
     names = data.class_names if data.kind != "confidence" else ()
     return loaded.ReadingForMap.of(options, {"class_names": names})
+
+
+def rows_of_its_model(data: Dataset, record: Any) -> Dataset:
+    """Return the rows of the model that a saved map is for, if a column of the data names it; InputError if none is of it."""
+    own = tuple(record.get("model", ()))
+    if not own or own[0] not in data.to_slice():
+        return data
+    inside = np.asarray(rows_where(data, (own,)))
+    return data if inside.all() else data.take(np.flatnonzero(inside))
 
 
 def apply_map(data: Dataset, record: Any, tally: Counter[str] | None = None) -> Dataset:

@@ -36,7 +36,7 @@ MODELS = (
     "model", "model_name", "model_id", "modell", "modelo", "modello", "modèle", "modele", "classifier", "clf", "klassifikator", "method",
     "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint",
     "judge", "judge_name", "judge_id", "judge_model", "judged_by", "llm_judge", "autorater", "grader", "grader_name", "grader_model", "evaluator", "evaluator_name", "evaluator_model",
-    "rater", "scorer", "annotator", "run", "run_id",
+    "rater", "scorer", "annotator", "run", "run_id", "model_version", "model_tag", "model_variant", "modellversion",
 )  # fmt: skip
 #: Words for what several rows may belong to, and words for its number: together they name columns that may define clusters.
 CLUSTER_WORDS = frozenset((

@@ -410,10 +410,10 @@ class Loaded:
             return self.recognition.scores
         return next((s.columns for s in self.roles.scores if s.model == model), ())
 
-    def rows_of(self, model: str) -> str:
-        """Say which rows of the file are those of a model that a column names; "" if none does."""
+    def rows_of(self, model: str) -> tuple[str, ...]:
+        """The column that names the models, and the value of one; () if there is none."""
         column = self.recognition.model_column
-        return f"{column} = {model.removeprefix(f'{column} ')}" if column else ""
+        return (column, model.removeprefix(f"{column} ")) if column else ()
 
     def other_scores(self, record: Mapping[str, Any], model: str) -> str:
         """Say that a saved map is for other score columns than those of a model, or that a map was applied to the file before; "" if neither is known."""

@@ -210,11 +210,14 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
         for more, mark, wheres in (
             ("", "", filled),
             (", by rows of others", "-open-dot", result.explained),
-            (", as its class", "-x-open", result.as_class),
+            (", as its class", "-x-open", result.as_class - result.within),
+            (", within one that differs", "-open-dot", result.within - result.explained),
             (
                 f", {result.marks[1]}",
                 "-open",
-                {*same.values()}.difference(filled, result.explained, result.as_class),
+                {*same.values()}.difference(
+                    filled, result.explained, result.as_class, result.within
+                ),
             ),
         ):
             off, at = not more, [i for i, where in same.items() if where in wheres]

@@ -496,14 +496,18 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "warnings": list(self.warnings_),
         }
 
-    def to_apply(self, data: Any, columns: Sequence[str] = (), where: str = "") -> dict[str, Any]:
-        """Return `to_dict` with the classes and the score columns, if known, of the predictions that it was fitted on, and which rows of them (a condition in words; "" for all)."""
+    def to_apply(
+        self, data: Any, columns: Sequence[str] = (), where: str = "", model: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Return `to_dict` with the classes and the score columns, if known, of the predictions that it was fitted on, which rows of them (a condition in words; "" for all), and the column and value that name their model."""
         record = self.to_dict() | {"class_names": list(data.class_names)}
         # Logits beside probabilities have columns of their own.
         if columns and data.kind in (self.input, "confidence"):
             record["scores"] = {"kind": data.kind, "columns": list(columns)}
         if where:
             record["fitted_where"] = where
+        if model:
+            record["model"] = list(model)
         return record
 
     def _saved(self) -> dict[str, Any]:

@@ -181,6 +181,7 @@ def check_map(record: Any) -> None:
     if not isinstance(scores, Mapping) or scores.get("kind") not in kinds:
         raise damaged(key, "'scores' must have a 'kind' and 'columns'")
     lists = {"class_names": names, "columns": scores.get("columns")}
+    lists |= {"model": record.get("model", [])}
     for name, texts in (lists | {"warnings": record.get("warnings", [])}).items():
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             raise damaged(key, f"'{name}' must be a list of texts")

@@ -196,13 +196,20 @@ class Slices(Displayed):
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes" or since when, "as others" with such scores are, only "by rows of others", "as its class", or ""."""
+        """Whether a slice is off: "yes" or since when, "as others" with such scores are, "within" one that differs, only "by rows of others", "as its class", or ""."""
         if {*one.where} == {*self.dated[0]}:
             return self.dated[1]
         if one.where in self.as_class:
             return "as its class"
-        words = "yes" if one in self.named else "as others"
+        words = "within" if one.where in self.within else "as others"
+        words = "yes" if one in self.named else words
         return "by rows of others" if one.where in self.explained else words * (one in self.off)
+
+    @cached_property
+    def within(self) -> frozenset[Where]:
+        """Where the rest is off, too: slices that are not named, of rows of one that differs."""
+        rest = (s for s in self.slices if self.rest and s not in self.named)
+        return frozenset(s.where for s in rest if any({*w} < {*s.where} for w in self.differ))
 
     @cached_property
     def as_class(self) -> frozenset[Where]:
@@ -273,7 +280,8 @@ class Slices(Displayed):
     @claim("slices")
     def remark(self) -> str:
         """Say how many slices are off as the rest is, or would not be off without the rows of those that are; "" if none."""
-        named, alike = len(self.named), len(self.off) - len(self.named)
+        named = len(self.named)
+        alike = sum(s not in self.named and s.where not in self.within for s in self.off)
         slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
         slices += " is" if (alike or len(self.explained)) == 1 else " are"
         if alike:

@@ -878,18 +878,26 @@ def test_a_map_of_verdicts_is_applied_to_verdicts_and_never_to_a_confidence(tmp_
 
 
 @pytest.mark.parametrize("names", [["a", "b", "c"], [1, 2, 3]])
-def test_of_a_map_of_one_model_in_rows_it_is_said_that_those_of_others_change(
-    tmp_path: Path, names
-):
+def test_a_map_of_one_model_in_rows_is_applied_to_rows_of_that_model(tmp_path: Path, names):
     rng = np.random.default_rng(0)
     rows = {"id": np.repeat(np.arange(80), 3), "model": np.tile(names, 80)}
     p, y = rng.uniform(0.1, 0.9, 240).round(3), np.repeat(rng.integers(0, 2, 80), 3)
     path, fitted, out = (tmp_path / n for n in ("in.csv", "map.json", "out.csv"))
-    pl.DataFrame(rows | {"p": p, "label": y}).write_csv(path)
+    frame = pl.DataFrame(rows | {"p": p, "label": y})
+    frame.write_csv(path)
     model = names[1] if names[1] == "b" else "model 2"
     how = ("--model", model, "--method", "platt", "--save-map", fitted, "--fit-fraction", "0.5")
     assert run("recalibrate", path, *how, "--out", out)[0] == 0
-    said = (
-        f"{fitted} was fitted only on the rows where model = {names[1]}; it is applied to all rows."
-    )
-    assert said in run("apply", path, "--map", fitted, "--out", out)[2]
+    expected = pl.read_csv(out)["p"].to_list()
+    for more in ((), ("--model-column", "model", "--model", str(names[1]))):
+        assert run("apply", path, "--map", fitted, "--out", out, *more)[0] == 0
+        written = pl.read_csv(out)
+        assert written["model"].to_list() == [names[1]] * 80
+        assert written["p"].to_list() == pytest.approx(expected)
+    # Of another one, only if that is asked for.
+    other = ("--model-column", "model", "--model", str(names[0]))
+    assert run("apply", path, "--map", fitted, "--out", out, *other)[0] == 0
+    assert pl.read_csv(out)["model"].to_list() == [names[0]] * 80
+    frame.filter(pl.col("model") != names[1]).write_csv(path)
+    code, _, said = run("apply", path, "--map", fitted, "--out", out)
+    assert (code, f"there is no '{names[1]}' here" in said) == (2, True)

@@ -804,13 +804,16 @@ def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
         r"Unlike the rest: site = 0 \(about \d+\.\d points too high\); other rows: too high by \d\.\d points",
         tested.headline,
     )
-    others = len(tested.off) - 1
+    # What lies within that slice is not as the others are.
+    (part,) = (s for s in tested.off[1:] if ("site", "0") in s.where)
+    assert (tested.word(part), tested.within) == ("within", {part.where})
+    others = len(tested.off) - 2
     assert (
         tested.remark
         == f"{others} other slices are off, not found to differ from other rows with such scores."
     )
     words = dict.fromkeys(map(tested.word, tested.off))
-    assert list(words) == ["yes", "as others"]
+    assert list(words) == ["yes", "as others", "within"]
     assert tested.frame()["differs"].tolist() == [True] + [False] * (len(tested.slices) - 1)
     (finding,) = (
         f
