@@ -220,6 +220,10 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
     return None
 
 
+#: Of a smaller share of events it is said, too, how many may be missed.
+_FEW_EVENTS = 0.2
+
+
 def _of_event(
     settings: Settings, sample: Sample, method: str, say: Callable[[str], object]
 ) -> bool:
@@ -234,7 +238,8 @@ def _of_event(
     if rare:
         right = percent(max(rate, 1 - rate))
         say(f"Always {names[0]} would be right in {right}: what counts is {names[1]}")
-    for of in () if when(method) else ("precision", "recall")[: 1 + rare]:
+    both = rate < _FEW_EVENTS or rare
+    for of in () if when(method) else ("precision", "recall")[: 1 + both]:
         how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
         with suppress(CalvizError):
             promised = _promised(settings, allowed, **how)

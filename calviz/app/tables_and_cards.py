@@ -39,8 +39,9 @@ _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": "
 
 
 def sign_of(judged: Verdict | None) -> str:
-    """Return the sign of a verdict's direction, in the colours of the figures."""
-    return _SIGNS.get(judged.direction, "") if judged else ""
+    """Return the sign of a verdict's direction, in the colours of the figures, unless the headline is about a slice, whose direction may be another."""
+    of_all = judged and not (judged.changed_where or judged.named_where)
+    return _SIGNS.get(judged.direction, "") if judged and of_all else ""
 
 
 #: The tab that shows more about the subject of a check, and the view of *Classes* that does.
