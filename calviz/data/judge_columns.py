@@ -372,8 +372,7 @@ def judged_rows(table: Table, options: ReadingOptions) -> JudgedRows | None:
         score, people, yes = both.aligned()
     except InputError as error:
         # Which word is yes does not matter to whether its confidence is right.
-        more = ways if error.readings else ()
-        raise error.but(readings=(*error.readings, *more)) from None
+        raise error.but(readings=(*error.readings, *ways) if error.readings else ()) from None
     at = np.flatnonzero(~np.isnan(score) & ~np.isnan(people))
     if not at.size:
         return None
