@@ -206,6 +206,27 @@ def brier_uncertainty(view: Steps) -> FloatArray:
     return np.asarray(rate * (1 - rate))
 
 
+@_corp(
+    label="Brier skill score",
+    direction="higher",
+    bounds=(-math.inf, 1.0),
+    formula=r"1 - \overline{(s-h)^2} \,/\, \bar h (1 - \bar h)",
+    reference="Murphy 1973; Steyerberg et al. 2010",
+    tail="two-sided",
+    undefined="undefined: every row is a hit, or none is.",
+    bound=lambda sample, view: cell_bounds.of_square(sample) / float(brier_uncertainty(view)),
+)
+def brier_skill(view: Steps) -> FloatArray:
+    """Share of the Brier score of the constant rate of hits (of these rows: sample climatology) that the scores save; for the event, the scaled Brier score or index of prediction accuracy.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    It is (discrimination - miscalibration) / uncertainty: 1 for a perfect model, 0 for the rate of hits, below 0 if that would be better.
+    """
+    unskilled = brier_uncertainty(view)
+    return np.asarray(1 - brier_binary(view) / np.where(unskilled > 0, unskilled, np.nan))
+
+
 def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Sum over the rows of a function of the isotonic share of hits, shape (...).
 

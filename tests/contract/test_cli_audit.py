@@ -42,7 +42,7 @@ ADDED_METRICS = set(
     nll_miscalibration nll_discrimination nll_uncertainty nll_calibration nll_refinement brier_calibration brier_refinement
     nll_calibration_all nll_refinement_all brier_calibration_all brier_refinement_all
     auroc somers_d auprc net_benefit oe_ratio calibration_in_the_large
-    unreliability discrimination_index quality_index nagelkerke_r2 emax eci
+    unreliability discrimination_index quality_index nagelkerke_r2 emax eci brier_skill
     """.split()
 )
 

@@ -217,6 +217,26 @@ def test_by_hand_of_proper_decomposition():
     assert uncertainty == pytest.approx(2 / 9)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_skill_is_one_less_the_ratio_of_scikit_learns_brier_losses(weighted):
+    rng = np.random.default_rng(3)
+    score = rng.random(400)
+    hit = (rng.random(400) < score**2).astype(int)
+    weights = rng.uniform(0.5, 2, 400) if weighted else None
+    rate = np.full(400, np.average(hit, weights=weights))
+    losses = [brier_score_loss(hit, p, sample_weight=weights) for p in (score, rate)]
+    probs = np.stack([1 - score, score], axis=1)
+    data = Predictions(probs=probs, labels=hit, weights=weights)
+    result = calviz.evaluate(data, ["brier_skill"], reduction="positive")["brier_skill"]
+    assert result.value == pytest.approx(1 - losses[0] / losses[1], abs=1e-12)
+
+
+def test_skill_needs_hits_and_misses():
+    (result,) = event_metrics([0.2, 0.9], [1, 1], keys=["brier_skill"])
+    assert math.isnan(result.value)
+    assert "every row is a hit" in result.reason
+
+
 def test_perfect_scores():
     assert [r.value for r in evaluated([0, 1, 1, 0], [0, 1, 1, 0])] == [0, 0.25, 0.25]
 
