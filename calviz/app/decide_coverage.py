@@ -359,7 +359,7 @@ def _others(
             ]
             others += [replace(curve, name=figure.name) for curve in curves]
         models, left_out = other_models_of(settings)
-        if models and other_models_wanted():
+        if (models or left_out) and other_models_wanted():
             judged = None if result is None else result.rows
             of_models = [curve_of_model(settings, m, figure.ranking, judged) for m in models]
             others += [curve for curve in of_models if curve is not None]
@@ -453,9 +453,12 @@ def other_models_of(settings: Settings) -> tuple[list[OpenModel], list[str]]:
     models: list[OpenModel] = []
     left_out: list[str] = []
     current = model_key(settings.entry, settings.model)
-    keys_of_file = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
+    loaded = settings.entry.loaded
+    # Models that a column names may lack rows of each other.
+    same = (settings.model,) if loaded.recognition.model_column else loaded.models
+    keys_of_same = {model_key(settings.entry, name) for name in same}
     for model in all_models(settings.entry):
-        if model.key in keys_of_file:
+        if model.key in keys_of_same:
             models += [model] if model.key != current else []
             continue
         matched, reason = _matched(current, model.key, settings.whole, model.data)
@@ -477,8 +480,7 @@ def _matched(
     except CalvizError as error:
         return None, str(error)
     if models["this"].n < _whole.n:
-        n, all_rows = models["this"].n, _whole.n
-        return None, f"only {n:,} of the {all_rows:,} rows are in both files."
+        return None, f"it has only {models['this'].n:,} of the {_whole.n:,} rows."
     return models["that"], ""
 
 

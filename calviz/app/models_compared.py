@@ -139,8 +139,15 @@ def usual_models(entry: OpenFile) -> ChosenModels:
 
 def _of_same_rows(entry: OpenFile) -> list[OpenModel]:
     first, *others = all_models(entry)
-    same = [m for m in others if _nearly_same_rows((first.key, m.key), first.data, m.data)]
-    return [first, *same][:MOST]
+    # Those that a column names are to be compared, whatever they share.
+    column = entry.loaded.recognition.model_column
+    own = [model_key(entry, name) for name in entry.loaded.models if column]
+    near = (
+        m
+        for m in others
+        if m.key in own or _nearly_same_rows((first.key, m.key), first.data, m.data)
+    )
+    return [first, *near][:MOST]
 
 
 def _chosen_models(models: list[OpenModel], entry: OpenFile) -> ChosenModels:

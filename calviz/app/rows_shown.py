@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -138,18 +139,16 @@ def say_changed(settings: Settings, *, primary: bool = False, when: str = "") ->
 
 
 def draw_selection_by_model(settings: Settings) -> None:
-    """Draw the selected rows for every model of the file that has the same rows."""
+    """Draw the selected rows for every model of the file, as far as it has them."""
     chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size:
         return
     parts = {}
-    for name, model in settings.entry.loaded.models.items():
-        if model.n != settings.whole.n:
-            continue
-        try:
-            parts[name] = part_numbers(replace(settings, model=name).sample, chosen.rows)
-        except CalvizError:
-            continue
+    for name in settings.entry.loaded.models:
+        with suppress(CalvizError):
+            sample = replace(settings, model=name).sample
+            rows = _rows_in(sample.data, settings.sample.data)[chosen.rows]
+            parts[name] = part_numbers(sample, rows[rows >= 0])
     by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
     st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
     draw_parts(settings, parts, chosen.rule)
@@ -346,7 +345,7 @@ def explore_notable_rows(settings: Settings) -> None:
     among = None if chosen is None else chosen.rows
     if chosen is not None:
         st.caption("Of the selected rows:")
-    several = _have_same_rows(settings)
+    several = _predict_alike(settings)
     why = session.choose_one(
         "What stands out",
         {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
@@ -381,21 +380,29 @@ def explore_notable_rows(settings: Settings) -> None:
     tables_and_cards.download_button("Download these as CSV", table, why, quiet=True)
 
 
-def _have_same_rows(settings: Settings) -> bool:
-    """Whether the file has several models that predict classes for the same rows."""
+def _rows_in(other: Dataset, data: Dataset) -> IntArray:
+    """For each row of a model, that of another model of the file; -1 where it has none."""
+    if data.ids is None or other.ids is None or np.array_equal(data.ids, other.ids):
+        return np.arange(data.n)
+    # Rows only differ where a column names the models: their identifiers are unique.
+    return np.asarray(pd.Index(other.ids).get_indexer(data.ids))
+
+
+def _predict_alike(settings: Settings) -> bool:
+    """Whether the file has several models that predict the same classes."""
     models = settings.entry.loaded.models.values()
-    sizes = {(m.n, m.class_names) for m in models}
-    return len(models) > 1 and len(sizes) == 1 and all(isinstance(m, Predictions) for m in models)
+    names = {m.class_names for m in models}
+    return len(models) > 1 and len(names) == 1 and all(isinstance(m, Predictions) for m in models)
 
 
 def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, FloatArray]:
     """Return the rows for which the models predict different classes, and the number of classes; most classes first, then by score."""
-    numbers = settings.row_numbers
-    classes = []
+    own, classes = predicted_classes(settings.whole), []
     for model in settings.entry.loaded.models.values():
-        assert isinstance(model, Predictions)
-        classes.append(predicted_classes(model if numbers is None else model.take(numbers)))
-    sorted_classes = np.sort(np.stack(classes), axis=0)
+        rows = _rows_in(model, settings.whole)
+        classes.append(np.where(rows < 0, own, predicted_classes(model)[rows]))
+    numbers = slice(None) if settings.row_numbers is None else settings.row_numbers
+    sorted_classes = np.sort(np.stack(classes), axis=0)[:, numbers]
     count = 1 + np.count_nonzero(np.diff(sorted_classes, axis=0), axis=0)
     score = settings.sample.top_label.scored.score
     order = np.lexsort((-score, -count))

@@ -343,7 +343,11 @@ class Audit:
 
         models = {one.name: one.loaded.models[one.name] for one in audited}
         samples = {one.name: one.sample for one in audited}
-        comparison = compare_models(models, samples=samples, **self._settings)
+        try:
+            comparison = compare_models(models, samples=samples, **self._settings)
+        except CalvizError as error:  # they may have no row in common
+            say(f"the models are not compared: {error}")
+            return part
         comparison = after_map(comparison, models, resamples=self.resamples)
         subject = content.Subject(audited[0].sample, models=comparison)
         return document.with_section(part, "models", subject)

@@ -284,9 +284,6 @@ def apply(
         record |= {"model": [reading.model_column, model]}
         reading, model = replace(reading, model_column=None), None
     if into_folder:
-        if own := record.get("model"):
-            warnings.append(f"{map} is for {' = '.join(own)}; it is applied to all rows.")
-            say(warnings[-1])
         with command_group.showing_progress():
             files = apply_to_files(sources, record, out, model=model, options=reading, tally=tally)
         what, written = counted(len(files), "file"), [str(path) for path in files]
@@ -362,7 +359,7 @@ def expected(
         Seed of the drawn labels.
     """
     from calviz import expected
-    from calviz.comparison.fitting import reading_for_map
+    from calviz.comparison.fitting import reading_for_map, rows_of_its_model
 
     if map is not None and labelled_split is not None:
         raise OptionError("--map and --labelled-split exclude each other.")
@@ -372,6 +369,7 @@ def expected(
     _, rows = options.read_model(file, model, json_only, reading_for_map(record, reading, model))
     labelled = None
     with naming(file):
+        rows = rows_of_its_model(rows, record or {})
         if labelled_split is not None:
             rows.split(labelled_split)  # refused if there is none
             assert rows.splits is not None

@@ -624,13 +624,10 @@ def _by_identifier(
         )
     rows_of = {name: place[name][np.searchsorted(once[name], common)] for name in names}
     order = np.argsort(rows_of[names[0]])
-    for name in names:
-        missing = once[name].size - common.size
-        if missing:
-            notes.append(
-                f"{counted(missing, 'row')} of '{shorten(name)}' left out: not every other model has "
-                "their identifiers."
-            )
+    lacking = {name: once[name].size - common.size for name in names}
+    left_out = [f"{counted(k, 'row')} of '{shorten(name)}'" for name, k in lacking.items() if k]
+    if left_out:
+        notes.append(f"{', '.join(left_out)} left out: not every model has their identifiers.")
     matched = f"{counted(common.size, 'row')} matched by identifier{of}."
     return {name: rows[order] for name, rows in rows_of.items()}, [matched, *notes]
 

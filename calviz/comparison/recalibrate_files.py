@@ -314,7 +314,7 @@ def _apply(
     writer, needed, tally = None, load_map(record).needed_columns, Counter[str]()
     with errors.replacing(out) as temporary_path:
         try:
-            for block, predictions in _blocks(file, layout, careful):
+            for block, predictions in _blocks(file, layout, record, careful):
                 blocks.checkpoint()
                 rows = _with_columns(predictions, block, needed)
                 calibrated = fitting.apply_map(rows, record, tally)
@@ -338,7 +338,8 @@ def _apply(
             if writer is not None:
                 writer.close()
         if writer is None:
-            raise InputError("there are no rows", remedy="give files with at least one")
+            of = " of " + " = ".join(own) if (own := record.get("model")) else ""
+            raise InputError(f"there are no rows{of}", remedy="give files with at least one")
     return tally
 
 
@@ -369,18 +370,19 @@ def _schema(table: Any, file: TableFiles, layout: ProfileColumns) -> Any:
 
 
 def _blocks(
-    file: TableFiles, layout: ProfileColumns, careful: bool
+    file: TableFiles, layout: ProfileColumns, record: Any, careful: bool
 ) -> Iterator[tuple[Any, Dataset]]:
-    """Yield the blocks of a file, and their scores as predictions, with dummy labels, which a map does not use."""
+    """Yield the blocks of a file, of the model of a map if a column names it, and their scores as predictions, with dummy labels, which a map does not use."""
     rows = max(1_000, BLOCK // len(layout.scores))
     import polars as pl
 
     try:
         with file_sources.no_panic():
             frame = file_sources.scan(file, "polars", floats=layout.columns, careful=careful)
-            file_sources.check_columns(
-                frame.collect_schema().names(), layout.columns, file.paths[0].name
-            )
+            names = frame.collect_schema().names()
+            file_sources.check_columns(names, layout.columns, file.paths[0].name)
+            if (own := record.get("model", ())) and own[0] in names:
+                frame = frame.filter(pl.col(own[0]).cast(pl.String) == own[1])
             for block in frame.collect_batches(chunk_size=rows, maintain_order=True):
                 scores = block.select(layout.columns).to_numpy()
                 labels = np.zeros(len(scores), dtype=np.int32)

@@ -22,36 +22,32 @@ from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, 
 from calviz.core.probabilities import LOG_FLOOR, as_float
 
 
-def rows_of_models(
-    ids: IntArray, model: Factor, labels: IntArray, *, gaps: bool = False
-) -> IntArray | None:
-    """The rows of each model, shape (models, ids), those of one id below each other; None unless each id has one of each model, with one label.
+def ids_of_all(ids: IntArray, model: Factor, labels: IntArray, *, gaps: bool = False) -> int:
+    """The number of ids with a row of each model; 0 if an id has several rows of one, or several labels.
 
     Parameters
     ----------
     ids, labels : ndarray of int, shape (n,)
     model : Factor
     gaps : bool
-        Whether ids without a row of some model are left out; None if no id has one of each.
+        Whether some ids may lack a row of some model; 0 otherwise.
     """
     values, of_id = np.count_nonzero(np.bincount(model.codes)), np.bincount(ids)
     if not len(model) == labels.size == ids.size or of_id.max(initial=0) > values:
-        return None
+        return 0
     order = np.lexsort((model.codes, ids))
     same = np.diff(ids[order]) == 0
     # Each id has one row of a model, and one label.
     if (same & ~np.diff(model.codes[order]).astype(bool)).any() or np.diff(labels[order])[
         same
     ].any():
-        return None
-    rows: IntArray = order[of_id[ids[order]] == values].reshape(-1, values)
-    if not rows.size or not (gaps or rows.size == ids.size):
-        return None
-    return rows[np.argsort(rows[:, 0])].T
+        return 0
+    shared = int(np.count_nonzero(of_id == values))
+    return shared if gaps or shared * values == ids.size else 0
 
 
 def one_row_each(identifier: str, model: str) -> str:
-    """Say what `rows_of_models` found in two columns."""
+    """Say what `ids_of_all` found in two columns."""
     named, each = shortened(identifier), shortened(model)
     return f"each '{named}' has one row for each value of '{each}'"
 

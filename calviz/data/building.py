@@ -458,10 +458,6 @@ class _Builder:
                 if "renormalise" not in asked:
                     off = roles.off_sum(array, self.whole) & ~odd
                     odd |= off & roles.are_few(off)
-        if self.parts:  # models keep the same rows
-            rows = np.stack([part for part in self.parts.values() if part is not None])
-            for mask in (incomplete, odd):
-                mask[rows] = mask[rows].any(axis=0)
         missing = (no_label | incomplete) & ~no_class
         if (keep := ~(missing | no_class | odd)).all():
             return fetched
@@ -613,7 +609,7 @@ class _Builder:
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
             models = {n: in_column(column, partial(repeated, m), counts) for n, m in models.items()}
-        first = next(iter(models.values()))
+        first = max(models.values(), key=lambda m: m.n)  # a column of models may leave gaps
         if (counting := first.rows_that_count) is not None:
             verb = "has" if first.n - counting.size == 1 else "have"
             text = (

@@ -16,7 +16,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import WRITE_DATES, date_text, date_ways, told_apart
 from calviz.core.predictions import BEFORE, INTERVAL
-from calviz.core.row_columns import checked_clusters, checked_weights, one_row_each, rows_of_models
+from calviz.core.row_columns import checked_clusters, checked_weights, ids_of_all, one_row_each
 from calviz.data import column_names
 from calviz.data.column_names import MISSING_WORDS, is_missing, plain
 from calviz.data.format import (
@@ -115,7 +115,7 @@ GROUP_LEVELS = 1_000
 MOST_FEATURES = 100
 #: A column of more values is not proposed as the models of the rows.
 _MOST_MODELS = 20
-#: Where at least this share of the identifiers has a row of each model, models are compared on these; where at least the second, it is asked.
+#: Where at least this share of the identifiers has a row of each model, these are models; where at least the second, it is asked.
 _MOSTLY_SHARED, _PARTLY_SHARED = 0.8, 0.1
 
 
@@ -139,26 +139,30 @@ class OtherColumns:
     def of_models(
         self, fetched: Fetched, labels: IntArray | None
     ) -> tuple[ColumnRoles, dict[str, IntArray | None]]:
-        """Return the layout of one model and the rows of each that a column names, in the same order; {} if none does.
+        """Return the layout of one model and the rows of each that a column names; {} if none does.
 
         Raises
         ------
         InputError
             If the user named a column that does not name models, and if too few identifiers have a row of each model to say so.
         """
-        layout, chosen, rows = self.layout, self.options.model_column, None
+        layout, chosen, shared = self.layout, self.options.model_column, 0
         counted = self.options.weight_kind == "frequency"
         if layout.long and labels is not None and len(layout.scores) <= 1 and not counted:
             ids, named = (Factor.of(one_dimensional(fetched.columns[n])) for n in layout.long)
             names = [name for name, count in named.counts().items() if count]
-            rows = rows_of_models(ids.codes, named, labels, gaps=True) if all(names) else None
-            count, shared = int(np.unique(ids.codes).size), 0 if rows is None else rows.shape[1]
-            have = _have_each(*layout.long, shared, count)
+            if all(names) and len(names) > 1:
+                shared = ids_of_all(ids.codes, named, labels, gaps=True)
+            count = int(np.unique(ids.codes).size)
+            identifier, model = layout.long
+            have = f"{shared:,} of {count:,} values of '{short(identifier)}' have a row for each value of '{short(model)}'"
             if chosen is None and shared < _MOSTLY_SHARED * count:
-                if shared >= _PARTLY_SHARED * count and len(names) > 1:
-                    raise _ask_if_models(have, layout.long[1], shared)
-                rows = None
-        if layout.long is None or rows is None or len(rows) < 2:
+                if shared >= _PARTLY_SHARED * count:
+                    answers = {f"they are, compared on these {shared:,}": model, "they are not: one model": ""}  # fmt: skip
+                    ways = [Reading(text, {"model_column": one}) for text, one in answers.items()]
+                    raise InputError(f"{have}: are these values models?", readings=ways)
+                shared = 0
+        if layout.long is None or not shared:
             if chosen and not self.options.for_map:
                 what = "it does not name models: a row identifier has several rows of one value or several labels, or none has a row for each"
                 remedy = "name the identifier, or leave out the model column"
@@ -166,18 +170,18 @@ class OtherColumns:
             if chosen is None and labels is not None and not (counted or layout.id):
                 self._offer_models(fetched, labels)
             return replace(layout, long=None), {}
-        identifier, model = layout.long
-        each = one_row_each(identifier, model)
-        if left := len(named) - rows.size:
-            each = f"{have}; {left:,} rows of the others are left out"
-        text = f"{each}: these are {len(names)} models of the same rows (one by --model, all rows together by --model-column '')"
-        self.notices.append(Notice.MODELS.finding("warning" if left else "info", text))
+        each, of = one_row_each(identifier, model), " of the same rows"
+        if shared < count:
+            each, of = have, ", each judged on all of its rows, and compared on those of all"
+        text = f"{each}: these are {len(names)} models{of} (one by --model, all rows together by --model-column '')"
+        self.notices.append(Notice.MODELS.finding("info", text))
+        parts: dict[str, IntArray | None] = {n: np.flatnonzero(named.mask(n)) for n in names}
         groups = tuple(name for name in layout.groups if name not in layout.long)
         if self.table[model].type == "integer":
-            names = [f"{model} {name}" for name in names]
+            parts = {f"{model} {name}": rows for name, rows in parts.items()}
         related = tuple(name for name in layout.related if name != identifier)
         layout = replace(layout, id=identifier, groups=groups, related=related)
-        return layout, dict(zip(names, rows, strict=True))
+        return layout, parts
 
     def _offer_models(self, fetched: Fetched, labels: IntArray) -> None:
         """Offer to read the values of a group as models, if an identifier has one row of each, with the same label."""
@@ -188,7 +192,7 @@ class OtherColumns:
             if identifier in fetched.columns and identifier != model:
                 columns = (fetched.columns[n] for n in (identifier or "", model))
                 ids, named = (Factor.of(one_dimensional(column)) for column in columns)
-                if rows_of_models(ids.codes, named, labels) is not None:
+                if ids_of_all(ids.codes, named, labels):
                     text = f"one model per value of '{short(model)}'"
                     self.ways.append(Reading(text, {"model_column": model}))
                     return
@@ -438,17 +442,6 @@ def _told(values: Factor | FloatArray, labels: IntArray) -> float:
     # Missing values are the last, or the first.
     below = [each.cumsum(axis=0) / counts for each in (rows, np.roll(rows, 1, axis=0))]
     return float(max(np.minimum(share, 1 - share[:, ::-1]).max() for share in below))
-
-
-def _have_each(identifier: str, model: str, shared: int, count: int) -> str:
-    of = f"{shared:,} of {count:,} values of '{short(identifier)}'"
-    return f"{of} have a row for each value of '{short(model)}'"
-
-
-def _ask_if_models(have: str, model: str, shared: int) -> InputError:
-    answers = {f"they are, compared on these {shared:,}": model, "they are not: one model": ""}
-    readings = [Reading(text, {"model_column": name}) for text, name in answers.items()]
-    return InputError(f"{have}: are these values models?", readings=readings)
 
 
 # ---- Recognition

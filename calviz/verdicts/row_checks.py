@@ -18,7 +18,7 @@ from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, softmax
-from calviz.core.row_columns import one_row_each, rows_of_models
+from calviz.core.row_columns import ids_of_all, one_row_each
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.recalibrators import softmax_fits
 from calviz.sample.error_bars import CLASS_TEST
@@ -185,7 +185,7 @@ def _column_of_models(sample: Sample) -> str | None:
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None or not isinstance(data, Predictions):
         return None
-    fits = (n for n, c in data.groups.items() if rows_of_models(codes, c, data.labels) is not None)
+    fits = (n for n, c in data.groups.items() if ids_of_all(codes, c, data.labels))
     return next(fits, None)
 
 

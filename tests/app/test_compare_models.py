@@ -22,6 +22,7 @@ from tests.app.pages import (
     quiet,
     text_of,
     unfold,
+    upload,
     wait,
 )
 
@@ -92,6 +93,41 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     assert "10 rows of 'one' left out" in words
     app.multiselect(key="models").set_value(["one"]).run()
     assert "it takes two on the same rows" in text_of(app)
+
+
+def test_models_of_a_column_with_gaps_are_compared_on_the_rows_of_all():
+    rng, n = np.random.default_rng(0), 200
+    score = rng.uniform(0.05, 0.95, n)
+    labels = (rng.random(n) < score).astype(int)
+    lines = [
+        f"r{i},{m},{labels[i]},{np.clip(score[i] + rng.normal(0, w), 0.01, 0.99):.4f}"
+        for m, w, every in (("net", 0.1, 10), ("tree", 0.3, 8))
+        for i in range(n)
+        if i % every
+    ]
+    lines = [lines[i] for i in rng.permutation(len(lines))]
+    app = upload(open_page(), "long.csv", "\n".join(["id,model,label,p", *lines]).encode())
+    app = _finished(app.open("compare_models"))
+    assert "160 rows matched by identifier" in text_of(app)
+    left = "left out: not every model has their identifiers."
+    assert re.search(f"(20 rows of 'net'|15 rows of 'tree'), .* {left}", plain(text_of(app)))
+    model = app.radio(key="model").value
+    own = {"net": 180, "tree": 175}[model]
+    # What is paired row by row is so by identifier.
+    app = _finished(app.open("reliability"))
+    app = unfold(app, "Rows worth looking at")
+    app = quiet(app.button_group(key="notable").set_value("models").run())
+    (rows,) = (
+        t.value for t in app.dataframe if "answers (calviz)" in t.value or "answers" in t.value
+    )
+    said = {tuple(line.split(",")[:2]): float(line.split(",")[3]) >= 0.5 for line in lines}
+    differ = {
+        i for i, m in said if m == "net" and said[i, "net"] != said.get((i, "tree"), said[i, "net"])
+    }
+    assert {*rows["id"]} == differ
+    app = quiet(app.open("risk_coverage"))
+    app = quiet(app.toggle(key="compare-models").set_value(True).run())
+    assert f"is not drawn: it has only 160 of the {own} rows." in plain(text_of(app))
 
 
 def test_metrics_without_differences_are_named_below_the_table():

@@ -682,7 +682,7 @@ def test_rows_of_several_models_are_read_as_models_and_back(column):
     content = "\n".join([f"id,{column},label,p", *rows]).encode()
     app = upload(open_page(page="data"), "mine.csv", content)
     if column == "model":
-        assert "holds 2 models of the same rows, named in 'model'" in text_of(app)
+        assert "holds 2 models, named in 'model'" in text_of(app)
         assert [*_only_file(app).loaded.models] == ["a", "b"]
         press(app, "Read it as one model")
         assert _only_file(app).options == ReadingOptions(model_column="")
@@ -696,7 +696,7 @@ def test_rows_of_several_models_are_read_as_models_and_back(column):
 def test_a_note_stays_until_the_page_or_the_file_changes():
     rows = [f"{i},{m},{i % 2},{p}" for m in "ab" for i, p in enumerate(_scores(200))]
     content = "\n".join(["id,model,label,p", *rows]).encode()
-    note = "holds 2 models of the same rows"
+    note = "holds 2 models, named in"
     app = upload(open_page(page="data"), "mine.csv", content)
     for _ in range(2):  # as when it is drawn again for its width
         assert text_of(app).count(note) == 1

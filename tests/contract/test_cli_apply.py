@@ -898,6 +898,20 @@ def test_a_map_of_one_model_in_rows_is_applied_to_rows_of_that_model(tmp_path: P
     other = ("--model-column", "model", "--model", str(names[0]))
     assert run("apply", path, "--map", fitted, "--out", out, *other)[0] == 0
     assert pl.read_csv(out)["model"].to_list() == [names[0]] * 80
+    # Of files in a folder as of one.
+    for suffix in ("csv", "parquet"):
+        source, folder = tmp_path / f"in.{suffix}", tmp_path / suffix
+        getattr(frame, f"write_{suffix}")(source)
+        for more, of in (((), names[1]), (other, names[0])):
+            code, _, said = run("apply", source, "--map", fitted, "--out", folder, *more)
+            assert (code, said) == (0, "")
+            written = pl.read_parquet(folder / "in.parquet")
+            assert written["model"].to_list() == [of] * 80
+            assert (of != names[1]) or written["p"].to_list() == pytest.approx(expected)
     frame.filter(pl.col("model") != names[1]).write_csv(path)
+    code, _, said = run("apply", path, "--map", fitted, "--out", folder)
+    assert (code, f"there are no rows of model = {names[1]}" in said) == (2, True)
+    code, _, said = run("expected", path, "--map", fitted)
+    assert (code, f"there is no '{names[1]}' here" in said) == (2, True)
     code, _, said = run("apply", path, "--map", fitted, "--out", out)
     assert (code, f"there is no '{names[1]}' here" in said) == (2, True)

@@ -1,5 +1,6 @@
 """`calviz audit`: the JSON contract, thresholds, several files and models."""
 
+import html
 import json
 import math
 from pathlib import Path
@@ -301,12 +302,74 @@ class TestSeveral:
         assert "3 rows" in out.stdout
         assert "one by --model, all rows together by --model-column ''" in out.stdout
         compared = run("compare-models", long)
-        assert "The identifiers of all 3 rows are the same" in compared.stdout
+        assert "3 rows matched by identifier." in compared.stdout
         refused = run("threshold", long, "--risk", "0.1")
         assert refused.exit_code == 2
         assert (
             "choose one with --model: net, tree; all together: --model-column ''" in refused.stderr
         )
+
+    def test_a_model_with_gaps_beside_others_is_judged_and_calibrated_as_alone(self, tmp_path):
+        rng = np.random.default_rng(0)
+        n, score = 300, rng.uniform(0.02, 0.98, 300).round(4)
+        label = rng.random(n) < score**2
+        held = {"net": np.arange(n) % 20 > 0, "tree": np.arange(n) % 25 > 0}
+        lines = [
+            (f"c{i},{s:.4f},{y:d}", name)
+            for name, own in held.items()
+            for i, s, y in zip(np.arange(n)[own], score[own], label[own], strict=True)
+        ]
+        lines = [lines[i] for i in rng.permutation(len(lines))]
+        long, alone = tmp_path / "long.csv", tmp_path / "alone.csv"
+        long.write_text("\n".join(["id,p,label,model", *(f"{t},{m}" for t, m in lines)]) + "\n")
+        alone.write_text("\n".join(["id,p,label", *(t for t, m in lines if m == "net")]) + "\n")
+        one, other = audit(long, "--model", "net", "--ci"), audit(alone, "--ci")
+        assert one["rows"] == 285
+        assert one["findings"][0]["code"] == "DATA016"
+        for record in (one, other):
+            del record["file"], record["digest"], record["recognised"], record["findings"]
+            assert record.pop("name") in ("net", "alone")
+        assert one == other
+        # What is written has all of its rows, too.
+        fit = ("--method", "platt", "--fit-fraction", "0.5", "--save-map", tmp_path / "map.json")
+        written = {}
+        for path, model in ((long, ("--model", "net")), (alone, ())):
+            out = tmp_path / f"{path.stem}-calibrated.csv"
+            run_successfully("recalibrate", path, *model, *fit, "--out", out)
+            written[path] = [line.split(",")[:2] for line in out.read_text().splitlines()]
+        assert written[long] == written[alone]
+        assert len(written[long]) == 286
+        # Only where models are compared, rows are left out, and counted.
+        said = "9 rows of 'net', 12 rows of 'tree' left out: not every model has their identifiers."
+        page = tmp_path / "page.html"
+        run_successfully("audit", long, "--html", page, "--json", tmp_path / "both.json")
+        both = json.loads((tmp_path / "both.json").read_text())
+        assert {record["name"]: record["rows"] for record in both} == {"net": 285, "tree": 288}
+        compared = run_successfully("compare-models", long, "--json", tmp_path / "compared.json")
+        record = json.loads((tmp_path / "compared.json").read_text())
+        assert (record["rows"], said in record["notes"]) == (276, True)
+        assert said in " ".join(compared.split())
+        assert said in html.unescape(page.read_text()).replace("\u2019", "'")
+
+    def test_models_without_a_common_row_are_audited_and_not_compared(self, tmp_path):
+        rows = [
+            f"{i},{m},{i % 2},0.{3 + 4 * (i % 2)},{'all' if i < 4 else m}"
+            for m in "ab"
+            for i in range(20)
+        ]
+        path = tmp_path / "long.csv"
+        kept = [r for r in rows if r.endswith("all") or (int(r.split(",")[0]) < 12) == (",a," in r)]
+        path.write_text("\n".join(["id,model,label,p,part", *kept]) + "\n")
+        how = (
+            "--model-column",
+            "model",
+            "--split-column",
+            "part",
+            "--html",
+            tmp_path / "page.html",
+        )
+        out = run("audit", path, *how)
+        assert out.exit_code == 0, out.stderr
 
     def test_a_model_that_is_chosen_is_an_object(self, models):
         record = audit(models, "--model", "tree")

@@ -17,6 +17,7 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.profile import merge
+from calviz.data import ReadingOptions, read
 from calviz.sample import binning, losses
 from tests.inputs.simulated import draw_labels
 from tests.property.example_counts import examples
@@ -233,6 +234,42 @@ def test_noise_floors_hold_what_they_promise():
     assert len(small) > 30
     # Binomial(24, 0.1) is below 9 with probability 0.9997.
     assert not {key: times for key, times in small.items() if times >= 9}
+
+
+# ---- A model whose rows stand among those of others is judged as if they stood alone
+
+
+@quick
+@given(gaps=st.lists(st.floats(0, 0.3), min_size=2, max_size=3), seed=st.integers(0, 2**32 - 1))
+def test_a_model_below_others_is_judged_on_all_of_its_rows(gaps: list[float], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, names = 80, "abc"[: len(gaps)]
+    label = rng.permutation(np.arange(n) % 2)
+    held = rng.random((len(names), n)) >= np.array(gaps)[:, None]
+    held[:, :40] = True  # enough of each class, in the rows of all
+    columns = {"id": [f"case {i}" for i in range(n)], "site": rng.choice(["N", "S"], n)}
+    columns |= {"label": label}
+    table = pl.concat(
+        pl.DataFrame(
+            columns | {"model": name, "score": rng.uniform(0.01, 0.99, n).round(4)}
+        ).filter(own)
+        for name, own in zip(names, held, strict=True)
+    ).sample(fraction=1, shuffle=True, seed=seed % 2**31)
+    found = read(table.write_csv().encode(), options=ReadingOptions(model_column="model"))
+    for name, model in found.models.items():
+        rows = table.filter(pl.col("model") == name)
+        alone = read(rows.drop("model").write_csv().encode(), name=f"{name}.csv").first
+        for column in ("probs", "labels", "ids"):
+            np.testing.assert_array_equal(getattr(model, column), getattr(alone, column))
+        one, other = (calviz.evaluate(data, findings=True, resamples=20) for data in (model, alone))
+        assert one.metrics.keys() == other.metrics.keys()
+        for key in one.metrics:
+            np.testing.assert_equal(vars(one.metrics[key]), vars(other.metrics[key]))
+        assert one.verdict.sentence == other.verdict.sentence
+        assert [f.message for f in one.findings] == [f.message for f in other.findings]
+        np.testing.assert_array_equal(table["model"].to_numpy()[model.file_rows], name)
+    shared = calviz.comparison.compare_models.same_rows(found.models)
+    assert shared.rows == np.count_nonzero(held.all(axis=0))
 
 
 # ---- A profile says of its rows what they say themselves: however they are divided, and in whatever order they are added

@@ -54,8 +54,7 @@ def test_rows_are_matched_by_identifier_in_the_order_of_the_first():
     assert scores(alignment) == {"one": [0.1, 0.2, 0.4], "other": [0.91, 0.92, 0.94]}
     text = " ".join(alignment.notes)
     assert "3 rows matched by identifier" in text
-    assert "1 row of 'one' left out" in text
-    assert "1 row of 'other' left out" in text
+    assert "1 row of 'one', 1 row of 'other' left out" in text
 
 
 def test_identifiers_that_occur_twice_are_left_out_and_said():
