@@ -461,8 +461,10 @@ class _Builder:
         missing = (no_label | incomplete) & ~no_class
         if (keep := ~(missing | no_class | odd)).all():
             return fetched
-        if not keep.any():
-            raise no_rows("there are no rows left: every row has a missing value")
+        for model, part in (self.parts or {"": None}).items():
+            if not keep[slice(None) if part is None else part].any():
+                of = f" of '{short(model)}'" if model else ""
+                raise no_rows(f"there are no rows left{of}: every row has a missing value")
         for key, mask, what in (
             ("drop-labels", no_class, "labels that are none of the classes"),
             ("drop-missing", missing, "missing values"),

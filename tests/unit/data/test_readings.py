@@ -1605,6 +1605,9 @@ def test_models_of_a_column_leave_out_rows_of_their_own():
     found = read_long(table, repair=("drop-missing",))
     assert [m.n for m in found.models.values()] == [N - 2, N - 1]
     assert [np.asarray(m.ids).astype(int).tolist() for m in found.waiting.values()] == [[5], [5]]
+    table.loc[N:, "p_Grün"] = np.nan
+    with pytest.raises(InputError, match="there are no rows left of 'Wald B': every row has a"):
+        read_long(table, repair=("drop-missing",))
 
 
 def test_the_role_of_a_model_column():
