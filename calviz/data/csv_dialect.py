@@ -272,7 +272,7 @@ def _separator(body: str, given: str | None = None) -> tuple[str, int]:
             lines, first = zip(*islice(numbered_records(sample, separator), 50), strict=True)
         except (InputError, ValueError):  # or no record that is not blank
             continue
-        if not known and (at := _header_at(first)) is not None:
+        if not known and (at := header_at(first)) is not None:
             if at:
                 return separator, lines[at - 1]
             known = True
@@ -288,7 +288,7 @@ def _separator(body: str, given: str | None = None) -> tuple[str, int]:
     return max(shares, key=lambda each: shares[each], default=given or ","), 0
 
 
-def _header_at(rows: Sequence[list[str]]) -> int | None:
+def header_at(rows: Sequence[list[str]]) -> int | None:
     """Return which record is the header: it has words above numbers, and above it are titles at most; None if none is."""
     rows = [[cell.strip() for cell in row] for row in rows]
     counts = Counter(map(len, rows))

@@ -20,6 +20,7 @@ import numpy as np
 from calviz.core import errors
 from calviz.core.errors import MAX_JSON, MAX_ROWS, InputError, OptionError, Reading, check_expansion
 from calviz.core.words import PLAIN_CSV
+from calviz.data.csv_dialect import header_at
 from calviz.data.format import (
     Notice,
     Source,
@@ -344,6 +345,8 @@ def _name_odd_row(name: str, values: list[Any]) -> None:
 #: Bytes that each place of the grid needs, and the places of a sheet.
 _PLACE = 8
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14
+#: Rows in which the names of the columns are looked for, as in a text file.
+_FIRST_ROWS = 50
 
 
 #: The values of a row by column; None for an empty cell.
@@ -383,8 +386,11 @@ def open_workbook(source: Source) -> Table:
     if len(rows) < 2:
         raise no_rows("no sheet has rows below its first one")
     MAX_ROWS.check(len(rows), f"the sheet has {len(rows):,} rows")
-    named, data = _of_sheet(rows)
-    notices = []
+    above, notices = _header_of(rows) or 0, []
+    if title := short(" ".join(str(cell) for row in rows[:above] for cell in row if cell)):
+        text = f"'{title}' above the table is no part of it"
+        notices.append(Notice.COMMENT_LINES.finding("info", text))
+    named, data = _of_sheet(rows[above:])
     if others := [f"'{short(other)}'" for other in names if other != name]:
         text = f"the sheet '{short(name)}' is read, and not {', '.join(others[:8])}: name another one to read it (--sheet, sheet=)"
         notices.append(Notice.LEFT_OUT.finding("info", text))
@@ -456,29 +462,28 @@ def _cell(value: Any) -> Any:
 
 
 def _chosen(sheets: Mapping[str, list[_Row]], named: str | None) -> tuple[str, list[_Row]]:
-    """The name and the rows of the sheet that is named, or of the only one with a table, or else of the first one with rows."""
+    """The name and the rows of the sheet that is named, or of the only one with a table, or else of the only one with several rows."""
     if named is not None:
         if named not in sheets:
             known = ", ".join(f"'{short(name)}'" for name in sheets)
             raise OptionError(f"there is no sheet '{short(named)}'; known: {known}.")
         return named, sheets[named]
-    tables = [name for name, rows in sheets.items() if _has_numbers(rows)]
+    tables = [name for name, rows in sheets.items() if _header_of(rows) is not None] or [
+        name for name, rows in sheets.items() if len(rows) > 1
+    ]
     if len(tables) > 1:
         raise InputError(
             f"{len(tables)} sheets hold tables; say which one has the predictions",
             readings=[Reading(f"the sheet '{short(n)}'", {"sheet": n}) for n in tables[:8]],
         )
-    filled = [name for name, rows in sheets.items() if rows]
-    name = next(iter([*tables, *filled]), "")
+    name = next(iter(tables), "")
     return name, sheets.get(name, [])
 
 
-def _has_numbers(rows: Sequence[_Row]) -> bool:
-    """Whether there are rows below the first one that fill at least two columns, one of them with numbers only."""
-    columns = [[v for v in column if v is not None] for column in zip(*rows[1:], strict=True)]
-    filled = [values for values in columns if values]
-    of_numbers = any(all(isinstance(v, bool | int | float) for v in values) for values in filled)
-    return len(rows) > 2 and len(filled) > 1 and of_numbers
+def _header_of(rows: Sequence[_Row]) -> int | None:
+    """Which row names the columns of numbers below it, of which there are two; None if none does."""
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows[:_FIRST_ROWS]]
+    return header_at(texts) if len(rows) > 2 else None
 
 
 def _of_sheet(rows: Sequence[Sequence[Any]]) -> tuple[bool, Any]:

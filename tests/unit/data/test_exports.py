@@ -347,6 +347,16 @@ def test_a_sheet_without_a_row_of_names():
     )
 
 
+def test_titles_and_sheets_of_notes_are_no_part_of_a_table():
+    notes = sheet([["Review queue, first quarter"]])
+    rows = [["outcome", "score", "notes"], *([row % 2, f"{row}5.0 %", ""] for row in range(1, 8))]
+    titled = sheet([["Queue of January", "", ""], *rows])
+    table = opened(workbook(notes, second=titled))
+    assert (table.named, table.names) == (True, ("outcome", "score", "notes"))
+    assert table.format == "Excel, sheet 'two'"
+    assert any("'Queue of January' above" in notice.message for notice in table.notices)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
