@@ -372,7 +372,7 @@ def _where(view: TableView, name: str) -> str:
 def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> ColumnRoles:
     """Find the 0/1 columns that belong to the score columns, one each: one-hot labels, or several labels, of which each row has any number."""
     first, label = found.scores[0], found.label
-    if len(first.columns) != first.width:
+    if first.width not in (len(first.columns), len(first.class_names)):
         return found
     if label is not None and first.width > 1 and not view.table[label].is_zero_one:
         return found
@@ -385,13 +385,15 @@ def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> Column
             return found
         return replace(found, label=None, one_hot=(outcome,))
     columns: tuple[str, ...] = ()
-    for words in (first.columns, first.class_names):
+    for words in (w for w in (first.columns, first.class_names) if len(w) == first.width):
         for block in column_names.blocks_named_by(words, names)[:1]:
             place = dict(zip(block.labels, block.columns, strict=True))
             columns = columns or tuple(place[word] for word in words)
     if len(columns) != first.width:
         return found
-    if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
+    if len(columns) == len(first.columns) == 2 and all(
+        c.endswith(column_names.OUTCOME) for c in columns
+    ):
         # Two complementary forecasts of one event: the first one counts.
         text = (
             f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(columns[0])}'; "

@@ -147,7 +147,7 @@ def flat(table: Table) -> Table:
 
     if not isinstance(table, arrow_tables.TypedTable):
         return table
-    if not any(nested_fields(field.type) for field in table.schema):
+    if not any(nested_fields(field.type) or _is_words(field.type) for field in table.schema):
         return table
     check_expansion("the table", 8 * len(table.columns) * table.rows, table.source.size)
     with arrow_tables.readable(table.format):
@@ -156,7 +156,7 @@ def flat(table: Table) -> Table:
 
 
 def flattened(table: Any) -> Any:
-    """Replace lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``, and vectors of Spark by lists.
+    """Replace lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``, vectors of Spark by lists, and lists of some of the names of an object by 0 or 1 for each.
 
     Parameters
     ----------
@@ -174,7 +174,22 @@ def flattened(table: Any) -> Any:
             table = table if values is None else table.set_column(at, name, pa.array(values))
         except pa.ArrowException:
             continue
+    kinds = {field.name: field.type for field in table.schema}
+    objects = [[f.name for f in kind] for kind in kinds.values() if pa.types.is_struct(kind)]
+    for name in (name for name, kind in kinds.items() if _is_words(kind)):
+        rows = table.column(name).to_pylist()
+        held = {word for row in rows for word in row or ()}
+        for word in next((names for names in objects if held and held <= {*names}), ()):
+            true = pa.array([None if row is None else int(word in row) for row in rows])
+            table = table.append_column(f"{name}.{word}", true)
     return table
+
+
+def _is_words(kind: Any) -> bool:
+    import pyarrow as pa
+
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return is_list and any(is_text(kind.value_type) for is_text in (pa.types.is_string, pa.types.is_large_string))  # fmt: skip
 
 
 def nested_fields(kind: Any) -> tuple[str, ...]:

@@ -755,6 +755,22 @@ def test_labels_of_their_own_are_models(names: str) -> None:
     assert any(n.message.startswith("multi-label") for n in file.notices)
 
 
+def test_lists_of_the_true_labels_beside_an_object_of_scores_are_multi_label() -> None:
+    rows = [
+        {"scores": {"rude": 0.7, "late": 0.2, "long": 0.4}, "labels": ["rude", "late"]},
+        {"scores": {"rude": 0.1, "late": 0.3, "long": 0.5}, "labels": []},
+        {"scores": {"rude": 0.6, "late": 0.8, "long": 0.9}, "labels": ["late"]},
+    ] * 10
+    text = "\n".join(json.dumps(row) for row in rows)
+    models = read(text.encode(), name="x.jsonl").models
+    assert {name: list(data.labels[:3]) for name, data in models.items()} == {
+        "rude": [1, 0, 0],
+        "late": [1, 0, 1],
+        "long": [0, 0, 0],
+    }
+    np.testing.assert_allclose(models["late"].probs[:3, 1], [0.2, 0.3, 0.8])
+
+
 def test_a_2d_label_with_several_ones_is_multi_label_and_so_is_from_multilabel() -> None:
     rng = np.random.default_rng(2)
     scores = rng.random((N, 3))
