@@ -9,8 +9,9 @@ from benchmarks.claims import simulation
 from benchmarks.claims.slices import CORNER, of_pair
 from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
+from calviz.sample.multicalibration import changed_slices
 from calviz.sample.sample import Sample
-from calviz.sample.slices import changed_of_those_off, changed_slices
+from calviz.sample.slices import changed_of_those_off
 from calviz.verdicts import watching
 from calviz.verdicts.betting import confidence_sequence
 from calviz.verdicts.watching import ALPHA, Watch, WatchState

@@ -199,8 +199,9 @@ def pinned_gaps(
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(sample: Sample) -> FloatArray:
-        gap_of = {one.where: one.expected for one in slices(sample, **vars(question)).slices}
-        return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
+        found = slices(sample, **vars(question)).slices
+        gap_of = {(one.where, one.of_class): one.expected for one in found}
+        return np.array([gap_of.get((s.where, s.of_class), np.nan) for s in tested.slices])
 
     # All slices are measured, whichever one was pinned.
     return pinning.overlay(settings, gaps, as_now=("bins", "scheme", "where"))

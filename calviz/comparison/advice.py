@@ -18,7 +18,7 @@ from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
-from calviz.sample.slices import usual_slices
+from calviz.sample.slices import judging, usual_slices
 from calviz.verdicts.watching import watched
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
@@ -397,13 +397,15 @@ def still_off_words(
     """Say how far the slice that is named before a map is off after it, or the first of all that are named; "" if that is not beyond chance."""
     if before is None or after is None:
         return ""
-    found, then = (usual_slices(Sample.of(data)) for data in (before, after))
-    if found is None or then is None or not found.named:
+    found = usual_slices(Sample.of(before))
+    if found is None or not found.named:
         return ""
     named = found.named if all_named else found.off[:1]
     for first in named:
-        left = next((s for s in then.slices if s.where == first.where), None)
-        if left is not None and left.p_value <= then.rate / len(named):
+        then = usual_slices(judging(Sample.of(after), first.of_class))
+        same = (s.top or s for s in then.slices if s.where == first.where) if then else ()
+        left = next(iter(same), None)
+        if left is not None and left.p_value <= found.rate / len(named):
             where, _ = found.place(first)
             gap = left.gap - (first.gap - first.expected)
             return f"Where {where}, scores stay off: {words.expected_gap(gap)}."
@@ -500,7 +502,8 @@ def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, bool]:
     rows = rows_of_slice(comparison, before)
     if not rows.size:
         return "", False
-    parts = [Sample.of(d.take(rows), reduction=comparison.reduction) for d in (before, after)]
+    both = (Sample.of(d.take(rows), reduction=comparison.reduction) for d in (before, after))
+    parts = [judging(some, comparison.off_class) for some in both]
     old, new = (float(np.average(s.scored.score - s.scored.hit, weights=s.weights)) for s in parts)
     ends = [(float(s.scored.score.min()), float(s.scored.score.max())) for s in parts]
     decimals = words.decimals_for(*(high - low for low, high in ends), least=2)

@@ -428,7 +428,7 @@ class _Judging:
                     others = unchanged_rows(sample)
                     places = others is None or not judged(others).beyond_noise
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
-                found["off_where"] = where
+                found |= {"off_where": where, "off_class": verdict.off_class * (not lasting)}
                 if not where or verdict.others_off:
                     return found, ()
                 with suppress(CalvizError):  # confidences have no losses

@@ -347,6 +347,8 @@ class Comparison(Compared[MethodResult]):
         That no map of all rows repairs the slice which the verdict names (`Verdict.alone`); "" if it names none.
     off_where : tuple of (str, str)
         The columns and values of that slice, with the edges of numbers that its map has.
+    off_class : str
+        The class whose probability is off there; "" if that is the score.
     moved : str
         That these are not those of the verdict; "" if they are.
     slice_options : mapping
@@ -371,6 +373,7 @@ class Comparison(Compared[MethodResult]):
     in_places: bool = False
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
+    off_class: str = ""
     moved: str = ""
     slice_options: Mapping[str, Any] = field(default_factory=dict)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

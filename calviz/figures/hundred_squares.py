@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
-from calviz.core.words import counted, percent, plotly_text, range_ends, share_decimals
+from calviz.core.words import counted, listed, percent, plotly_text, range_ends, share_decimals
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
@@ -101,6 +101,7 @@ class HundredSquares(Figure):
             panels.append(Promise(title, score, hits, change.rows, decimals, expected))
         elif groups is not None:
             one, title = groups.off[0], f"Where {where_words(v.named_where)}"
+            title += f": {listed([one.of_class])}" * bool(one.of_class)
             expected = one.score - one.expected
             decimals = share_decimals(one.score, expected)
             panels.append(Promise(title, one.score, one.hits, one.rows, decimals, expected))

@@ -296,7 +296,7 @@ class FeatureGap(Figure):
         if column not in known:
             raise OptionError(f"'{shorten(column)}' is not cut into two slices or more.")
         labels = result.cuts[column].labels
-        own = [s for s in result.slices if len(s.where) == 1 and s.where[0][0] == column]
+        own = [s.top or s for s in result.slices if [name for name, _ in s.where] == [column]]
         return cls(result, column, tuple(sorted(own, key=lambda s: labels.index(s.where[0][1]))))
 
     def columns(self) -> Mapping[str, Any]:
@@ -430,6 +430,8 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
         judged = slices(sample, [column], pairs=False, min_rows=Levels.least_rows, rate=USUAL_RATE)
     except NotAvailable as error:
         raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
+    # What is kept is kept by its confidence.
+    judged = replace(judged, slices=tuple(s.top or s for s in judged.slices))
     confidence = 1 - (1 - CONFIDENCE) / max(len(judged.slices), 1)
 
     def choice(part: Sample) -> ReferralChoice:

@@ -248,6 +248,13 @@ def class_gaps(sample: Sample) -> ClassGaps:
     return ClassGaps(data.n, rows_of, blocks.effective_number(weights), powers, own)
 
 
+def furthest_off(sample: Sample) -> str:
+    """The class whose mean probability is furthest from its frequency, by the range of a calibrated model with independent rows."""
+    sums = sample.view(class_gaps)
+    low, high = sums.calibrated(0.95)
+    return str(sample.data.class_names[int(np.abs(sums.gap / (high - low)).argmax())])
+
+
 def _of_cells(sample: Sample) -> ClassGaps:
     samples = sample.view(one_vs_rest.class_samples)
     k, n = len(samples), sample.data.rows

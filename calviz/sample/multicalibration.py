@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,12 +23,17 @@ from calviz.core.errors import (
 )
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
-from calviz.core.predictions import Dataset, chosen_columns, cut_columns, cycles, sliced_columns
-from calviz.core.profile import Profile
+from calviz.core.predictions import (
+    chosen_columns,
+    cut_columns,
+    cycles,
+    sliced_columns,
+    usual_columns,
+)
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slice_tests
-from calviz.sample.error_bars import LEVEL, SEGMENTS
-from calviz.sample.sample import Sample, Where, where_words
+from calviz.sample.error_bars import CHANGES, LEVEL, SEGMENTS
+from calviz.sample.sample import AnyData, Sample, Where, rows_where, where_words
 
 #: Rows of a slice at least.
 LEAST_ROWS = 50
@@ -204,7 +209,7 @@ class Multicalibration(metric_results.Displayed):
 
 
 def multicalibration(
-    data: Dataset | Sample | Profile,
+    data: AnyData,
     columns: Iterable[str] | None = None,
     *,
     pairs: bool | None = None,
@@ -528,3 +533,55 @@ def _largest_range(segments: int, level: float) -> tuple[float, float, float]:
     mean = 0.3 + float(np.trapezoid(1 - below, r))
     q95, quantile = (float(r[np.searchsorted(below, share)]) for share in (0.95, level))
     return mean, q95, quantile
+
+
+# ---- Slices that change over time
+
+#: Probabilities nearer to 0 or 1 count as this.
+_LEAST = 1e-6
+
+
+@takes_weights
+def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
+    """The slices of the default columns whose rows began to follow the scores otherwise than all other rows did, most surely first.
+
+    Beside single values, the pair of values with the largest error is tested, where that is beyond noise. Returns the p-value of each, the
+    largest with which any would be among them (Bonferroni), and its condition.
+    Without times, and of a profile, there are none.
+    """
+    data = sample.data
+    if data.times is None or data.cells is not None:
+        return []
+    p_values = _p_of_changes(sample)
+    factors, _ = sliced_columns(data, usual_columns(data), LEAST_ROWS)
+    tested: list[tuple[float, Where]] = [
+        (float(p), ((name, factor.levels[i]),))
+        for name, factor in factors.items()
+        for i, p in enumerate(p_values(factor))
+        if p == p
+    ]
+    # Rows that no column names alone are looked at, too.
+    over_all = beyond_noise(sample, usual_columns(data))
+    if over_all is not None and len(pair := over_all.worst_where) > 1:
+        tested += p_inside(sample, [pair])
+    level = CHANGES / max(len(tested), 1)
+    return sorted((p, level, where) for p, where in tested if p <= level)
+
+
+def p_inside(sample: Sample, wheres: Sequence[Where]) -> list[tuple[float, Where]]:
+    """The p-value that each slice changed otherwise than the other rows, and its condition."""
+    p_values = _p_of_changes(sample)
+    inside = (np.asarray(rows_where(sample.data, where)).astype(np.intp) for where in wheres)
+    p = (p_values(Factor(codes, ("", "inside")))[1] for codes in inside)
+    return [(float(np.nan_to_num(one, nan=1.0)), w) for one, w in zip(p, wheres, strict=True)]
+
+
+def _p_of_changes(sample: Sample) -> Callable[[Factor], FloatArray]:
+    """`p_of_changes` of the levels of a column, against probabilities that hold for all rows together."""
+    cell, cells = cells_of(sample.scored.score)
+    weights, cluster = sample.weights, sample.row_draws.cluster
+    q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
+    _, day = np.unique(np.asarray(sample.data.times).astype("datetime64[D]"), return_inverse=True)
+    return lambda factor: slice_tests.p_of_changes(
+        sample.scored.hit - q, q, day, factor, weights, cluster
+    )

@@ -150,7 +150,7 @@ class Sample:
     @classmethod
     def of(
         cls,
-        data: Dataset | Sample | Profile,
+        data: AnyData,
         *,
         split: str | None = None,
         where: Where = (),
@@ -764,3 +764,7 @@ def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
 
     for_row_blocks(data.probs, work)
     return BinaryEvents(score, hit)
+
+
+#: What can be judged.
+AnyData = Dataset | Sample | Profile

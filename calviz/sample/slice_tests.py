@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logit, stdtr, stdtrit
+from scipy.special import logit, ndtri, stdtr, stdtrit
 
 from calviz.core import blocks, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.events import BinaryEvents
-from calviz.core.p_values import LARGE, above, max_t, tails_of_hits
+from calviz.core.p_values import LARGE, above, clopper_pearson, max_t, tails_of_hits
 from calviz.sample import error_bars
-from calviz.sample.error_bars import FEWEST_CLUSTERS, sums_by_cluster
+from calviz.sample.error_bars import FEW_EVENTS, FEWEST_CLUSTERS, sums_by_cluster
 from calviz.sample.sample import Sample, Where, rows_where
 
 #: Tails up to this, of either side, are those of the convolved weights.
@@ -173,6 +173,19 @@ def counts_as(sums: SliceSums) -> FloatArray:
     unanimous = (sums.hits <= 0) | (sums.hits >= sums.mass)
     fewer = np.where(unanimous, np.minimum(fewer, sums.clusters), fewer)
     return np.where(sums.clusters < FEWEST_CLUSTERS, np.nan, fewer)
+
+
+def intervals(sums: SliceSums, outside: float) -> tuple[FloatArray, FloatArray]:
+    """The ends of intervals of the gaps, shape (S,) each, that miss them in a share `outside` of cases."""
+    gap, worth = sums.gap, counts_as(sums)
+    half_widths = -ndtri(outside / 2) * sums.spread
+    share = quotient(sums.hits, sums.mass, otherwise=0.0)
+    low, high = gap - half_widths, gap + half_widths
+    # So few hits, or misses, do not show how much they vary.
+    few = np.minimum(share, 1 - share) * worth < FEW_EVENTS
+    ends = clopper_pearson(share[few] * worth[few], worth[few], level=1 - outside)
+    high[few], low[few] = ((gap + share)[few] - end for end in ends)
+    return low, high
 
 
 def p_against_calibrated(

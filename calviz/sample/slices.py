@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -13,20 +13,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.core import errors, predictions
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import PREDICTED, SCORE, claim, data_frame, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.features import Cut
-from calviz.core.p_values import benjamini_hochberg, clopper_pearson, selected
-from calviz.core.predictions import Dataset
-from calviz.core.profile import Profile
-from calviz.core.words import condition, counted, expected_gap, percent, points, shorten
-from calviz.sample import slice_tests
-from calviz.sample.error_bars import CHANGES, FEW_EVENTS, SEGMENTS, SLICES
+from calviz.core.p_values import benjamini_hochberg, selected
+from calviz.core.words import condition, counted, expected_gap, listed, percent, points, shorten
+from calviz.sample import class_gaps, slice_tests
+from calviz.sample.error_bars import CHANGES, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.multicalibration import LEAST_ROWS, as_all_rows, beyond_noise, way_of_rows
-from calviz.sample.sample import Sample, Where, rows_where, where_words
+from calviz.sample.multicalibration import beyond_noise, changed_slices, p_inside, way_of_rows
+from calviz.sample.sample import AnyData, Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +62,10 @@ class Slice:
         95 % interval (`calviz.core.p_values.selected`); else the gap and its interval.
     p_calibrated : float
         The p-value against a calibrated model alone, where `p_value` is also that of a predicted class against its other rows.
+    of_class : str
+        The class whose probability this is about, as that shows more surely what is off than the top label does; "" for the score itself.
+    top : Slice or None
+        The same rows by the top label, if they are measured, where this is of one class.
     """
 
     where: Where
@@ -80,11 +82,18 @@ class Slice:
     expected: float
     expected_interval: Interval
     p_calibrated: float
+    of_class: str = ""
+    top: Slice | None = None
 
     @property
     def of_score(self) -> bool:
         """Whether these are the rows of a value above a score, which are named in place of all of it where they are more surely off."""
         return len(self.where) > 1 and self.where[-1][0] == SCORE
+
+    @property
+    def clear(self) -> float:
+        """How many widths of its interval the gap has."""
+        return abs(self.gap) / ((self.interval.high - self.interval.low) or 1.0)
 
     @property
     def least_error(self) -> float:
@@ -93,8 +102,9 @@ class Slice:
 
     @property
     def name(self) -> str:
-        """The condition in words: "league = Serie A, age in (23, 31]"."""
-        return ", ".join(condition(column, value) for column, value in self.where)
+        """The condition in words: "league = Serie A, age in (23, 31]", and the class that it is about."""
+        where = ", ".join(condition(column, value) for column, value in self.where)
+        return where + f": {listed([self.of_class])}" * bool(self.of_class)
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,7 +246,8 @@ class Slices(Displayed):
     def place(self, one: Slice) -> tuple[str, str]:
         """A slice in few words, and its gap on new rows."""
         where = " and ".join(shorten(condition(*part, 40), 40) for part in one.where)
-        return where, expected_gap(one.expected)
+        of_class = f"{listed([one.of_class])} " * bool(one.of_class)
+        return where, of_class + expected_gap(one.expected)
 
     @property
     @claim("slices")
@@ -315,8 +326,6 @@ class Slices(Displayed):
 #: that they agree.
 USUAL_RATE = SLICES - SEGMENTS - CHANGES
 _TINY = np.finfo(np.float64).tiny
-#: Probabilities nearer to 0 or 1 count as this.
-_LEAST = 1e-6
 #: Slices whose rows are left out, one after the other, to see which others are off without them.
 _MOST_NAMED = 3
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
@@ -350,7 +359,7 @@ def default_columns(sample: Sample) -> tuple[str, ...]:
 
 
 def slices(
-    data: Dataset | Sample | Profile,
+    data: AnyData,
     columns: Iterable[str] | None = None,
     *,
     pairs: bool = True,
@@ -440,7 +449,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         found = _with_pairs(sample, found, how)
     if not found.off or found.against == "rest":
         return found
-    found = _told_apart(sample, found)
+    found = _told_apart(sample, _with_class(sample, found, how))
     if found.rest:
         named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
@@ -464,13 +473,14 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         tested = zip(
             some, slice_tests.tested(sample, [s.where for s in some], outside, None), strict=True
         )
-        return [s for s, (p, gap) in tested if p <= largest or gap / s.gap >= LEFT]
+        return [s for s, (p, gap) in tested if s.of_class or p <= largest or gap / s.gap >= LEFT]
 
     named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
     while left and len(named) < _MOST_NAMED:
         one = left[0]
         pairs = (s for s in left if {*one.where} < {*s.where} and not s.of_score)
-        one = next((s for s in pairs if not still_off([one], outside & others(s))), one)
+        if not one.of_class:
+            one = next((s for s in pairs if not still_off([one], outside & others(s))), one)
         named.append(one)
         outside &= others(one)
         left = still_off([s for s in left if s is not one], outside)
@@ -538,59 +548,52 @@ def _with_pairs(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     return replace(found, slices=(*pairs, *others), explained=explained)
 
 
-@takes_weights
-def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
-    """The slices of the default columns whose rows began to follow the scores otherwise than all other rows did, most surely first.
+def judging(sample: Sample, of_class: str) -> Sample:
+    """The sample that judges the probability of a class, if one is named."""
+    return Sample.of(sample, reduction=f"class:{of_class}") if of_class else sample
 
-    Beside single values, the pair of values with the largest error is tested, where that is beyond noise. Returns the p-value of each, the
-    largest with which any would be among them (Bonferroni), and its condition.
-    Without times, and of a profile, there are none.
-    """
+
+@claim(
+    "class-in-a-slice",
+    says="Off where region = East: 'ICU' about 9.1 points too low",
+    chosen="the class that is furthest off in the first slice where one is off more surely than the slice itself",
+    adjusted="tested only in slices that are off; Bonferroni over all classes, and against the other rows too",
+)
+def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
+    """Where the probability of one class is off in a slice, and otherwise than in the other rows, more surely than the slice itself: with that in its place."""
     data = sample.data
-    if data.times is None or data.cells is not None:
-        return []
-    p_values = _p_of_changes(sample)
-    factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), LEAST_ROWS)
-    tested: list[tuple[float, Where]] = [
-        (float(p), ((name, factor.levels[i]),))
-        for name, factor in factors.items()
-        for i, p in enumerate(p_values(factor))
-        if p == p
-    ]
-    # Rows that no column names alone are looked at, too.
-    over_all = beyond_noise(sample, default_columns(sample))
-    if over_all is not None and len(pair := over_all.worst_where) > 1:
-        tested += _p_inside(sample, [pair])
-    level = CHANGES / max(len(tested), 1)
-    return sorted((p, level, where) for p, where in tested if p <= level)
+    tested = sample.reduction.kind == "top-label" and data.cells is None and data.n_classes > 2
+    for one in found.off[:_MOST_NAMED] if tested and data.kind != "confidence" else ():
+        if not (where := tuple(part for part in one.where if part[0] != PREDICTED)):
+            continue
+        name = class_gaps.furthest_off(sample.view(_part, where=where, inside=True))
+        of, again = judging(sample, name), how | {"columns": (), "only": where}
+        both = [of.view(_measured, **again | {"against": a}).slices for a in get_args(Against)]
+        surest = max((s for some in both for s in some), key=lambda s: s.p_value, default=one)
+        p = data.n_classes * surest.p_value
+        if all(both) and (p, -surest.clear) < (one.p_value, -one.clear):
+            same = next((s for s in found.slices if s.where == where), None)
+            whole = replace(
+                both[0][0],
+                p_value=p,
+                adjusted=min(one.adjusted, p * len(found.slices)),
+                difference=surest.difference,
+                of_class=name,
+                top=same,
+            )
+            some = [whole, *(s for s in found.slices if s is not same)]
+            some.sort(key=lambda s: s.p_value)
+            return _at_rate(replace(found, slices=tuple(some)), found.rate, how["level"])
+    return found
 
 
 @takes_weights
 def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float, Where]]:
     """As `changed_slices`, of the slices that are named as off: their gap over all days tells nothing of a change, so that only they are counted (Bonferroni, at `rate`)."""
     found = None if sample.data.cells is not None else usual_slices(sample)
-    tested = _p_inside(sample, [s.where for s in found.named] if found else [])
+    tested = p_inside(sample, [s.where for s in found.named] if found else [])
     level = rate / max(len(tested), 1)
     return sorted((p, level, where) for p, where in tested if p <= level)
-
-
-def _p_inside(sample: Sample, wheres: Sequence[Where]) -> list[tuple[float, Where]]:
-    """The p-value that each slice changed otherwise than the other rows, and its condition."""
-    p_values = _p_of_changes(sample)
-    inside = (np.asarray(rows_where(sample.data, where)).astype(np.intp) for where in wheres)
-    p = (p_values(Factor(codes, ("", "inside")))[1] for codes in inside)
-    return [(float(np.nan_to_num(one, nan=1.0)), w) for one, w in zip(p, wheres, strict=True)]
-
-
-def _p_of_changes(sample: Sample) -> Callable[[Factor], FloatArray]:
-    """`p_of_changes` of the levels of a column, against probabilities that hold for all rows together."""
-    cell, cells = cells_of(sample.scored.score)
-    weights, cluster = sample.weights, sample.row_draws.cluster
-    q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
-    _, day = np.unique(np.asarray(sample.data.times).astype("datetime64[D]"), return_inverse=True)
-    return lambda factor: slice_tests.p_of_changes(
-        sample.scored.hit - q, q, day, factor, weights, cluster
-    )
 
 
 def _told_apart(sample: Sample, found: Slices) -> Slices:
@@ -603,11 +606,15 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     cell, cells = cells_of(sample.scored.score)
     part = cell * min(cells, slice_tests.PARTS) // cells
     outside = np.ones(cell.size, bool)
+    # One of a class differs, as that is tested with it.
+    differ = [s.where for s in found.off if s.of_class]
+    for where in (of_class := (*differ,)):
+        outside &= ~np.asarray(rows_where(sample.data, where))
     parts = {s.where: s.gap for s in found.off if _is_part(sample, s, found)}
-    may = {s.where: s.gap for s in found.off if s.where not in parts}
+    may = {s.where: s.gap for s in found.off if s.where not in (*parts, *differ)}
     # One that is right where the others are off differs, too; it is tested if it seems to.
     may |= {s.where: s.gap for s in found.slices if _seems_unlike(s, found)}
-    off, differ = {s.where for s in found.off}, list[Where]()
+    off = {s.where for s in found.off}
 
     def inside(where: Where) -> BoolArray:
         return np.asarray(rows_where(sample.data, where))
@@ -632,7 +639,7 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
             may, parts = parts, {}
 
     for i, where in enumerate(differ):
-        for s in (s for s in found.off if {*where} < {*s.where}):
+        for s in (s for s in found.off if {*where} < {*s.where} and where not in of_class):
             others = outside | inside(where) & ~inside(s.where)
             p, more = slice_tests.tested(sample, [where], others, part)[0]
             if p > _NO_GAP and more / s.gap < _SHARE:
@@ -694,7 +701,7 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
         both = some.view(_measured, **how | {"sides": True, "against": against})
         return _at_rate(both, rate, how["level"])
 
-    part = sample.view(_part, where=first.where, inside=True)
+    part = judging(sample, first.of_class).view(_part, where=first.where, inside=True)
     differ = {s.where for s in measured(part, "rest").off}
     for one in (s for s in measured(part, "calibrated").off if s.where in differ):
         other = part.view(_part, where=one.where, inside=False)
@@ -704,7 +711,7 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
         p = slice_tests.p_against_calibrated(sums, events, none, other.weights)[0]
         no_gap = p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and sums.rows[0] >= how["min_rows"]
         if no_gap and not measured(other, "calibrated").off:
-            return replace(one, where=first.where + one.where)
+            return replace(one, where=first.where + one.where, of_class=first.of_class)
     return None
 
 
@@ -719,8 +726,9 @@ def _measured(
     level: float,
     bins: int,
     sides: bool = False,
+    only: Where = (),
 ) -> Slices:
-    """Measure the slices, with `sides` also what lies on either side of each edge of a number; this does not depend on the false discovery rate."""
+    """Measure the slices, with `sides` also what lies on either side of each edge of a number, or the rows of `only` some conditions; this does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     each_row = cluster is not None or weights is not None
@@ -760,15 +768,7 @@ def _measured(
             )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
         among = _ranges(data.cuts, names)
-        outside = (1 - level) / among
-        gaps, worth = sums.gap, slice_tests.counts_as(sums)
-        half_widths = -ndtri(outside / 2) * sums.spread
-        share = quotient(sums.hits, sums.mass, otherwise=0.0)
-        low, high = gaps - half_widths, gaps + half_widths
-        # So few hits, or misses, do not show how much they vary.
-        few = np.minimum(share, 1 - share) * worth < FEW_EVENTS
-        ends = clopper_pearson(share[few] * worth[few], worth[few], level=1 - outside)
-        high[few], low[few] = ((gaps + share)[few] - end for end in ends)
+        gaps, (low, high) = sums.gap, slice_tests.intervals(sums, (1 - level) / among)
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
             gap = float(gaps[i])
             measured.append(
@@ -826,12 +826,16 @@ def _measured(
             one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
             measure(table, codes, (name, SCORE), {name: factors[name], SCORE: one})
     assert whole is not None
-    for name, factor in cycles.items():
-        if value := slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows):
-            ranges = {name: Factor(np.zeros(data.n, np.intp), (value,))}
-            inside = slice_tests.alone(data, name, value)
-            for _, codes, table in slice_tests.above_edge(inside, ranges, terms, bin_of):
-                measure(table, codes, (name,), ranges)
+    ranges = {
+        name: slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows)
+        for name, factor in cycles.items()
+    }
+    for where in filter(None, (only, *((part,) for part in ranges.items() if part[1]))):
+        inside = Factor(np.asarray(rows_where(data, where)).astype(np.intp), ("", "inside"))
+        of = {name: Factor(np.zeros(data.n, np.intp), (value,)) for name, value in where}
+        first = dict([*of.items()][:1])
+        for _, codes, table in slice_tests.above_edge(inside, first, terms, bin_of):
+            measure(table, codes, (*of,), of)
     return Slices(
         name=data.name,
         rows=data.rows,

@@ -329,7 +329,8 @@ def of_what(sample: Sample) -> str:
 
 # ---- In the verdict
 
-_KINDS: tuple[tuple[class_gaps.ClassView, str, str], ...] = (
+#: The views of the classes, and what these are called there.
+KINDS: tuple[tuple[class_gaps.ClassView, str, str], ...] = (
     ("predicted-class", "predicted class", ""),
     ("true-class", "true class", ""),
     ("one-vs-rest", "class", " against the rest"),
@@ -349,7 +350,7 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     """
     if not CHECKS["CAL023"].takes(sample.data):
         return ()
-    for view, noun, more in _KINDS:
+    for view, noun, more in KINDS:
         ranges = ranges_of(sample, view)
         if ranges is not None and (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
             if _of_one_event(sample):

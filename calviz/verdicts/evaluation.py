@@ -193,6 +193,8 @@ class Verdict(JudgedNumbers):
         The slice that is most surely off, and in which way, in words.
     off_where : tuple of (str, str)
         The columns and values of that slice.
+    off_class : str
+        The class whose probability is off there; "" if that is the score.
     off_alone : tuple of (str, str)
         The same, if it differs from the other rows, on which nothing is found; or empty.
     elsewhere : str
@@ -222,6 +224,7 @@ class Verdict(JudgedNumbers):
     slices_off: int = 0
     off_in: tuple[str, str] | None = None
     off_where: tuple[tuple[str, str], ...] = ()
+    off_class: str = ""
     off_alone: tuple[tuple[str, str], ...] = ()
     elsewhere: str = ""
     changed: str = ""

@@ -12,7 +12,7 @@ from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import MIN_ROWS, Sample
-from calviz.sample.slices import usual_slices
+from calviz.sample.slices import judging, usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence, collect_evidence
@@ -161,7 +161,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         return
     worst = slices.off[0]
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
-    score, hit = words.score_and_hit(sample.reduction)
+    score, hit = words.score_and_hit(judging(sample, worst.of_class).reduction)
     # What all rows carry is for the verdict to say.
     gaps = [s.gap for s in slices.named] or [slices.gap] * bool(slices.differ)
     slight = max(map(abs, gaps), default=0.0) < words.SLIGHT

@@ -17,7 +17,7 @@ from calviz.sample.binning import expected_share
 from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums, rate_if_rare
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
-from calviz.verdicts.data_checks import classes_off, classes_unseen, of_what, ranges_of
+from calviz.verdicts.data_checks import KINDS, classes_off, classes_unseen, of_what, ranges_of
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence
 from calviz.verdicts.row_checks import hardly_telling, label_errors_found, least_error, rest_of_rows
@@ -94,6 +94,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
         slices_off=len(by_group.off) if by_group else 0,
         off_in=by_group.furthest if by_group and off_where else None,
         off_where=off_where,
+        off_class=worst.of_class if worst else "",
         off_alone=off_where if one and not elsewhere else (),
         elsewhere=elsewhere,
         changed=change,
@@ -118,13 +119,20 @@ def _leads(by_group: Slices | None, found: Change, sample: Sample) -> bool:
 
 @claim("classes")
 def _off_by_a_slice(sample: Sample) -> bool:
-    """Whether predicted classes are off by the rows of the slice most surely off: without these, none is, and gaps are less than half as large."""
-    rest = rest_of_rows(sample)
-    of_all, left = (ranges_of(some or sample, "predicted-class") for some in (sample, rest))
-    if of_all is None or left is None or left.beyond[left.has].any():
+    """Whether classes are off by the rows of the slice most surely off: without these, none is, and gaps are less than half as large."""
+    rest, said = rest_of_rows(sample), False
+    if rest is None or classes_off(rest):
         return False
-    off = of_all.has & (of_all.beyond != 0)
-    return bool(off.any() and (2 * np.abs(left.value) < np.abs(of_all.value))[off].all())
+    for view, *_ in KINDS:
+        of_all, left = (ranges_of(some, view) for some in (sample, rest))
+        if of_all is not None and left is not None:
+            # Of true classes, the range of a calibrated model is not around 0.
+            now, was = (np.abs(r.value - np.mean(r.range or 0, axis=0)) for r in (left, of_all))
+            off = of_all.has & (of_all.beyond != 0)
+            if (2 * now >= was)[off].any():
+                return False
+            said |= bool(off.any())
+    return said
 
 
 @claim("miscalibration")
@@ -596,9 +604,10 @@ class _Sentences:
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
             digits = words.share_decimals(group.score, group.hits)
+            of_class = f" for {words.listed([group.of_class])}" * bool(group.of_class)
             return (
                 f"Most clearly off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
-                f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true"
+                f"{_share(group.score, digits)}{of_class} on average, and {_share(group.hits, digits)} came true"
                 f"{self.also}."
             )
         return (

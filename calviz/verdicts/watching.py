@@ -21,7 +21,6 @@ from calviz.core.errors import InputError, OptionError, check_level, claim, repl
 from calviz.core.events import Reduction
 from calviz.core.p_values import selected
 from calviz.core.predictions import Dataset
-from calviz.core.profile import Profile
 from calviz.core.words import (
     capitalised,
     counted,
@@ -34,8 +33,9 @@ from calviz.core.words import (
 )
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
-from calviz.sample.sample import Sample, Where, on_days, rows_where, where_words
-from calviz.sample.slices import changed_of_those_off, changed_slices, usual_slices
+from calviz.sample.multicalibration import changed_slices
+from calviz.sample.sample import AnyData, Sample, Where, on_days, rows_where, where_words
+from calviz.sample.slices import changed_of_those_off, usual_slices
 from calviz.verdicts.betting import (
     BINS,
     Look,
@@ -403,7 +403,7 @@ class Watch:
     def __post_init__(self) -> None:
         check_level(self.alpha, "alpha")
 
-    def add(self, data: Dataset | Profile | Sample, when: str | None = None) -> WatchState:
+    def add(self, data: AnyData, when: str | None = None) -> WatchState:
         """Look at new rows: at each day of their times, in order, or at all at once.
 
         Parameters

@@ -26,9 +26,10 @@ from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.sections.summary import advised, no_fix_words
+from calviz.sample.multicalibration import changed_slices
 from calviz.sample.sample import Sample, on_days, rows_where
 from calviz.sample.slice_tests import p_of_changes
-from calviz.sample.slices import changed_slices, slices, usual_slices
+from calviz.sample.slices import slices, usual_slices
 from calviz.verdicts import watching
 from calviz.verdicts.betting import TIGHTEST, bets_on, confidence_sequence
 from calviz.verdicts.miscalibration_checks import where_to_look
