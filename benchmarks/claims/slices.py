@@ -1194,6 +1194,93 @@ def _(rng: np.random.Generator) -> bool:
     return any(s.where == CHANNEL for s in found.off)
 
 
+# ---- One class within a slice
+
+
+def of_wards(
+    rng: np.random.Generator,
+    *,
+    n: int = 6_000,
+    classes: int = 4,
+    clusters: int = 0,
+    noise: float = 0.0,
+    **off: float,
+) -> tuple[Sample, FloatArray]:
+    """Patients of 4 regions, and the gap of class 1 in each row.
+
+    The logit of class 1 is too low in region 0 (`region`) or everywhere (`everywhere`), or all logits of region 0 are multiplied by
+    1 + `sure`.
+    """
+    true = rng.normal(0, 1.2, (n, classes))
+    site = rng.integers(0, clusters, n) if clusters else None
+    region = rng.integers(0, 4, n) if site is None else rng.integers(0, 4, clusters)[site]
+    p = softmax(true, axis=1)
+    # Rows of a cluster share a part of what decides their labels.
+    u = rng.random(n)
+    if site is not None:
+        u = ndtr(np.sqrt(0.1) * rng.normal(size=clusters)[site] + np.sqrt(0.9) * rng.normal(size=n))
+    labels = (p.cumsum(axis=1) < u[:, None]).sum(axis=1)
+    logits = true.copy()
+    logits[:, 1] -= off.get("everywhere", 0.0) + off.get("region", 0.0) * (region == 0)
+    logits *= 1 + (off.get("sure", 0.0) * (region == 0))[:, None]
+    probs = softmax(logits, axis=1)
+    data = Predictions(
+        probs=probs,
+        labels=np.minimum(labels, classes - 1),
+        clusters=site,
+        weights=np.exp(noise * rng.normal(size=n)) if noise else None,
+        groups={"region": region, "ward": rng.integers(0, 3, n)},
+        numbers={"age": rng.integers(18, 90, n)},
+    )
+    return Sample(data, "top-label", resamples=499), probs[:, 1] - p[:, 1]
+
+
+REGION = (("region", "0"),)
+
+
+def class_named(sample: Sample) -> tuple[Where, str]:
+    """The slice of which a class is named, and that class; ((), "") if none is."""
+    found = usual_slices(sample).off
+    return next(((s.where, s.of_class) for s in found if s.of_class), ((), ""))
+
+
+OF_WARDS: dict[str, dict[str, Any]] = {
+    "6,000 rows of 4 classes": {},
+    "12,000 rows of 8 classes": {"n": 12_000, "classes": 8},
+    "6,000 rows of 4 classes, weights": {"noise": 0.7},
+    "6,000 rows of 4 classes in 300 clusters": {"clusters": 300},
+}
+for case, how in OF_WARDS.items():
+
+    @simulation("class-in-a-slice", "a class named in a calibrated file", case, at_most=0.01)
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        return class_named(of_wards(rng, **how)[0])[1] != ""
+
+    for off, what in (
+        ({"sure": 0.5}, "a region is too sure"),
+        ({"everywhere": 1.0}, "a class is too low in all rows"),
+    ):
+
+        @simulation("class-in-a-slice", f"a class named where {what}", case, at_most=0.05)
+        def _(rng: np.random.Generator, how: dict[str, Any] = how | off) -> bool:
+            return class_named(of_wards(rng, **how)[0])[1] != ""
+
+    @simulation("class-in-a-slice", "the class named, of slices that are off, where its logit is 1 too low in a region", case, at_least=0.8)  # fmt: skip
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool | None:
+        sample, _ = of_wards(rng, region=1.0, **how)
+        return class_named(sample) == (REGION, "1") if usual_slices(sample).off else None
+
+    @simulation("class-in-a-slice", "another class or slice named there", case, at_most=0.05)
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        return class_named(of_wards(rng, region=1.0, **how)[0]) not in (((), ""), (REGION, "1"))
+
+    def of_class(rng: np.random.Generator, how: dict[str, Any] = how) -> tuple[Slice, float] | None:
+        sample, gap = of_wards(rng, region=1.0, **how)
+        return said_of(sample, REGION, gap) if class_named(sample) == (REGION, "1") else None
+
+    sizes("class-in-a-slice", f"a logit 1 too low, {case}", of_class)
+
+
 # ---- Slices whose kept rows are wrong more often than was allowed
 
 

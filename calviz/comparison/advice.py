@@ -403,8 +403,8 @@ def still_off_words(
     named = found.named if all_named else found.off[:1]
     for first in named:
         then = usual_slices(judging(Sample.of(after), first.of_class))
-        same = (s.top or s for s in then.slices if s.where == first.where) if then else ()
-        left = next(iter(same), None)
+        measured = then.slices if then else ()
+        left = next((s.top or s for s in measured if s.where == first.where), None)
         if left is not None and left.p_value <= found.rate / len(named):
             where, _ = found.place(first)
             gap = left.gap - (first.gap - first.expected)
@@ -509,6 +509,7 @@ def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, bool]:
     decimals = words.decimals_for(*(high - low for low, high in ends), least=2)
     was, then = (" to ".join(words.decimal(end, decimals) for end in pair) for pair in ends)
     score, hit = words.score_and_hit(parts[0].reduction)
+    score += f" of {listed([comparison.off_class])}" * bool(comparison.off_class)
     return (
         f"On the {words.counted(rows.size, 'judged row')} of the slice, {score} minus {hit} is {words.signed_points(old)} points before "
         f"the map and {words.signed_points(new)} after it; scores there, {was} before, become {then}."

@@ -91,11 +91,6 @@ class Slice:
         return len(self.where) > 1 and self.where[-1][0] == SCORE
 
     @property
-    def clear(self) -> float:
-        """How many widths of its interval the gap has."""
-        return abs(self.gap) / ((self.interval.high - self.interval.low) or 1.0)
-
-    @property
     def least_error(self) -> float:
         """Sum of the errors of its rows, at least: their number times the end of the interval that is nearer to 0."""
         return self.rows * min(map(abs, self.interval))
@@ -478,9 +473,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
     while left and len(named) < _MOST_NAMED:
         one = left[0]
-        pairs = (s for s in left if {*one.where} < {*s.where} and not s.of_score)
-        if not one.of_class:
-            one = next((s for s in pairs if not still_off([one], outside & others(s))), one)
+        pairs = (s for s in left if {*one.where} < {*s.where} and not (s.of_score or one.of_class))
+        one = next((s for s in pairs if not still_off([one], outside & others(s))), one)
         named.append(one)
         outside &= others(one)
         left = still_off([s for s in left if s is not one], outside)
@@ -561,29 +555,26 @@ def judging(sample: Sample, of_class: str) -> Sample:
 )
 def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     """Where the probability of one class is off in a slice, and otherwise than in the other rows, more surely than the slice itself: with that in its place."""
-    data = sample.data
-    tested = sample.reduction.kind == "top-label" and data.cells is None and data.n_classes > 2
-    for one in found.off[:_MOST_NAMED] if tested and data.kind != "confidence" else ():
-        if not (where := tuple(part for part in one.where if part[0] != PREDICTED)):
-            continue
+    data, bases = sample.data, dict[Where, Slice]()
+    several = data.kind != "confidence" and data.n_classes > 2 and data.cells is None
+    for one in found.off if several and sample.reduction.kind == "top-label" else ():
+        # The most surely off of those of one predicted class and of all.
+        bases.setdefault(tuple(part for part in one.where if part[0] != PREDICTED), one)
+    for where, one in [item for item in bases.items() if item[0]][:_MOST_NAMED]:
         name = class_gaps.furthest_off(sample.view(_part, where=where, inside=True))
         of, again = judging(sample, name), how | {"columns": (), "only": where}
         both = [of.view(_measured, **again | {"against": a}).slices for a in get_args(Against)]
-        surest = max((s for some in both for s in some), key=lambda s: s.p_value, default=one)
-        p = data.n_classes * surest.p_value
-        if all(both) and (p, -surest.clear) < (one.p_value, -one.clear):
+        least = max((s for some in both for s in some), key=lambda s: s.p_value, default=one)
+        p = data.n_classes * least.p_value
+        # Of many rows, both p-values may be 0.
+        if all(both) and (p, -both[0][0].least_error) < (one.p_value, -one.least_error):
             same = next((s for s in found.slices if s.where == where), None)
-            whole = replace(
-                both[0][0],
-                p_value=p,
-                adjusted=min(one.adjusted, p * len(found.slices)),
-                difference=surest.difference,
-                of_class=name,
-                top=same,
-            )
-            some = [whole, *(s for s in found.slices if s is not same)]
-            some.sort(key=lambda s: s.p_value)
-            return _at_rate(replace(found, slices=tuple(some)), found.rate, how["level"])
+            whole = replace(both[0][0], p_value=p, difference=least.difference, of_class=name)
+            whole = replace(whole, adjusted=min(one.adjusted, p * len(found.slices)), top=same)
+            alone = replace(found, slices=(whole,))
+            alone = _at_rate(alone, found.rate, how["level"], len(found.slices))
+            some = (*alone.slices, *(s for s in found.slices if s is not same))
+            return replace(found, slices=tuple(sorted(some, key=lambda s: s.p_value)))
     return found
 
 
@@ -826,14 +817,14 @@ def _measured(
             one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
             measure(table, codes, (name, SCORE), {name: factors[name], SCORE: one})
     assert whole is not None
-    ranges = {
-        name: slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows)
-        for name, factor in cycles.items()
-    }
-    for where in filter(None, (only, *((part,) for part in ranges.items() if part[1]))):
+    wheres = [only] * bool(only)
+    for name, factor in cycles.items():
+        value = slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows)
+        wheres += [((name, value),)] * bool(value)
+    for where in wheres:
         inside = Factor(np.asarray(rows_where(data, where)).astype(np.intp), ("", "inside"))
         of = {name: Factor(np.zeros(data.n, np.intp), (value,)) for name, value in where}
-        first = dict([*of.items()][:1])
+        first = {where[0][0]: of[where[0][0]]}
         for _, codes, table in slice_tests.above_edge(inside, first, terms, bin_of):
             measure(table, codes, (*of,), of)
     return Slices(

@@ -73,7 +73,8 @@ from calviz.data.format import Notice
 #:                promised of alerts 20, rows without a date 10, verdicts that are known afterwards 15, squares of a changed slice 15, words 20; with it 1 import
 LIMITS = {
     "files": 213,
-    "code lines": 68_438,
+    # A class that is off in a slice is named: 67 lines.
+    "code lines": 68_505,
     "code lines per file, most": 595,
     "imports between files": 1_888,
     "rooms": 12,

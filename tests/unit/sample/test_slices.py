@@ -15,11 +15,19 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
-from benchmarks.claims.slices import CALIBRATED, PAIR, all_off, of_classes, one_region
+from benchmarks.claims.slices import (
+    CALIBRATED,
+    PAIR,
+    REGION,
+    all_off,
+    of_classes,
+    of_wards,
+    one_region,
+)
 from calviz.comparison.advice import moved_words, still_off_words
 from calviz.core.blocks import Factor
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import PREDICTED, InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import sliceable_columns, usual_columns
 from calviz.core.words import p_value, points
@@ -907,6 +915,32 @@ def test_a_predicted_class_that_is_off_in_one_channel_is_named_with_it():
     assert calviz.slices(sample.data).slices[0].where == REFUND_IN_CHAT
     # Under another reduction, and of two classes, nothing is crossed.
     assert all(len(s.where) == 1 for s in usual_slices(sample.but(reduction="class:1")).slices)
+
+
+def test_the_class_that_is_off_in_a_region_is_named_with_it():
+    sample, _ = of_wards(np.random.default_rng(4), region=1.3)
+    found = usual_slices(sample)
+    (one,) = found.off
+    assert (one.where, one.of_class) == (REGION, "1")
+    inside = rows_where(sample.data, REGION)
+    own = sample.data.probs[inside, 1].mean() - (sample.data.labels[inside] == 1).mean()
+    assert one.gap == pytest.approx(own)
+    assert one.top.gap == pytest.approx(
+        sample.data.take(np.flatnonzero(inside)).probs.max(axis=1).mean()
+        - (sample.data.probs.argmax(axis=1) == sample.data.labels)[inside].mean()
+    )
+    assert re.fullmatch(r"'1' about \d+\.\d points too low", found.furthest[1])
+    assert found.furthest[0] == "region = 0"
+    # What is off by the rows of the region is not told as a fault of its own.
+    assert not [s for s in found.named if s.where[0][0] == PREDICTED]
+    verdict = judged(sample)
+    assert verdict.off_class == "1"
+    assert not verdict.classes_off  # which is off by these rows alone
+    assert verdict.named_where == REGION
+    # A region whose scores are too sure has no such class, nor has one in which a class is as low as in all rows.
+    for off in ({"sure": 0.5}, {"everywhere": 1.0}):
+        found = usual_slices(of_wards(np.random.default_rng(4), **off)[0])
+        assert not [s for s in found.slices if s.of_class]
 
 
 @pytest.mark.parametrize("how", [{}, {"noise": 0.7}, {"clusters": 4_000}])
