@@ -120,7 +120,7 @@ def _leads(by_group: Slices | None, found: Change, sample: Sample) -> bool:
 @claim("classes")
 def _off_by_a_slice(sample: Sample) -> bool:
     """Whether classes are off by the rows of the slice most surely off: without these, none is, and gaps are less than half as large."""
-    rest, said = rest_of_rows(sample), False
+    rest = rest_of_rows(sample)
     if rest is None or classes_off(rest):
         return False
     for view, *_ in KINDS:
@@ -128,11 +128,9 @@ def _off_by_a_slice(sample: Sample) -> bool:
         if of_all is not None and left is not None:
             # Of true classes, the range of a calibrated model is not around 0.
             now, was = (np.abs(r.value - np.mean(r.range or 0, axis=0)) for r in (left, of_all))
-            off = of_all.has & (of_all.beyond != 0)
-            if (2 * now >= was)[off].any():
-                return False
-            said |= bool(off.any())
-    return said
+            if (off := of_all.has & (of_all.beyond != 0)).any():
+                return bool((2 * now < was)[off].all())
+    return False
 
 
 @claim("miscalibration")

@@ -73,10 +73,10 @@ from calviz.data.format import Notice
 #:                promised of alerts 20, rows without a date 10, verdicts that are known afterwards 15, squares of a changed slice 15, words 20; with it 1 import
 LIMITS = {
     "files": 213,
-    # A class that is off in a slice is named: 67 lines.
-    "code lines": 68_505,
+    # A class that is off in a slice is named: 65 lines.
+    "code lines": 68_503,
     "code lines per file, most": 595,
-    "imports between files": 1_888,
+    "imports between files": 1_887,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,

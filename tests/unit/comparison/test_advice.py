@@ -442,13 +442,18 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "base"), [({}, "prior"), ({"shift": 0.0, "by": 1.6}, "temperature")]
+    ("options", "base", "of_class"),
+    [({}, "vector", "2"), ({"shift": 0.0, "by": 1.6}, "temperature", "")],
 )
-def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base):
+def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base, of_class):
     made, fresh = of_classes(np.random.default_rng(1), **options)
     assert made.advice.method == f"slice+{base}"
+    # Not only where that class is predicted.
+    assert (made.off_where, made.off_class) == ((("c", "0"),), of_class)
+    said = f"mean probability of '{of_class}' minus frequency is +" * bool(of_class)
+    assert said in made.advice.cautions[0]
     # The map with one parameter brings 0.2 of what can be gained where one class is too high; offsets, nothing where scores are too sure.
-    assert brought(made, fresh) > 0.5
+    assert brought(made, fresh) > (0.8 if of_class else 0.5)
 
 
 @pytest.mark.parametrize("above", [0.0, 0.5])
