@@ -76,7 +76,7 @@ LIMITS = {
     # A class that is off in a slice is named: 65 lines.
     "code lines": 68_503,
     "code lines per file, most": 595,
-    "imports between files": 1_887,
+    "imports between files": 1_888,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,
