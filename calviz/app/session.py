@@ -486,10 +486,8 @@ def choose_method(settings: Settings) -> str:
     specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
     of, _, advised = st.session_state.get(ADVISED, ("", "", ""))
     advised *= of == open_files.model_key(settings.entry, settings.model)
-    # The map of a slice is known by its advice, or by a link.
-    for key in (advised, st.session_state.get(METHOD_KEY) or st.query_params.get(METHOD_KEY, "")):
-        if key.startswith("slice+") and key in RECALIBRATORS:
-            specs[key] = RECALIBRATORS[key].label
+    if advised.startswith("slice+"):
+        specs[advised] = RECALIBRATORS[advised].label
     if advised in specs:
         specs = {advised: f"{specs.pop(advised)} (advised)", **specs}
     chosen = st.selectbox(

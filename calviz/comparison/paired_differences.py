@@ -304,8 +304,7 @@ def pair(
         units = effective_number(np.square(first.weights))
     if units < 2:
         return Paired()  # a single row or cluster resamples to itself
-    if len(makers) < len(sets):  # as many as those that are known have
-        stop_early = bool
+    stop_early = bool if len(makers) < len(sets) else stop_early  # as many as the known ones have
     new = resampled(
         makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
     )
