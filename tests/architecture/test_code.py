@@ -75,7 +75,7 @@ from calviz.data.format import Notice
 #:                score 13
 LIMITS = {
     "files": 213,
-    "code lines": 68_494,
+    "code lines": 68_496,
     "code lines per file, most": 595,
     "imports between files": 1_888,
     "rooms": 12,
