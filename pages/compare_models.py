@@ -8,7 +8,13 @@ import streamlit as st
 
 from calviz.app import models_compared, navigation, rows_shown
 from calviz.app.session import CONDITIONS, Settings, look_at_slice, md
-from calviz.comparison.comparison_results import MOST_NAMED, ModelComparison, answers, where_words
+from calviz.comparison.comparison_results import (
+    MOST_NAMED,
+    ModelComparison,
+    answers,
+    off_words,
+    where_words,
+)
 
 
 def compare(chosen: Settings) -> None:
@@ -32,7 +38,7 @@ def compare(chosen: Settings) -> None:
                 say(answer)
                 if below := " ".join(filter(None, (after and f"After {after}.", beside))):
                     st.markdown(md(below, 1_000))
-            _say_where(comparison, chosen)
+            _say_where(comparison, metric, chosen)
             models_compared.draw_notes(comparison)
             usual = comparison.usual(*filter(None, [metric]))
             models_compared.draw_metrics(comparison, usual)
@@ -55,17 +61,21 @@ def compare(chosen: Settings) -> None:
             )
 
 
-def _say_where(comparison: ModelComparison, chosen: Settings) -> None:
-    """Say where two models have another order, or what makes it, with a click to the comparison on the rows of each slice named, within those shown."""
-    named = (*comparison.where[: 2 * MOST_NAMED], *comparison.of_lead)
-    if not named:
-        return
-    st.markdown(md(where_words(comparison), 1_000))
+def _say_where(comparison: ModelComparison, metric: str | None, chosen: Settings) -> None:
+    """Say where the best model is off, and where two have another order or what makes it, with a click to the comparison on the rows of each slice named, within those shown."""
+    lead = (*comparison.where[: 2 * MOST_NAMED], *comparison.of_lead)
+    named = {one.where: (one.condition,) for one in lead}
+    if named:
+        st.markdown(md(where_words(comparison), 1_000))
+    off, one = off_words(comparison, metric) if metric else ("", None)
+    if one is not None:
+        st.markdown(f":material/warning: {md(off, 1_000)}")
+        named |= {one.name: one.where}
     with st.container(horizontal=True, gap="small"):
-        for one in named:
-            where = (*chosen.where, one.condition)
-            if one.condition[0] in chosen.whole.to_slice() and len(where) <= len(CONDITIONS):
-                label = f"Compare where {md(one.where, 60)}"
+        for name, conditions in named.items():
+            where, columns = (*chosen.where, *conditions), {*dict(conditions)}
+            if columns <= {*chosen.whole.to_slice()} and len(where) <= len(CONDITIONS):
+                label = f"Compare where {md(name, 60)}"
                 st.button(label, on_click=look_at_slice, args=(chosen.whole, where))
 
 

@@ -518,13 +518,14 @@ def _cautions(outcome: ComparisonOutcome, method: str) -> tuple[str, ...]:
 def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
     """Draw the choice; it follows the advice until the user chooses another one."""
     methods = [m.key for m in outcome.fitted]
-    chosen, before = st.session_state.get("method"), st.session_state.get(session.ADVISED)
-    follows_advice = chosen not in (None, advised) and (
-        chosen not in methods or (before is not None and chosen == before[1])
-    )
+    chosen, before = st.session_state.get("method"), st.session_state.get(session.ADVISED, ("", ""))
+    moved = chosen not in methods or chosen == before[1]
+    follows_advice = chosen not in (None, advised) and moved
     if follows_advice:
         st.session_state["method"] = advised
-    st.session_state[session.ADVISED] = model, advised
+    options = f" {json.dumps(outcome.comparison.slice_options)}"
+    of_slice = outcome.comparison[advised].is_of_slice
+    st.session_state[session.ADVISED] = model, advised, advised + options * of_slice
     return str(
         st.selectbox(
             "Method",

@@ -24,7 +24,7 @@ from calviz.comparison.paired_differences import Paired, pair
 from calviz.core import entry_specs, errors
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, NoiseFloor, RecalibratorSpec
-from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.core.errors import RESAMPLES, CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.features import cut_of_numbers, edge_text
 from calviz.core.predictions import Dataset, Predictions
@@ -32,7 +32,6 @@ from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
 from calviz.recalibrators.composition import map_of_slice, slice_of
-from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.losses import row_log_losses
 from calviz.sample.sample import (
     MIN_ROWS,
@@ -296,6 +295,8 @@ class _Judging:
     plan: Plan
     #: Metrics after refits, by method and metric, shape (R,).
     refits: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
+    #: Metrics of the resampled rows, of maps that are compared again beside another one.
+    drawn: dict[Any, Any] = field(default_factory=dict)
 
     def result(self, spec: RecalibratorSpec) -> MethodResult:
         """Fit and evaluate one method; any error becomes the reason of its result."""
@@ -395,9 +396,8 @@ class _Judging:
             return None
         rng = np.random.default_rng([self.plan.division.seed, 2])
         keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in sets)]
-        paired = pair(
-            sets, keys, resamples=self.plan.resamples, rng=rng, stop_early=stop, **self.settings
-        )
+        how: dict[str, Any] = {"resamples": self.plan.resamples, **self.settings}
+        paired = pair(sets, keys, rng=rng, stop_early=stop, known=self.drawn, **how)
         refits = {
             key: {name: of_set[key] for name, of_set in self.refits.items() if key in of_set}
             for key in paired.metrics

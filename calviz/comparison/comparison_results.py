@@ -26,6 +26,7 @@ from calviz.core.words import (
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.verdicts.evaluation import Written, name_of, quoted, value_text
+from calviz.verdicts.sentence import where_off
 
 
 @dataclass(frozen=True)
@@ -484,9 +485,7 @@ class Comparison(Compared[MethodResult]):
         """Return a table with one row per method: metrics, changed predictions, gain, times, and the reason if it failed."""
         return data_frame(
             {
-                "method": m.key,
-                "ok": m.ok,
-                **{key: result.value for key, result in m.metrics.items()},
+                **{"method": m.key, "ok": m.ok} | {k: r.value for k, r in m.metrics.items()},
                 "predictions_changed": m.predictions_changed if m.ok else None,
                 **picked(m, "calibration_gain fit_seconds apply_seconds reason"),
             }
@@ -533,9 +532,8 @@ class Advice:
         """The advice in a few words."""
         if not self.given:
             return "No advice"
-        left = self.method == UNCALIBRATED
         label = self.label or RECALIBRATORS[self.method].label
-        return f"Advice: {'leave the model as it is' if left else label}"
+        return f"Advice: {'leave the model as it is' if self.method == UNCALIBRATED else label}"
 
 
 @dataclass(frozen=True)
@@ -678,8 +676,14 @@ class ModelComparison(Compared[ModelResult]):
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
         shared = super().summary()
-        of = f"{counted(self.rows, 'row')}, {shorten(self.reduction)}"
-        return replace(shared, title=f"{shared.title}: {of}")
+        of = counted(self.rows, "row")
+        return replace(shared, title=f"{shared.title}: {of}, {shorten(self.reduction)}")
+
+    @cached_property
+    def samples(self) -> dict[str, Sample]:
+        """The compared rows of each model, with what is found later."""
+        how: dict[str, Any] = {"reduction": self.reduction, "seed": self.seed}
+        return {k: Sample.of(m, **how) for k, m in self.alignment.models.items() if self[k].ok}
 
     def short_names(self) -> dict[str, str]:
         """Return the names of the models as sentences show them."""
@@ -719,20 +723,15 @@ class ModelComparison(Compared[ModelResult]):
     def frame(self) -> DataFrame:
         """Return a table with one row per model: its metrics, or the reason if it has none."""
         return data_frame(
-            {
-                "model": m.name,
-                **{key: result.value for key, result in m.metrics.items()},
-                "reason": m.reason,
-            }
+            {"model": m.name, **{k: r.value for k, r in m.metrics.items()}, "reason": m.reason}
             for m in self
         ).set_index("model")
 
     def interval_words(self, metric: str) -> str:
         """Say what the intervals beside its verdicts are."""
         of_maps = self if self.method != UNCALIBRATED else self.after
-        parts = ["all pairs"] if len(self.pairs[metric]) > 1 else []
-        if of_maps is not None and metric in of_maps.pairs:
-            parts.append("before and after recalibration")
+        parts = ["all pairs"] * (len(self.pairs[metric]) > 1)
+        parts += ["before and after recalibration"] * bool(of_maps and metric in of_maps.pairs)
         return f"95 % CI for {', '.join(parts)} together" if parts else "95 % CI"
 
     def differences(self, reference: str) -> DataFrame:
@@ -841,6 +840,16 @@ def where_words(comparison: ModelComparison) -> str:
         more = f", and in {counted(len(of) - MOST_NAMED, 'more slice')}" * (len(of) > MOST_NAMED)
         parts.append(f"'{short[name]}' is better where {' and where '.join(named)}{more}")
     return f"By {METRICS[metric].label}, {whole} on all rows{' together' * (not tied)}, but {'; '.join(parts)}."
+
+
+@claim("slices")
+def off_words(comparison: ModelComparison, metric: str) -> tuple[str, Any]:
+    """Say where the model that is best by a metric is most clearly off, as it is said of that alone, and return this slice; "" and None if nowhere."""
+    best = comparison.ranking(metric)[0]
+    sample = comparison.samples[best]
+    off, one = where_off(sample)
+    sample.let_go()  # what was found stays
+    return f"'{comparison.short_names()[best]}' is {off}." * bool(off), one
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:
@@ -1084,9 +1093,8 @@ def marks_words(best: str = "best") -> str:
 
 def refit_words(refits: int) -> str:
     """Say whether verdicts hold for the fitted maps only, or include the variation of the fit."""
-    if not refits:
-        return "for the maps as fitted"
-    return f"they include the variation of the fit, from {refits} refits"
+    fitted = f"they include the variation of the fit, from {refits} refits"
+    return fitted if refits else "for the maps as fitted"
 
 
 def gain_words(sign: str = "≥") -> str:

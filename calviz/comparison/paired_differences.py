@@ -265,6 +265,7 @@ def pair(
     bins: BinNumber | None = None,
     scheme: Scheme | None = None,
     stop_early: Callable[[], bool] = lambda: False,
+    known: dict[Any, Any] | None = None,
 ) -> Paired:
     """Compute metrics of all sets on common resamples of the rows.
 
@@ -279,14 +280,17 @@ def pair(
         Of the binned metrics.
     stop_early : callable
         Once it returns True, only the smallest number of resamples for an interval is made.
+    known : dict, optional
+        What an earlier call with the same random numbers, settings and rows drew, which is not drawn again; what this one draws is added.
     """
-    keys = tuple(metrics)
+    keys, known = tuple(metrics), {} if known is None else known
+    place = {name: (id(data), keys) for name, data in sets.items()}
     samples = {
         name: Sample.of(data, reduction=reduction, bins=bins, scheme=scheme)
         for name, data in sets.items()
     }
     sets = {name: sample.data for name, sample in samples.items()}
-    weighted = {name: Weighted(sample, keys) for name, sample in samples.items()}
+    weighted = {k: Weighted(s, keys) for k, s in samples.items() if place[k] not in known}
     first = next(iter(sets.values()))
     n, clusters = first.n, first.clusters
     makers = {name: _resampler(w) for name, w in weighted.items()}
@@ -300,12 +304,16 @@ def pair(
         units = effective_number(np.square(first.weights))
     if units < 2:
         return Paired()  # a single row or cluster resamples to itself
-    drawn = resampled(
+    stop_early = bool if len(makers) < len(sets) else stop_early  # as many as the known ones have
+    new = resampled(
         makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
     )
     once = np.ones((n, 1))
-    observed = {name: w.values(once) for name, w in weighted.items()}
-    truths = {name: w.truths() for name, w in weighted.items()}
+    for name, w in weighted.items():
+        known[place[name]] = w.metrics, w.values(once), new[name], w.truths()
+    having, observed, drawn, truths = (
+        {name: known[at][i] for name, at in place.items()} for i in range(4)
+    )
     common: dict[str, Any] = {
         "rare": RareLosses(sets),
         "units": units,
@@ -314,11 +322,11 @@ def pair(
     found: dict[str, PairedMetric] = {}
     undefined: list[str] = []
     for key in keys:
-        if all(key in w.metrics for w in weighted.values()):
+        if all(key in of_set for of_set in having.values()):
             one = _of_metric(
                 PairedMetric(
                     key,
-                    {name: float(observed[name][key][0]) for name in weighted},
+                    {name: float(observed[name][key][0]) for name in sets},
                     _of_all_sets(drawn, key),
                     **common,
                 ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -136,7 +137,7 @@ class Composition(Chain):
 def composed(
     key: str, left_out: LeftOut = entry_specs.suggested, *, preselected: bool = False
 ) -> RecalibratorSpec:
-    """Return the registry entry of the composition named ``first+second`` (Zhang 2020, section 3.4).
+    """Return the registry entry of the composition named ``first+second`` (Zhang 2020, section 3.4), or ``slice+base``, with its options as JSON after a space.
 
     Raises
     ------
@@ -145,7 +146,14 @@ def composed(
     """
     names = [name.strip() for name in key.split("+")]
     if names[0] == SLICE and len(names) > 1:
-        base = RECALIBRATORS[key.partition("+")[2].strip()]
+        name, _, options = key.partition("+")[2].strip().partition(" ")
+        try:
+            if options:
+                how = json.loads(options)
+                return map_of_slice(name, SliceMap(base=name, **how).words, how)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise OptionError("these are not the options of the map of a slice.") from error
+        base = RECALIBRATORS[name]
         return replace(
             base,
             key=f"{SLICE}+{base.key}",

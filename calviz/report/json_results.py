@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from calviz.comparison.comparison_results import Comparison, ModelComparison
+from calviz.comparison.comparison_results import Comparison, ModelComparison, off_words
 from calviz.comparison.over_time import OverTime
 from calviz.core import __version__, errors
 from calviz.core.entry_specs import METRICS, Conventions, MetricResult
@@ -226,6 +226,11 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
             "differences": _differences_of(comparison),
             "better_where": [picked(one, of_slice) for one in comparison.where],
             "lead_made_where": [picked(one, of_slice) for one in comparison.of_lead],
+            "best_off_where": {
+                comparison.ranking(k)[0]: picked(one, "where rows gap expected expected_interval")
+                for k in comparison.pairs
+                if (one := off_words(comparison, k)[1])
+            },
             "after_map": comparison.after
             and {
                 "method": comparison.after.method,

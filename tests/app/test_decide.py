@@ -1,5 +1,6 @@
 """The tabs of Decide."""
 
+import json
 import re
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
-from calviz.app import open_files
+from calviz.app import open_files, session
 from calviz.app.selection import SliceRule
 from calviz.comparison.fitting import before_and_after
 from calviz.core.words import from_on
@@ -428,6 +429,31 @@ def test_the_method_that_was_advised_comes_first_for_the_model_that_it_was_advis
     assert "Vector scaling is fitted on split 'calibration'" in text_of(quiet(app))
     app.radio(key="model").set_value("extra trees").run()
     assert app.selectbox(key="recalibrated").options == names
+
+
+@pytest.mark.slow
+def test_the_map_of_a_slice_that_was_advised_can_be_chosen():
+    rng = np.random.default_rng(0)
+    site, z = rng.choice(list("abc"), 1_200), 1.5 * rng.normal(size=1_200)
+    labels = (rng.random(z.size) < 1 / (1 + np.exp((site == "b") - z))).astype(int)
+    rows = zip(labels, 1 / (1 + np.exp(-z)), site, strict=True)
+    content = "label,p,site\n" + "".join(f"{y},{p:.4f},{s}\n" for y, p, s in rows)
+    app = upload(open_page(), "sites.csv", content.encode()).open("risk_coverage")
+    settings = app.session_state["calviz.chosen"]
+    key = f"slice+platt {json.dumps({'where': [{'name': 'site', 'values': ['b'], 'is': 'b'}]})}"
+    model = open_files.model_key(settings.entry, settings.model)
+    app.session_state[session.ADVISED] = model, "slice+platt", key
+    app = quiet(app.run())
+    label = "Map for site = b, other rows as they are"
+    assert app.selectbox(key="recalibrated").options[1] == f"{label} (advised)"
+    for page in ("risk_coverage", "decisions"):
+        app = quiet(app.open(page))
+        app = quiet(app.selectbox(key="recalibrated").set_value(key).run())
+        assert f"{label} is fitted on" in text_of(app)
+    # Of another model it is none.
+    app.session_state[session.ADVISED] = "another", "slice+platt", key
+    app = quiet(app.run())
+    assert app.selectbox(key="recalibrated").value == "none"
 
 
 def test_models_are_compared_where_their_rows_are_the_same():

@@ -17,6 +17,7 @@ from calviz.comparison.comparison_results import (
     answers,
     headline,
     map_words,
+    off_words,
     ranked_by,
     where_words,
 )
@@ -758,3 +759,34 @@ def test_a_slice_that_makes_the_order_of_all_rows_is_named():
     # Where it is better everywhere, no slice is said to make it.
     everywhere = models | {"new": replace(models["new"], probs=1 / (1 + np.exp(-z)))}
     assert compare_models(everywhere, ["nll"], resamples=200).of_lead == ()
+
+
+def test_where_the_best_model_is_off_is_said_as_of_that_model_alone():
+    rng = np.random.default_rng(1)
+    n = 6_000
+    kind, city, z = (
+        rng.choice(list("ABCD"), n),
+        rng.choice(list("xyz"), n),
+        1.5 * rng.normal(size=n),
+    )
+    off = 2.0 * ((kind == "B") & (city == "y"))
+    labels = (rng.random(n) < 1 / (1 + np.exp(off - z))).astype(int)
+    models = {
+        name: Predictions(
+            probs=1 / (1 + np.exp(-score)), labels=labels, groups={"kind": kind, "city": city}
+        )
+        for name, score in (("best", z), ("coarse", 0.3 * (z - off)))
+    }
+    compared = compare_models(models, ["nll", "brier"], resamples=200)
+    words, one = off_words(compared, "nll")
+    verdict = calviz.verdict(models["best"])
+    assert compared.ranking("nll")[0] == "best"
+    assert words == f"'best' is off where {': '.join(verdict.off_in)}."
+    assert one.where == verdict.off_where == (("kind", "B"), ("city", "y"))
+    record = models_record(compared)["best_off_where"]
+    assert record["best"]["expected"] == one.expected
+    # Looked at once.
+    assert off_words(compared, "brier")[1] is one
+    fine = models | {"best": replace(models["best"], probs=1 / (1 + np.exp(off - z)))}
+    compared = compare_models(fine, ["nll"], resamples=200)
+    assert (off_words(compared, "nll"), compared.ranking("nll")[0]) == (("", None), "best")

@@ -563,3 +563,26 @@ def test_what_a_map_costs_in_the_other_proper_score_is_said():
     assert f"better by Brier score ({brier:.4f} before, {brier_after:.4f} after)" in sentence
     assert f"worse by NLL ({nll:.4f} before, {nll_after:.4f} after)" in sentence
     assert trade_off(data, data, division) is None
+
+
+def test_sets_that_were_resampled_before_are_not_drawn_again(monkeypatch):
+    first, second, third = (data(300, 2, seed) for seed in range(3))
+    second, third = (replace(one, labels=first.labels) for one in (second, third))
+    known, keys = {}, ("nll", "ece", "auroc")
+
+    def paired(sets, **how):
+        rng = np.random.default_rng(4)
+        return pair(sets, keys, reduction="positive", resamples=200, rng=rng, **how)
+
+    paired({"a": first, "b": second}, known=known)
+    made, one = [], paired_differences._resampler
+    monkeypatch.setattr(paired_differences, "_resampler", lambda w: made.append(w) or one(w))
+    # Whoever stops now still gets as many resamples as the others have.
+    every = {"a": first, "b": second, "c": third}
+    beside = paired(every, known=known, stop_early=lambda: True)
+    assert len(made) == 1
+    anew = paired(every)
+    for key in keys:
+        for names in (("a", "c"), ("a", "b")):
+            differences = (p.metrics[key].difference(*names) for p in (beside, anew))
+            assert len({*map(str, differences)}) == 1

@@ -786,3 +786,10 @@ def test_the_map_of_a_slice_is_fitted_on_its_rows_alone():
     )
     with pytest.raises(OptionError, match='"where" must be the conditions of a slice'):
         RECALIBRATORS["slice+platt"].make(input="probabilities").fit(X, y, columns=columns)
+    # A key may hold its options, also in a link to what is pinned.
+    where = slice_of(data, (("site", "d"),))
+    named = RECALIBRATORS[f"slice+platt {json.dumps({'where': where, 'others': 'platt'})}"]
+    assert named.label == "Map for site = d, other rows by Platt scaling"
+    assert named.make(input="probabilities").key == "slice+platt"
+    for bad in ("[]", "{", '{"where": 1}', '{"by": 1}', '{"where": [{}]}', '{"others": []}'):
+        assert f"slice+platt {bad}" not in RECALIBRATORS
