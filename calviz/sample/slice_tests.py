@@ -12,7 +12,7 @@ from scipy.special import logit, ndtri, stdtr, stdtrit
 
 from calviz.core import blocks, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
-from calviz.core.events import BinaryEvents
+from calviz.core.events import BinaryEvents, cells_of
 from calviz.core.p_values import LARGE, above, clopper_pearson, max_t, tails_of_hits
 from calviz.sample import error_bars
 from calviz.sample.error_bars import FEW_EVENTS, FEWEST_CLUSTERS, sums_by_cluster
@@ -498,6 +498,12 @@ def tested(
             p = min(among * float(p_values[i]), 1.0)
             found[where_of(names, factors, i)] = p, float(gaps[i])
     return [found[where] for where in wheres]
+
+
+def alike(sample: Sample) -> IntArray:
+    """The part of the scores in which each row is, shape (n,): in one, scores are about the same."""
+    cell, cells = cells_of(sample.scored.score)
+    return cell * min(cells, PARTS) // cells
 
 
 def alone(data: predictions.Dataset, name: str, value: str) -> Factor:

@@ -454,7 +454,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         return replace(found, largest=where_words(over_all.worst_where) if over_all else "")
     if first.where not in found.differ:
         return found
-    both = _carrying(sample, first, rate, how) if len(first.where) == 1 else None
+    whole = replace(first, where=first.where[:1]) if first.of_score else first
+    both = _carrying(sample, whole, rate, how, unlike=bool(found.rest))
     if both is not None:
         differ, explained = (both.where, *found.differ), frozenset({first.where})
         found = replace(found, slices=(both, *found.slices), differ=differ, explained=explained)
@@ -594,9 +595,8 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     as sure, as two that make up all rows are, one that is further off comes first. What lies within another
     one that is off is tested if no other differs, and comes in the place of that if it carries the difference.
     """
-    cell, cells = cells_of(sample.scored.score)
-    part = cell * min(cells, slice_tests.PARTS) // cells
-    outside = np.ones(cell.size, bool)
+    cell, _ = cells_of(sample.scored.score)
+    part, outside = slice_tests.alike(sample), np.ones(cell.size, bool)
     # One of a class differs, as that is tested with it.
     differ = [s.where for s in found.off if s.of_class]
     for where in (of_class := (*differ,)):
@@ -680,11 +680,15 @@ def _part(sample: Sample, *, where: Where, inside: bool) -> Sample:
 _NO_GAP, _SHARE = 0.05, 0.5
 
 
-def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) -> Slice | None:
-    """The slice of another column within `first`, most surely off, that differs from the other rows of `first`, of which none is off; None if there is none.
+def _carrying(
+    sample: Sample, first: Slice, rate: float, how: dict[str, Any], *, unlike: bool
+) -> Slice | None:
+    """The slice of another column within `first`, most surely off, that differs from the other rows of `first`, of which none is off, or `unlike` the rows outside; None if there is none.
 
     Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
     """
+    if len(first.where) > 1:
+        return None
     others = tuple(n for n in how["columns"] if n not in (first.where[0][0], PREDICTED, SCORE))
     how = how | {"columns": others, "pairs": False}
 
@@ -692,16 +696,16 @@ def _carrying(sample: Sample, first: Slice, rate: float, how: dict[str, Any]) ->
         both = some.view(_measured, **how | {"sides": True, "against": against})
         return _at_rate(both, rate, how["level"])
 
-    part = judging(sample, first.of_class).view(_part, where=first.where, inside=True)
+    judged = judging(sample, first.of_class)
+    part, against = judged.view(_part, where=first.where, inside=True), get_args(Against)[unlike]
     differ = {s.where for s in measured(part, "rest").off}
     for one in (s for s in measured(part, "calibrated").off if s.where in differ):
+        outside = ~np.asarray(rows_where(sample.data, first.where + one.where))
+        alike = slice_tests.alike(judged) if unlike else None
+        p, gap = slice_tests.tested(judged, [first.where], outside, alike)[0]
         other = part.view(_part, where=one.where, inside=False)
-        events, none = other.scored, np.zeros(other.data.n, np.intp)
-        cluster = other.row_draws.cluster
-        sums = slice_tests.slice_sums(events, none, 1, cluster, other.weights)
-        p = slice_tests.p_against_calibrated(sums, events, none, other.weights)[0]
-        no_gap = p > _NO_GAP and sums.gap[0] / one.gap < _SHARE and sums.rows[0] >= how["min_rows"]
-        if no_gap and not measured(other, "calibrated").off:
+        no_gap = p > _NO_GAP and gap / one.gap < _SHARE and other.data.n >= how["min_rows"]
+        if no_gap and not measured(other, against).off:
             return replace(one, where=first.where + one.where, of_class=first.of_class)
     return None
 
