@@ -24,7 +24,7 @@ from calviz.comparison.over_time import EVERY, OverTime, over_time
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import CHECKS, METRICS
-from calviz.core.predictions import Dataset, columns_with_slices, cycles, edges_of, has_score
+from calviz.core.predictions import Dataset, columns_with_slices, cycles, edges_of, has_score, held
 from calviz.core.words import capitalised, counted, percent, points, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
@@ -128,7 +128,7 @@ def _usual_choice(settings: Settings) -> SlicesChoice:
     names = columns_with_slices(settings.whole)
     # A text that hardly repeats has no slice.
     texts = {**settings.whole.groups, **settings.whole.texts}
-    texts = {name: text for name, text in texts.items() if "values" in _kind(settings.whole, name)}
+    texts = {name: text for name, text in texts.items() if "value" in _kind(settings.whole, name)}
     free = {name for name, text in texts.items() if np.bincount(text.codes).max(initial=0) < 50}
     usual = [name for name in default_columns(settings.sample) if name in names]
     columns = [name for name in usual if name not in free] or usual
@@ -172,7 +172,7 @@ def _kind(data: Dataset, column: str) -> str:
     cut, texts = data.cuts.get(column), data.groups.get(column, data.texts.get(column))
     if cut is not None and cut.kept is None:
         return "dates" if cut.dates else "number"
-    return f"{len((texts or data.sliced(column)).levels):,} values"
+    return counted(len(held((texts or data.sliced(column)).levels)), "value")
 
 
 def _label(data: Dataset, column: str) -> str:

@@ -169,10 +169,9 @@ def find_again(secret: str) -> None:
     link = waiting_link()
     if link is not None and link.key in files():
         select(link.key)
-        if files()[link.key].options != decode_options(link.query.get(READING, "")):
-            queue_note(
-                "The file is open here in another reading than that of the link: the page shows the one that is open."
-            )
+        # As the link says: a reading that is the same text may hold more than a link may say.
+        if (reading := link.query.get(READING, "")) != encode_options(current().options):
+            _read_as(decode_options(reading))
         _apply_waiting_link(link.key)
 
 

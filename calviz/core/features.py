@@ -332,20 +332,21 @@ def date_ways(texts: Iterable[str]) -> dict[bool | str, list[datetime]]:
 
 def date_form(levels: Iterable[str]) -> bool | str:
     """The one format that reads texts of dates, for `Cut.dates`; True if it is ISO 8601, or there are several."""
-    forms = [*date_ways(_known(levels))]
+    forms = [*date_ways(held(levels))]
     return (len(forms) == 1 and forms[0]) or True
 
 
 def told_apart(levels: Iterable[str], name: str) -> dict[bool | str, list[datetime]]:
     """`date_ways`; raises InputError if two differ."""
-    ways = date_ways(known := _known(levels))
+    ways = date_ways(known := held(levels))
     if len({*map(tuple, ways.values())}) > 1:
         what = f"'{shortened(known[0])}' may have the day or the month first, and no other date settles it"
         raise InputError(what, column=name, remedy=WRITE_DATES)
     return ways
 
 
-def _known(levels: Iterable[str]) -> list[str]:
+def held(levels: Iterable[str]) -> list[str]:
+    """The values of a column without those of empty cells."""
     return [text for level in levels if (text := level.strip()) not in MISSING_TEXTS]
 
 

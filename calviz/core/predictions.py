@@ -24,6 +24,7 @@ from calviz.core.blocks import (
 )
 from calviz.core.errors import PREDICTED, SCORE, InputError, NotAvailable, OptionError, shortened
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
+from calviz.core.features import held as held
 from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.row_columns import ClassCells, Kind, RowColumns, checked_weights, hash_arrays
 

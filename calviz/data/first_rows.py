@@ -197,10 +197,16 @@ def first_rows(
         shown = [*range(min(rows, known))]
         more = sorted({row - 1 for row in also if row > rows})[: rows - 1]
         if more and more[-1] >= known and opened.size <= MOST_READ_ON:
-            far = cells_of(table, [row for row in more if row >= known])
+            single = [c.name for c in columns if c.width is None and c.type != "other"]
+            far = cells_of(table, [row for row in more if row >= known], single)
             columns = tuple(replace(c, odd={**c.odd, **far.get(c.name, {})}) for c in columns)
         more = [row for row in more if row < known or any(row in c.odd for c in columns)]
         shown[len(shown) - len(more) :] = more
+        # Whole numbers that a float of the first rows rounds, where the file holds no texts.
+        whole = [c for c in columns if c.type == "integer" and not c.odd]
+        long = [c.name for c in whole if (np.abs(c.head) >= 2**53).any()]
+        exact = cells_of(table, shown, long) if long else {}
+        columns = tuple(replace(c, odd=exact[c.name]) if c.name in exact else c for c in columns)
         return FirstRows(
             numbers=tuple(row + 1 for row in shown),
             cells={c.name: _cells(c, shown) for c in columns},

@@ -427,9 +427,7 @@ class Source:
 
     def open(self) -> BinaryIO:
         """Return a new stream over all bytes, decompressed if they are gzip."""
-        if self.compressed:
-            return cast(BinaryIO, Gunzip(self.open_raw()))
-        return self.open_raw()
+        return cast(BinaryIO, Gunzip(self.open_raw())) if self.compressed else self.open_raw()
 
     def open_raw(self) -> BinaryIO:
         """Return a new, seekable stream over the raw bytes."""
@@ -562,7 +560,7 @@ class Column:
     note : str
         Why a column of type "other" cannot be used ("it holds lists of string"); "in percent" for numbers that are written so.
     odd : mapping of int to str
-        The first rows that hold something else than a number in a column of numbers, and what.
+        The first rows that hold something else than a number in a column of numbers, or more digits than a float, and what.
     unit : str
         What stands below its name in a line of units ("[%]").
     """

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
-from calviz.core.features import WRITE_DATES, date_text, date_ways, told_apart
+from calviz.core.features import WRITE_DATES, date_text, date_ways, held, told_apart
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, ids_of_all, one_row_each
 from calviz.data import column_names
@@ -241,6 +241,7 @@ class OtherColumns:
             texts[shown] = factor
             # Texts of many values that repeat are sliced by their most frequent ones.
             if not self.options.for_map and not (kind == "text" and 1 < count < n):
+                count = len(held(factor.levels))
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
             more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
@@ -358,7 +359,7 @@ class OtherColumns:
             if error.repairs:
                 count, way = int(blank(values).sum()), {"repair": ("drop-missing",)}
                 why = f"the date is missing in {count:,} of {len(values):,} rows"
-                label = f"use '{short(name)}' as the time, leaving out {count:,} row{'s' * (count != 1)}"
+                label = f"use '{short(name)}' as the time, leaving {count:,} row{'s' * (count != 1)} without a date out of all results"
                 self.ways.append(Reading(label, {"time_column": name, **way}))
             text = f"'{short(name)}' is not used as times: {why}"
             self.notices.append(Notice.UNUSED_VALUES.finding("info", text))

@@ -619,11 +619,10 @@ def options_that_keep(read: ColumnRoles, table: Table) -> dict[str, Any]:
     return {key: value for key, value in kept.items() if value}
 
 
-def cells_of(table: Table, rows: Sequence[int]) -> dict[str, dict[int, str]]:
-    """What rows of the whole file hold, by column; nothing if it cannot be read to its end."""
-    single = [c.name for c in table.columns if c.width is None and c.type != "other"]
+def cells_of(table: Table, rows: Sequence[int], names: list[str]) -> dict[str, dict[int, str]]:
+    """What rows of the whole file hold in columns; nothing if it cannot be read to its end."""
     try:
-        found = table.fetch((), single).columns
+        found = table.fetch((), names).columns
     except InputError:
         return {}
     texts = {name: Factor.of(values).values() for name, values in found.items()}

@@ -43,7 +43,9 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
     label : str or None
         The column that is taken as the label, if one is named like it.
     """
-    rules = (_models_with_colons, _named_arrays, named_by_labels, _with_known_words)
+    rules = [_models_with_colons, _named_arrays, named_by_labels, _with_known_words]
+    if BEFORE in view.table:  # lists may be of the scores before the map
+        rules[1:3] = named_by_labels, _named_arrays
     found = (rule(view, taken, label) for rule in rules)
     return chosen(view) or next(filter(None, found), ())
 

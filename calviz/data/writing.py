@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def write_predictions(
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. The column ``uncalibrated``
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
     nothing is written about the true classes. CSV is written in the style of the `file`. If that was a table with names above its columns, tables
-    begin with these, as they stand there (numbers of text only in CSV, lists only in Parquet), also of rows that were left out, whose
+    begin with these, as they stand there (numbers of text only in CSV; there, fields of a column are columns with dotted names, and lists are JSON), also of rows that were left out, whose
     calibrated scores are empty, unless they are `waiting`: those of the `file` (`Loaded.waiting`), calibrated; only the columns that the file lacks are added, and scores replace those of the same name, as predicted classes do where these were the classes of the largest scores.
     """
     target = check_target(path)
@@ -121,6 +122,8 @@ def _write(
         and any(pl.Series(found[0][c]).dtype == pl.String for c in before_map if c in found[0])
     ):
         found = None  # texts of numbers
+    if found and not is_parquet:
+        found = {k: v for c, cells in found[0].items() for k, v in _flat(c, cells)}, found[1]
     if file is None or found is None:
         if is_parquet:
             table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
@@ -170,8 +173,8 @@ def _write(
         new = pa.Table.from_pandas(frame, preserve_index=False)
         pq.write_table(pa.table(cells | {name: new[name] for name in frame}), target)
     else:
-        texts = {k: _texts(v) for k, v in cells.items() if not pl.Series(v).dtype.is_nested()}
-        target.write_bytes(csv_bytes(frame, style, pl.DataFrame(texts)))
+        texts = pl.DataFrame({k: _texts(v) for k, v in cells.items()})
+        target.write_bytes(csv_bytes(frame, style, texts))
     return size, calibrated, said
 
 
@@ -210,6 +213,20 @@ def _with_new_classes(
                 or f"'{short(name)}' is as in the file: in {counted(changed.size, 'row')}, another class has the largest score now."
             )
     return cells, left
+
+
+def _flat(name: str, cells: Any) -> Iterator[tuple[str, Any]]:
+    """A column of the file for text: fields by their dotted names, lists as JSON."""
+    import polars as pl
+
+    column = pl.Series(cells)
+    if isinstance(column.dtype, pl.Struct):
+        for part in column.struct.unnest():
+            yield from _flat(f"{name}.{part.name}", part)
+    elif column.dtype.is_nested():
+        yield name, column.map_elements(lambda row: json.dumps([*row], default=str), pl.String)
+    else:
+        yield name, cells
 
 
 def _texts(cells: Any) -> pl.Series:

@@ -425,7 +425,8 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
 
 def _floor(view: Steps) -> Mapping[str, float]:
     least = logistic_curves.floor(view)
-    return {"floor": least} if least > probabilities.EPSILON else {}
+    ends = float(view.count[(view.score <= 0) | (view.score >= 1)].sum())
+    return {"floor": least, "at_ends": ends} if least > probabilities.EPSILON else {}
 
 
 def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
@@ -452,7 +453,7 @@ def calibration_slope(view: Steps) -> FloatArray:
 
     The interval is a Wald interval, as for a logistic regression in R or statsmodels.
     A score of exactly 0 or 1 is moved inwards by half of the smallest positive distance of any score from 0 or 1, at most by 0.01;
-    the detail ``floor`` is that distance. Without such scores nothing changes.
+    the details ``floor`` and ``at_ends`` are that distance and their number. Without such scores nothing changes.
     """
     return np.asarray(logistic_curves.fit(view)[..., 1])
 

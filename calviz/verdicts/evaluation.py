@@ -128,7 +128,7 @@ class JudgedNumbers:
         Upper 95 % confidence bound of the true ECE.
     tests : tuple of CalibrationTest
         Tests of the sample as a whole, under every reduction considered; empty if there are too few rows.
-    slope : float or None
+    slope : MetricResult or None
         Calibration slope of the positive class, if scores are off in places and it shows that they are too extreme or too moderate.
     """
 
@@ -141,7 +141,7 @@ class JudgedNumbers:
     noise_floor: NoiseFloor
     ece_below: float
     tests: tuple[CalibrationTest, ...] = ()
-    slope: float | None = None
+    slope: MetricResult | None = None
 
     @property
     @claim(
@@ -154,9 +154,19 @@ class JudgedNumbers:
         """Whether scores are too extreme, or not extreme enough, with `slope`; "" if neither is shown."""
         if self.slope is None:
             return ""
-        how = "too extreme" if self.slope < 1 else "not extreme enough"
-        low, high = ("low", "high")[:: 1 if self.slope < 1 else -1]
-        return f"{how} (slope {decimal(self.slope, 2)}): low ones too {low}, high ones too {high}"
+        slope = self.slope.value
+        how = "too extreme" if slope < 1 else "not extreme enough"
+        low, high = ("low", "high")[:: 1 if slope < 1 else -1]
+        return f"{how} (slope {decimal(slope, 2)}): low ones too {low}, high ones too {high}"
+
+    @property
+    def extreme(self) -> str:
+        """The same in short, with the interval of the slope, and how many scores are moved for it."""
+        if self.slope is None or self.slope.interval is None:
+            return ""
+        ends = " to ".join(decimal(end, 2) for end in self.slope.interval)
+        moved = at_ends(self.slope).rstrip(".")
+        return f"{self.extremes.split('):')[0]}, 95 % CI {ends}{'; ' * bool(moved)}{moved})"
 
     @property
     def interval_excludes_0(self) -> bool:
@@ -703,8 +713,14 @@ MOST_NAMED = 12
 def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
     """Return each remark on the values once, after the names of the metrics that it concerns."""
     all_results = list(results)
-    texts = ((r, text) for r in all_results for text in (r.note, at_its_end(r)) if text)
+    texts = ((r, text) for r in all_results for text in (r.note, at_its_end(r), at_ends(r)) if text)
     return _each_once(texts, len(all_results))
+
+
+def at_ends(result: MetricResult) -> str:
+    """Say how many scores of exactly 0 or 1 are moved before log-odds are taken; empty if there are none."""
+    scores, by = round(result.details.get("at_ends", 0)), result.details.get("floor", 0)
+    return f"{counted(scores, 'score')} of 0 or 1 moved inwards by {by:.2g}." if scores else ""
 
 
 def at_its_end(result: MetricResult) -> str:

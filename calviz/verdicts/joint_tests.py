@@ -230,7 +230,7 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     # It does not say what the worst bins deny.
     lower, upper = (found.too_low, found.too_high)[:: 1 if slope.value < 1 else -1]
     turned = lower is not None and upper is not None and lower.low > upper.low
-    return found if turned else replace(found, slope=slope.value)
+    return found if turned else replace(found, slope=measured("calibration_slope"))
 
 
 def _directed(evidence: Evidence, sums: BinSums) -> Evidence:

@@ -193,7 +193,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         ways = {"over": "overconfident", "under": "underconfident"}
     way = ways.get(evidence.direction)
     size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-    extreme = evidence.extremes.split(":")[0] or "off in places"
+    extreme = evidence.extreme or "off in places"
     elsewhere = slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
         verdict, change = judged(rest, others), "a change over time"
@@ -295,7 +295,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         )
         if worst or (shown and not evidence.off_on_average)
     ]
-    said = filter(None, (evidence.extremes.split(":")[0], " and ".join(places)))
+    said = filter(None, (evidence.extreme, " and ".join(places)))
     return f"{head}, {but} {', '.join(said) or 'off in places'}: {strongest(evidence)}"
 
 

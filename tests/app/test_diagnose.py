@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from calviz.app import diagnose_classes, rows_shown
+from calviz.app import diagnose_classes, diagnose_groups, rows_shown
 from calviz.app.selection import Bins, Predicted
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import FAMILIES, METRICS
 from calviz.core.predictions import Predictions
-from calviz.data import load
+from calviz.data import load, read
 from calviz.figures.class_bars import ClassBars
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample
@@ -503,3 +503,9 @@ def test_rows_with_the_error_of_their_selection_come_first(monkeypatch, score, f
     assert labels[worst] == first
     assert p[worst] == (p.max() if not first else p.min())
     assert said == [f"Furthest {'below' if first else 'above'} their outcome first."]
+
+
+def test_empty_cells_are_no_value_of_a_column():
+    rows = "".join(f"0.{i % 9 + 1},{i % 2},{['a', 'b', ''][i % 3]}\n" for i in range(60))
+    data = read(f"p,label,ward\n{rows}".encode()).first
+    assert diagnose_groups._kind(data, "ward") == "2 values"

@@ -911,7 +911,11 @@ def test_dates_with_gaps_and_a_second_model_are_a_click_away_each():
     app = upload(open_page(page="data"), "two.csv", f"p_bad,new_prob,label,date\n{rows}".encode())
     buttons = {plain(b.label): b for b in app.button}
     assert "Compare p_bad and new_prob as models" in buttons
-    app = buttons["Use 'date' as the time, leaving out 1 row"].click().run()
+    app = (
+        buttons["Use 'date' as the time, leaving 1 row without a date out of all results"]
+        .click()
+        .run()
+    )
     assert "59 rows" in text_of(app)
 
 

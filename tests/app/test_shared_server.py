@@ -281,6 +281,19 @@ def test_files_are_found_again_by_the_secret_of_their_session_until_it_is_emptie
     assert not [*open_files.files(), *open_files.files().maps]
 
 
+def test_a_file_that_is_open_in_another_reading_than_that_of_a_link_is_read_as_it_says(monkeypatch):
+    rows = "".join(f"0.{i % 9 + 1},{i % 2},{i % 3}\n" for i in range(60))
+    monkeypatch.setattr(open_files.st, "session_state", {})
+    file = open_files.open_file("p.csv", f"p,label,ward\n{rows}".encode())
+    before, key = open_files.files(), file.key
+    query = {open_files.READING: '{"groups":["*","!ward"]}'}
+    link = open_files.WaitingLink(key, query)
+    monkeypatch.setattr(open_files.st, "session_state", {"calviz.wanted": link})
+    open_files.find_again(before.secret)
+    assert "ward" not in open_files.current().loaded.first.groups
+    assert "ward" in before[key].loaded.first.groups
+
+
 # ---------------------------------------------------------------- caches
 
 #: What belongs to everybody: the bundled samples, and the simulated models that Learn draws.

@@ -515,10 +515,16 @@ def _head(source: Source) -> tuple[bytes, bool]:
         size = min(8 * size, MAX_LINE.value + 1)
 
 
+def _odd(cells: list[str], head: npt.NDArray[np.float64]) -> dict[int, str]:
+    rounded = np.flatnonzero(~(np.abs(head) < 2**53)).tolist()
+    return {i: cells[i] for i in rounded if cells[i] not in MISSING_WORDS}
+
+
 def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset[str]) -> Column:
     """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
     if not classes and cells and (kind := csv_dialect.all_numbers(cells)):
-        return Column(name, kind, np.array([float(c) for c in cells]))
+        head = np.array([float(c) for c in cells])
+        return Column(name, kind, head, odd=_odd(cells, head))
     present = [c for c in cells if c not in MISSING_WORDS]
     if classes and not count_scores([name]):
         has_class_words = any(c.casefold() in classes for c in cells)
@@ -531,9 +537,8 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
     # A column named like a score holds numbers; other cells are errors to be reported.
     if present and (2 * numbers > len(present) or (numbers and count_scores([name]))):
         kind = "integer" if all(csv_dialect.is_integer(c) for c in present) else "number"
-        odd = {i: c for i, c in enumerate(cells) if c in values and values[c] is None}
         head = np.array([values.get(c) for c in cells], dtype=np.float64)
-        return Column(name, kind, head, odd=odd)
+        return Column(name, kind, head, odd=_odd(cells, head))
     if present or not cells:
         return Column(name, "text", np.array(cells, dtype=object))
     return Column(name, "number", np.full(len(cells), np.nan))

@@ -792,7 +792,7 @@ def test_dates_that_some_rows_lack_are_said_not_to_be_used(gap):
     said = f"'created_at' is not used as times: the date is missing in 1 of {N} rows"
     assert said in [n.message for n in loaded.notices]
     (way,) = loaded.ways
-    assert way.label.endswith("leaving out 1 row")
+    assert way.label.endswith("leaving 1 row without a date out of all results")
     assert way.in_shell() == "--time created_at --repair drop-missing"
     again = opened_of_clusters_and_weights(columns, **way.options)
     assert (again.recognition.time_column, again.first.n) == ("created_at", N - 1)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import calviz
@@ -2184,3 +2185,17 @@ def test_a_column_called_like_weights_is_asked_about_with_what_it_changes(tmp_pa
         assert ("weighted rows" in out) == weighted
     # Nothing changes by weights that are all alike; a map that is applied needs none.
     loaded({**columns, "sampling_weight": 1 + 0 * Y})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_first_rows_show_all_digits_of_long_identifiers(tmp_path, suffix):
+    ids = [2**53 + 1 + 2 * i for i in range(12)]
+    gaps = [None, *(123_456_789_012_345_678 + i for i in range(11))]
+    labels, scores = [0, 1] * 6, [i / 12 for i in range(12)]
+    frame = pl.DataFrame({"case": ids, "account": gaps, "label": labels, "p": scores})
+    path = tmp_path / f"rows{suffix}"
+    how = {".csv": "write_csv", ".jsonl": "write_ndjson", ".parquet": "write_parquet"}
+    getattr(frame, how[suffix])(path)
+    cells = first_rows(path).cells
+    assert cells["case"] == tuple(map(str, ids[:8]))
+    assert cells["account"] == ("", *map(str, gaps[1:8]))

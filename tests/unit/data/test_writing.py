@@ -699,3 +699,35 @@ def test_numbers_stay_without_quotation_marks_where_only_texts_have_them(tmp_pat
     assert all(
         f"{float(row[:5])}{row[5:]},0." in line for line, row in zip(written, rows, strict=True)
     )
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES[:2])
+@pytest.mark.parametrize("as_list", [False, True])
+def test_nested_columns_come_along_and_the_calibrated_scores_are_those_read(
+    tmp_path: Path, suffix: str, as_list: bool
+):
+    rng = np.random.default_rng(0)
+    names, rows = ("cat", "dog", "fox"), rng.dirichlet([1, 1, 1], N).round(4)
+    records = [
+        {
+            "label": i % 3 if as_list else names[i % 3],
+            "scores": p.tolist() if as_list else dict(zip(names, p.tolist(), strict=True)),
+            "meta": {"lang": "de", "src": {"site": i % 3}} if i else None,
+            "tags": ["x", "ü"],
+        }
+        for i, p in enumerate(rows)
+    ]
+    path, out = tmp_path / "in.jsonl", tmp_path / f"out{suffix}"
+    path.write_text("\n".join(map(json.dumps, records)))
+    loaded = read(path, options=options_of({"repair": ("renormalise",)}))
+    flat = replace(loaded.first, probs=np.full((N, 3), 1 / 3))
+    write_predictions(flat, out, before=loaded.first, file=loaded)
+    assert read(out).first.probs == pytest.approx(1 / 3)
+    frame = {".csv": pl.read_csv, ".parquet": pl.read_parquet}[suffix](out)
+    if suffix == ".parquet":
+        assert frame["meta"].to_list() == [r["meta"] for r in records]
+        return
+    lists = ["scores"] if as_list else [f"scores.{name}" for name in names]
+    assert frame.columns[:5] == ["label", *lists, "meta.lang", "meta.src.site", "tags"][:5]
+    assert frame["meta.src.site"].to_list() == [None, *(i % 3 for i in range(1, N))]
+    assert frame["tags"].unique().to_list() == [json.dumps(["x", "ü"])]

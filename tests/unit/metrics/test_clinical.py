@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import calviz
 from benchmarks import record_r
+from calviz.verdicts.evaluation import remarks
 from tests.inputs.reliability import event_metrics
 
 # ---- Tests and fitted curves against scikit-learn, SciPy and closed forms
@@ -103,7 +104,10 @@ def test_scores_of_0_and_1_count_as_half_of_the_smallest_distance():
     intercept, slope = tight_fit(np.log(s) - np.log1p(-s), hit)
     assert result["calibration_slope"].value == pytest.approx(slope, rel=1e-10)
     assert result["calibration_intercept"].value == pytest.approx(intercept, rel=1e-9)
-    assert result["calibration_slope"].details == {"floor": pytest.approx(0.005)}
+    ends = int(((score == 0) | (score == 1)).sum())
+    assert result["calibration_slope"].details == {"floor": pytest.approx(0.005), "at_ends": ends}
+    said = f"{ends} scores of 0 or 1 moved inwards by 0.005."
+    assert ("Calibration slope; Calibration intercept", said) in remarks(result.metrics.values())
     # Clipped at 2.2e-16 as it was, a handful of rows flatten the slope of a calibrated file.
     assert slope == pytest.approx(1, abs=0.1)
     s = np.clip(score, EPS, 1 - EPS)

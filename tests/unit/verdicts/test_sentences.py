@@ -859,3 +859,17 @@ def test_a_predicted_class_is_not_said_to_be_off_where_a_condition_within_it_is(
     assert found  # the class of the condition would be said to be off
     v = judged(of_classes(np.random.default_rng(1), of_class=0.09, classes=20).but(resamples=199))
     assert v.headline.startswith("No fault as a whole, but 1 of 20 predicted classes is off, ")
+
+
+def test_a_slope_has_its_interval_and_how_many_scores_were_moved_for_it():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=2_000)
+    p = expit(2 * z).round(2)
+    data = calviz.Predictions(probs=p, labels=rng.random(2_000) < expit(z))
+    sample = Sample(data, "positive", resamples=FEW)
+    slope = calviz.evaluate(sample, ["calibration_slope"], ci=True)["calibration_slope"]
+    low, high = slope.interval
+    ends = int(((p == 0) | (p == 1)).sum())
+    assert ends > 0
+    said = f"(slope {slope.value:.2f}, 95 % CI {low:.2f} to {high:.2f}; {ends} scores of 0 or 1 moved inwards by 0.005)"
+    assert said in judged(sample).sentence.replace("\u00a0", " ")
