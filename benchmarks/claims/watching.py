@@ -11,7 +11,6 @@ from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
 from calviz.sample.multicalibration import changed_slices
 from calviz.sample.sample import Sample
-from calviz.sample.slices import changed_of_those_off
 from calviz.verdicts import watching
 from calviz.verdicts.betting import confidence_sequence
 from calviz.verdicts.watching import ALPHA, Watch, WatchState
@@ -572,7 +571,7 @@ for case, how in OFF_ALIKE.items():
     )(lambda rng, how=how: bool(changed_slices(of_sites(rng, **how))))  # fmt: skip
     simulation(
         "change-in-a-slice", "said of a slice that is off alike all the time", case, at_most=0.03, files=400
-    )(lambda rng, how=how: bool(changed_of_those_off(of_sites(rng, **how), watching.CHANGED)))  # fmt: skip
+    )(lambda rng, how=how: bool(watching.changed_of_those_off(of_sites(rng, **how), watching.CHANGED)))  # fmt: skip
 
 ALL_CHANGE = {
     "logits x 1, then x 1.6": {"slopes": (1.0, 1.6)},

@@ -23,7 +23,7 @@ from calviz.core.words import condition, counted, expected_gap, listed, percent,
 from calviz.sample import class_gaps, slice_tests
 from calviz.sample.error_bars import CHANGES, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.multicalibration import beyond_noise, changed_slices, p_inside, way_of_rows
+from calviz.sample.multicalibration import beyond_noise, changed_slices, way_of_rows
 from calviz.sample.sample import AnyData, Sample, Where, rows_where, where_words
 
 if TYPE_CHECKING:
@@ -577,15 +577,6 @@ def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
             some = (*alone.slices, *(s for s in found.slices if s is not same))
             return replace(found, slices=tuple(sorted(some, key=lambda s: s.p_value)))
     return found
-
-
-@takes_weights
-def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float, Where]]:
-    """As `changed_slices`, of the slices that are named as off: their gap over all days tells nothing of a change, so that only they are counted (Bonferroni, at `rate`)."""
-    found = None if sample.data.cells is not None else usual_slices(sample)
-    tested = p_inside(sample, [s.where for s in found.named] if found else [])
-    level = rate / max(len(tested), 1)
-    return sorted((p, level, where) for p, where in tested if p <= level)
 
 
 def _told_apart(sample: Sample, found: Slices) -> Slices:

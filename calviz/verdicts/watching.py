@@ -33,9 +33,9 @@ from calviz.core.words import (
 )
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
-from calviz.sample.multicalibration import changed_slices
+from calviz.sample.multicalibration import changed_slices, p_inside
 from calviz.sample.sample import AnyData, Sample, Where, on_days, rows_where, where_words
-from calviz.sample.slices import changed_of_those_off, usual_slices
+from calviz.sample.slices import usual_slices
 from calviz.verdicts.betting import (
     BINS,
     Look,
@@ -594,6 +594,15 @@ def change_over_time(sample: Sample) -> Iterator[Told]:
     state = sample.once(watched)
     if state is not None and state.found is not None:
         yield "warning", state.sentence(), state.headline
+
+
+@takes_weights
+def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float, Where]]:
+    """As `changed_slices`, of the slices that are named as off: their gap over all days tells nothing of a change, so that only they are counted (Bonferroni, at `rate`)."""
+    found = None if sample.data.cells is not None else usual_slices(sample)
+    tested = p_inside(sample, [s.where for s in found.named] if found else [])
+    level = rate / max(len(tested), 1)
+    return sorted((p, level, where) for p, where in tested if p <= level)
 
 
 @claim(
