@@ -270,7 +270,9 @@ class Slices(Displayed):
             if self.differ:
                 return f"All rows but {where_words(self.differ[0])}{more}: {self.rest}"
             where = f"largest error beyond noise where {self.largest}"
-            where = where if self.largest else "no slice is found off beyond that"
+            alike = dict.fromkeys(v for w in self.as_class for c, v in w if c == PREDICTED)
+            or_class = f" and its predicted class ({listed([*alike])})" * bool(alike)
+            where = where if self.largest else f"no slice is found off beyond that{or_class}"
             return f"All rows: {self.rest}; {self.change or where}"
         if self.also and self.changed == where_words(self.off[0].where):
             return f"Changed over time: {self.changed}"
