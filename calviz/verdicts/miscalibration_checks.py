@@ -196,13 +196,20 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
         said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
     acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
-    # Where the event is rare, nearly all rows have forecasts up to 0.5.
-    rare = verdict.reduction == "positive" and verdict.observed <= 0.1
+    # Where the event is rare, nearly all rows have forecasts up to 0.5; where both sides are off as the verdict says, that is all there is.
+    of_event = verdict.reduction == "positive"
+    rare = of_event and verdict.observed <= 0.1
+    same = of_event and verdict.direction in ("over", "under", "mixed")
+
+    def repeats(f: Finding) -> bool:
+        both = "both sides" in f.short or verdict.direction == "mixed"
+        return (same and both) or (rare and "above" not in f.short)
+
     return [
         f
         for f in acted_on
         if f.short != verdict.headline
-        and not (rare and CHECKS[f.code].about == "predicted-class" and "above" not in f.short)
+        and not (CHECKS[f.code].about == "predicted-class" and repeats(f))
     ]
 
 
