@@ -55,14 +55,12 @@ def dependent_rows(sample: Sample) -> Iterator[Told]:
     if not dependences:
         return
     effect, words, strongest = max(dependences, key=lambda pair: pair[0])
-    remedy = "keep one row per cluster, or resample by cluster"
-    if words.startswith(DAYS):
-        remedy = "here, each day counts as one cluster; elsewhere if it is named (--cluster)"
+    is_done = "; here, days are resampled, elsewhere if the column is named"
     yield (
         "warning",
         f"Rows {words} are not independent: over {counted(strongest.clusters, 'cluster')} of {strongest.size:.3g} rows the "
         f"residuals correlate by {strongest.icc:.2f}, so intervals of independent rows are too narrow by a factor of about "
-        f"{effect**0.5:.1f} and p-values too small (design effect {effect:.1f}); {remedy}.",
+        f"{effect**0.5:.1f} and p-values too small (design effect {effect:.1f}); keep one row per cluster, or resample by cluster (--cluster){is_done * words.startswith(DAYS)}.",
     )
 
 
