@@ -170,3 +170,26 @@ simulation(
 simulation("dependent-rows", "said of dependent rows", "half of each group together", at_least=0.9)(
     partial(groups, together=0.5)
 )
+
+
+def same_day(rng: np.random.Generator, *, together: float, change: float = 0.0) -> bool:
+    """250 days of 40 rows; a share of the rows of a day hit or miss together, and all more often on the last 100."""
+    score, day = rng.beta(2, 3, 10_000), np.repeat(np.arange(250), 40)
+    u = np.where(rng.random(10_000) < together, rng.random(250)[day], rng.random(10_000))
+    labels = (u < score + change * (day >= 150)).astype(int)
+    times = np.datetime64("2024-01-01") + day
+    probs = np.column_stack([1 - score, score])
+    return "CAL022" in codes(Predictions(probs=probs, labels=labels, times=times))
+
+
+for share in (0.0, 0.1):
+    simulation(
+        "dependent-rows",
+        "said of independent rows",
+        f"250 days of 40, on the last 100 {100 * share:g} points off",
+        at_most=0.01,
+        files=200,
+    )(partial(same_day, together=0.0, change=share))
+simulation(
+    "dependent-rows", "said of dependent rows", "a third of each day together", at_least=0.9
+)(partial(same_day, together=1 / 3))

@@ -305,9 +305,9 @@ def draw_models_of_rows(entry: OpenFile, column: str) -> None:
         read_again(entry.title, entry.source, replace(entry.options, model_column=column))
 
 
-def draw_related(entry: OpenFile, *, say: bool = False) -> None:
-    """Offer to count rows together that share a value, in one click each; `say` why."""
-    for name in entry.loaded.first.related * (entry.sample is None):
+def draw_related(entry: OpenFile, days: tuple[str, ...] = (), *, say: bool = False) -> None:
+    """Offer to count rows together that share a value, in one click each, or else the `days` of a column; `say` why."""
+    for name in (days or entry.loaded.first.related) * (entry.sample is None):
         shown = md(shorten(name, 30))
         if say:
             st.caption(f"Rows of one {shown} may belong together: intervals may be too narrow.")

@@ -272,7 +272,7 @@ def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
     if mask is not None and not mask.all():
         numbers = np.flatnonzero(mask)
         data = data.take(numbers)
-    sample = Sample(data, split=_settings.split, where=_settings.where)
+    sample = Sample(data, split=_settings.split, where=_settings.where).by_days
     if (counting := data.rows_that_count) is not None:
         numbers = counting if numbers is None else numbers[counting]
     return _JudgedRows(sample, numbers, RLock())

@@ -595,6 +595,11 @@ class RowColumns:
         return self.column_names.get("times", "time")
 
     @property
+    def days_are_clusters(self) -> bool:
+        """Whether rows of one day are clusters because they were found to depend on each other (`calviz.sample.sample.Sample.by_days`)."""
+        return self.column_names.get("clusters") == f"day of {self.time_name}"
+
+    @property
     def split_names(self) -> tuple[str, ...]:
         """Names of the splits, in order of first appearance; empty without splits."""
         return () if self.splits is None else self.splits.levels

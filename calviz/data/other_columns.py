@@ -262,6 +262,8 @@ class OtherColumns:
         columns["column_names"] = {k: self._shown(name) for k, name in names.items() if name}
         if layout.cluster is not None:
             clusters = Factor.of(one(layout.cluster))
+            if layout.cluster == layout.time:
+                clusters = Factor.of(columns["times"].astype("datetime64[D]").astype(str))
             columns["clusters"] = in_column(layout.cluster, checked_clusters, clusters)
         if layout.weight is not None:
             weights = as_numbers(one(layout.weight), layout.weight).astype(np.float64)

@@ -77,10 +77,10 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         opposite = {c.name for one in single for c in view.numeric(used) if sum_to_one([one, c])}
         used |= opposite - {*options.named_groups}
     # For a map, other columns are copied as they are.
-    time = options.time_column or None if options.for_map else time_column(view, used)
+    time = options.time_column or None if options.for_map else time_column(view, used - {cluster})
     used |= {time} if time else set()
     # The cluster column may also be sliced by, if it has few values.
-    cluster_only = {cluster} if cluster else set[str]()
+    cluster_only = {cluster} - {time} if cluster else set[str]()
     groups, features = other_columns.group_columns(view, (used | set(numbers)) - cluster_only)
     if (entries := options.groups) is not None:
         named = options.named_groups
@@ -211,7 +211,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     others = [("label", options.label), *scores]
     for what, name in of_rows:
         for other, its_name in others:
-            if name == its_name:
+            if name == its_name and (other, what) != ("cluster column", "time column"):
                 raise OptionError(
                     f"the column '{short(name)}' is named as the {other} and as the {what}; name another one for one of them."
                 )

@@ -21,14 +21,15 @@ from calviz.core.events import (
     Ordered,
     Scheme,
     assign,
+    equal_mass_edges,
     equal_width_edges,
     make_edges,
 )
-from calviz.core.p_values import clopper_pearson
+from calviz.core.p_values import above, clopper_pearson
 from calviz.core.words import counted
 from calviz.sample import draws
 from calviz.sample.draws import HitSums, RowSums, RowWeights, once_per_view
-from calviz.sample.error_bars import FEW_EVENTS, LEVEL, sums_by_cluster
+from calviz.sample.error_bars import CLASS_TEST, FEW_EVENTS, LEVEL, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.
 EXACT_BINNING_ROWS = 1_000
@@ -643,3 +644,89 @@ def _shrunk_curve(sums: BinSums) -> tuple[FloatArray, FloatArray, FloatArray] | 
     information = (x.T * (rows * share * (1 - share))) @ x
     reach = np.sqrt(c * np.einsum("ij,ji->i", x, np.linalg.pinv(information) @ x.T))
     return share, expit(margin - reach), expit(margin + reach)
+
+
+# ---- Whether rows depend on each other
+
+#: Intervals that are too narrow by less than this factor are not reported.
+FACTOR = 1.1
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Correlation of the residuals within clusters.
+
+    Attributes
+    ----------
+    p_value : float
+        p-value of the sum of their products, under independence.
+    icc : float
+        Intraclass correlation.
+    size : float
+        Mean, over rows, of the number of rows in the row's cluster.
+    clusters : int
+        Number of clusters with at least two rows.
+    """
+
+    p_value: float
+    icc: float
+    size: float
+    clusters: int
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of a mean relative to that of independent rows, ``1 + (m - 1) ICC`` (Kish 1965)."""
+        return 1 + (self.size - 1) * self.icc
+
+    def is_found(self, columns: int) -> bool:
+        """Whether it matters, and is beyond noise for so many columns, and for ids, days and copies of rows."""
+        beyond_noise = self.p_value <= CLASS_TEST / (columns + 3)
+        return beyond_noise and self.design_effect >= FACTOR**2
+
+
+def residuals(events: BinaryEvents) -> tuple[FloatArray, FloatArray]:
+    """Return hit minus the hit rate at its score, and that rate, shape (n,) each.
+
+    Miscalibration along the scores is not dependence: the rate is the score plus the mean residual of its bin.
+    """
+    edges = equal_mass_edges(events.score, DEFAULT_BINS)
+    bin_of = assign(events.score, edges)
+    score = events.score.astype(np.float64)
+    rows = np.maximum(np.bincount(bin_of, minlength=edges.size), 1)
+    shift = np.bincount(bin_of, events.hit - score, minlength=edges.size) / rows
+    rate = np.clip(score + shift[bin_of], 0, 1)
+    return events.hit - rate, rate
+
+
+def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dependence:
+    """Test whether residuals correlate within clusters; all of shape (n,).
+
+    The sum, over pairs of rows of one cluster, of the product of their residuals has mean 0 if rows are
+    independent; its variance and third moment follow from those of the residuals (v = p (1 - p), t = v (1 - 2p)):
+    over clusters, ``2 [(sum v)^2 - sum v^2]`` and ``8 [ordered triples of v] + 4 [(sum t)^2 - sum t^2]``.
+    """
+    rows = np.bincount(cluster)
+    # A row alone in its cluster forms no pair: it adds nothing to any of these sums.
+    several = np.flatnonzero(rows[cluster] > 1)
+    if 2 * several.size < cluster.size:
+        residual, rate = residual[several], rate[several]
+        # Numbered without gaps, the sums of these clusters stay in the cache.
+        cluster = (np.cumsum(rows > 1) - 1)[cluster[several]]
+    v = rate * (1 - rate)
+    t = v * (1 - 2 * rate)
+
+    def total(weight: FloatArray) -> FloatArray:
+        return np.bincount(cluster, weight).astype(np.float64)
+
+    value = float((total(residual) ** 2 - total(residual**2)).sum())
+    v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v * v**2, t, t**2))
+    variance = 2 * (v1**2 - v2).sum()
+    third = 8 * (v1 * v1**2 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
+    pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
+    p = float(above(value, 0.0, variance, third))
+    return Dependence(
+        p_value=p if variance > 0 else 1.0,
+        icc=min(value / pairs, 1.0) if pairs > 0 else 0.0,
+        size=float((rows**2).sum() / rows.sum()),
+        clusters=int(np.count_nonzero(rows > 1)),
+    )

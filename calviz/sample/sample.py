@@ -34,6 +34,7 @@ from calviz.core.predictions import (
 )
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
+from calviz.sample import binning
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
 from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
 from calviz.sample.error_bars import RESAMPLES, Redrawing
@@ -208,6 +209,11 @@ class Sample:
     def rows_of(self, mask: npt.ArrayLike) -> Sample:
         """The rows that a mask of shape (n,) holds."""
         return self.with_data(self.data.take(np.flatnonzero(mask)))
+
+    @property
+    def by_days(self) -> Sample:
+        """The same rows, those of one day as a cluster if they are found to depend on each other."""
+        return self.once(_by_days)
 
     def predicted(self, names: Sequence[str]) -> Sample:
         """The rows that are predicted as one of these classes; all without names."""
@@ -764,6 +770,38 @@ def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
 
     for_row_blocks(data.probs, work)
     return BinaryEvents(score, hit)
+
+
+# ---- Whether rows depend on each other
+
+#: Fewest levels of a column, or days, that are tested as clusters.
+FEWEST_LEVELS = 20
+
+
+@takes_weights
+def _by_days(sample: Sample) -> Sample:
+    """The rows with days as clusters, if rows of one day are found to depend on each other.
+
+    Each day is compared with the next of the same weekday, or the next one where days are far apart: what changes slowly, or with the
+    weekday, cancels. So the pair is a cluster, in which the residuals of the second day change their sign.
+    """
+    data = sample.data
+    if data.times is None or data.clusters is not None or data.cells is not None:
+        return sample
+    days, day = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
+    if not FEWEST_LEVELS <= len(days) < data.n:
+        return sample
+    weekday = days.astype(np.int64) % 7 * ((days[-1] - days[0]).astype(int) < 7 * len(days))
+    order = np.argsort(weekday, kind="stable")
+    place = np.argsort(order) - np.searchsorted(weekday[order], weekday)
+    pair = place // 2 * 7 + weekday
+    sign = np.where(np.bincount(pair)[pair] > 1, 1 - place % 2 * 2, 0)[day]
+    residual, rate = binning.residuals(sample.scored)
+    found = binning.dependence(residual * sign, rate * np.abs(sign), pair[day])
+    if not found.is_found(len(data.groups)):
+        return sample
+    clusters, names = Factor(day, tuple(map(str, days))), {"clusters": f"day of {data.time_name}"}
+    return sample.with_data(with_rows(data, clusters=clusters, names=names))
 
 
 #: What can be judged.

@@ -14,105 +14,27 @@ from scipy.special import betainc, ndtri
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
 from calviz.core.entry_specs import Told, check, takes_weights
 from calviz.core.errors import claim
-from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.row_columns import ids_of_all, one_row_each
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.recalibrators import softmax_fits
+from calviz.sample.binning import dependence, residuals
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.sample import MIN_ROWS, Sample, rows_where
+from calviz.sample.sample import FEWEST_LEVELS, MIN_ROWS, Sample, rows_where
 from calviz.sample.slices import Slice, usual_slices
 from calviz.verdicts.joint_tests import in_reverse, tested_views
 from calviz.verdicts.watching import watched
 
-#: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
+#: A column is taken for clusters if it has `FEWEST_LEVELS` at least, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.
-LEVELS, ROWS_PER_LEVEL = 20, 50
-#: Intervals that are too narrow by less than this factor are not reported.
-FACTOR = 1.1
+ROWS_PER_LEVEL, DAYS = 50, "of one day"
 #: Rows with equal scores are copies if their residuals correlate at least this much (a tie is not a copy).
 COPIES = 0.8
 
 
-@dataclass(frozen=True)
-class Dependence:
-    """Correlation of the residuals within clusters.
-
-    Attributes
-    ----------
-    p_value : float
-        p-value of the sum of their products, under independence.
-    icc : float
-        Intraclass correlation.
-    size : float
-        Mean, over rows, of the number of rows in the row's cluster.
-    clusters : int
-        Number of clusters with at least two rows.
-    """
-
-    p_value: float
-    icc: float
-    size: float
-    clusters: int
-
-    @property
-    def design_effect(self) -> float:
-        """Variance of a mean relative to that of independent rows, ``1 + (m - 1) ICC`` (Kish 1965)."""
-        return 1 + (self.size - 1) * self.icc
-
-
-def residuals(sample: Sample) -> tuple[FloatArray, FloatArray]:
-    """Return hit minus the hit rate at its score, and that rate, shape (n,) each.
-
-    Miscalibration along the scores is not dependence: the rate is the score plus the mean residual of its bin.
-    """
-    events = sample.events
-    edges = equal_mass_edges(events.score, DEFAULT_BINS)
-    bin_of = assign(events.score, edges)
-    score = events.score.astype(np.float64)
-    rows = np.maximum(np.bincount(bin_of, minlength=edges.size), 1)
-    shift = np.bincount(bin_of, events.hit - score, minlength=edges.size) / rows
-    rate = np.clip(score + shift[bin_of], 0, 1)
-    return events.hit - rate, rate
-
-
-def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dependence:
-    """Test whether residuals correlate within clusters.
-
-    The sum, over pairs of rows of one cluster, of the product of their residuals has mean 0 if rows are
-    independent; its variance and third moment follow from those of the residuals (v = p (1 - p), t = v (1 - 2p)):
-    over clusters, ``2 [(sum v)^2 - sum v^2]`` and ``8 [ordered triples of v] + 4 [(sum t)^2 - sum t^2]``.
-    """
-    rows = np.bincount(cluster)
-    # A row alone in its cluster forms no pair: it adds nothing to any of these sums.
-    several = np.flatnonzero(rows[cluster] > 1)
-    if 2 * several.size < cluster.size:
-        residual, rate = residual[several], rate[several]
-        # Numbered without gaps, the sums of these clusters stay in the cache.
-        cluster = (np.cumsum(rows > 1) - 1)[cluster[several]]
-    v = rate * (1 - rate)
-    t = v * (1 - 2 * rate)
-
-    def total(weight: FloatArray) -> FloatArray:
-        return np.bincount(cluster, weight).astype(np.float64)
-
-    value = float((total(residual) ** 2 - total(residual**2)).sum())
-    v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v * v**2, t, t**2))
-    variance = 2 * (v1**2 - v2).sum()
-    third = 8 * (v1 * v1**2 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
-    pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
-    p = float(above(value, 0.0, variance, third))
-    return Dependence(
-        p_value=p if variance > 0 else 1.0,
-        icc=min(value / pairs, 1.0) if pairs > 0 else 0.0,
-        size=float((rows**2).sum() / rows.sum()),
-        clusters=int(np.count_nonzero(rows > 1)),
-    )
-
-
-@check("CAL022", "Rows that are not independent")
+@check("CAL022", "Rows that are not independent", clusters=True)
 @claim(
     "dependent-rows",
     says="Rows with the same site are not independent",
@@ -120,39 +42,41 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     adjusted="Bonferroni over columns at a sixth of 1 %",
 )
 def dependent_rows(sample: Sample) -> Iterator[Told]:
-    """Test repeated ids, group columns and copies of rows as clusters; report the strongest dependence."""
-    candidates = list(_candidates(sample))
-    if not candidates:
+    """Test repeated ids, group columns, days and copies of rows as clusters; report the strongest dependence."""
+    data, candidates = sample.data, list(_candidates(sample))
+    if not candidates or not (data.clusters is None or data.days_are_clusters):
         return
-    residual, rate = residuals(sample)
+    residual, rate = residuals(sample.scored)
     dependences = []
     for words, cluster, least in candidates:
         one = dependence(residual, rate, cluster)
-        certain = one.p_value <= CLASS_TEST / len(candidates) and one.icc >= least
-        if certain and one.design_effect >= FACTOR**2:
+        if one.icc >= least and one.is_found(len(data.groups)):
             dependences.append((one.design_effect, words, one))
     if not dependences:
         return
     effect, words, strongest = max(dependences, key=lambda pair: pair[0])
+    is_done = "; here, days are resampled, elsewhere if the column is named"
     yield (
         "warning",
         f"Rows {words} are not independent: over {counted(strongest.clusters, 'cluster')} of {strongest.size:.3g} rows the "
-        f"residuals correlate by {strongest.icc:.2f}, so intervals are too narrow by a factor of about {effect**0.5:.1f} and "
-        f"p-values too small (design effect {effect:.1f}); keep one row per cluster, or resample by cluster.",
+        f"residuals correlate by {strongest.icc:.2f}, so intervals of independent rows are too narrow by a factor of about "
+        f"{effect**0.5:.1f} and p-values too small (design effect {effect:.1f}); keep one row per cluster, or resample by cluster (--cluster){is_done * words.startswith(DAYS)}.",
     )
 
 
 def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
     """Iterate over possible clusterings: words, code per row, and the smallest correlation that counts."""
     data = sample.data
-    if data.n < LEVELS:
+    if data.n < FEWEST_LEVELS:
         return
+    if (days := sample.by_days.data.clusters) is not None:
+        yield f"{DAYS} of '{shorten(data.time_name, 30)}'", days.codes.astype(np.intp), 0.0
     if (codes := sample.once(_repeated_ids)) is not None:
         yield "with the same id", codes, 0.0
     for name, column in data.groups.items():
         rows = np.bincount(column.codes, minlength=1)
         levels = int(np.count_nonzero(rows))
-        if LEVELS <= levels < data.n and (rows**2).sum() <= ROWS_PER_LEVEL * data.n:
+        if FEWEST_LEVELS <= levels < data.n and (rows**2).sum() <= ROWS_PER_LEVEL * data.n:
             yield f"with the same '{shorten(name, 30)}'", column.codes.astype(np.intp), 0.0
     if isinstance(data, Predictions):
         # Nearly certain rows may be equal by rounding: they are left out.
@@ -199,7 +123,7 @@ def several_models(sample: Sample) -> Iterator[Told]:
 
 
 def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:
-    """Codes of equal keys, shape (n,), in the order of the keys; None if fewer than `LEVELS` keys repeat."""
+    """Codes of equal keys, shape (n,), in the order of the keys; None if fewer than `FEWEST_LEVELS` keys repeat."""
     # With the row number in the low bits, one plain sort moves both, in a quarter of the time of an argsort.
     low = np.uint64((1 << (keys.size - 1).bit_length()) - 1)
     packed = keys & ~low
@@ -211,7 +135,7 @@ def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:
     new = np.empty(keys.size, dtype=np.bool_)
     new[0] = False
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    if np.count_nonzero(new[1:-1] & ~new[2:]) + np.count_nonzero(~new[1:2]) < LEVELS:
+    if np.count_nonzero(new[1:-1] & ~new[2:]) + np.count_nonzero(~new[1:2]) < FEWEST_LEVELS:
         return None
     codes = np.empty(keys.size, dtype=np.intp)
     codes[order] = np.cumsum(new)

@@ -254,7 +254,7 @@ def _all_rows(data: Dataset) -> str:
     rows = counted(data.rows, "weighted row") if weighted else data.rows_words
     if data.clusters is None:
         return rows
-    return f"{rows} in {counted(len(data.clusters.levels), 'cluster')}"
+    return f"{rows} in {counted(len(data.clusters.levels), 'day' if data.days_are_clusters else 'cluster')}"
 
 
 @claim(

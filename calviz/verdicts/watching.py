@@ -573,6 +573,7 @@ def watched(sample: Sample) -> WatchState | None:
     """Watch the days of rows with times, and find out whether what they mean has changed; None without times."""
     if sample.data.times is None:
         return None
+    sample = sample.by_days
     state = Watch(reduction=sample.reduction).add(sample)
     state = replace(state, within=_change_in_a_slice(sample))
     if not state.alarm:
@@ -686,8 +687,8 @@ def _day_of_change(
 
     Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
     score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
-    calibrated before, nor their distribution stay. On each day, a cluster counts as one row, as if its rows shared their outcome; where
-    clusters extend over days, the scores are drawn with one factor for all rows of a cluster (Cameron, Gelbach & Miller 2008).
+    calibrated before, nor their distribution stay. On each day, a cluster counts as one row; the scores are drawn with one
+    factor for all rows of a cluster (Cameron, Gelbach & Miller 2008).
     """
     from calviz.recalibrators.logit_spline import LogisticSpline  # loads scikit-learn
 
@@ -720,7 +721,7 @@ def _day_of_change(
     rest, later = np.eye(2) - part, variance[-1] - variance
     both = rest @ variance @ rest.swapaxes(1, 2) + part @ later @ part.swapaxes(1, 2)
     rng = np.random.default_rng([sample.seed, 8])
-    if data.clusters is not None and extend(data.clusters.codes, look):
+    if data.clusters is not None:
         drawn = _by_cluster(data.clusters.codes, look, np.stack([residual, residual * z]), rng)
         bridges = drawn.cumsum(axis=0)
         bridges -= part @ bridges[-1]

@@ -12,12 +12,13 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few
 from calviz.core.entry_specs import CHECKS
 from calviz.data import ReadingOptions, read
+from calviz.sample.binning import dependence
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.joint_tests import LEVEL_IF_OFF, area_test
-from calviz.verdicts.row_checks import dependence, label_errors, label_errors_found
+from calviz.verdicts.row_checks import label_errors, label_errors_found
 from calviz.verdicts.sentence import explained, judged
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -586,3 +587,34 @@ def test_the_design_effect_of_equal_correlation_by_hand():
     assert result.icc == pytest.approx(1.0)
     assert result.design_effect == pytest.approx(2.0)
     assert result.p_value < 1e-9
+
+
+def of_days(*, together, change=0.0, weekday=0.0):
+    """250 days of 40 rows, of which a share hit or miss together; points too low on the last 100 days, and on Mondays."""
+    rng = np.random.default_rng(5)
+    score, day = rng.beta(2, 3, 10_000), np.repeat(np.arange(250), 40)
+    u = np.where(rng.random(10_000) < together, rng.random(250)[day], rng.random(10_000))
+    true = score + change * (day >= 150) + weekday * (day % 7 == 0)
+    times = np.datetime64("2024-01-01") + day
+    return calviz.Predictions(
+        probs=np.column_stack([1 - score, score]), labels=(u < true).astype(int), times=times
+    )
+
+
+@pytest.mark.slow
+def test_rows_of_one_day_that_are_alike_count_together():
+    dependent = of_days(together=1 / 3)
+    result = calviz.evaluate(dependent)
+    assert "in 250 days" in result.verdict.sentence
+    assert result.verdict.direction == "calibrated"
+    found = [f.message for f in result.findings if f.code == "CAL022"]
+    assert len(found) == 1
+    assert found[0].startswith("Rows of one day of 'time' are not independent: over 250 clusters")
+    # What a change or a weekday makes alike is told from that.
+    for data, words in (
+        (of_days(together=0.0), "No miscalibration found"),
+        (of_days(together=0.0, change=0.1), "Since about 2024-0"),
+        (of_days(together=0.0, weekday=0.1), "where weekday of time = Monday"),
+    ):
+        assert Sample(data).by_days.data is data
+        assert words in calviz.verdict(data).headline
