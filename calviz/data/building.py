@@ -486,7 +486,7 @@ class _Builder:
     ) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices, self.ways)
         self.layout, self.parts = others.of_models(fetched, labels)
-        others = replace(others, layout=self.layout)
+        others = replace(others, layout=self.layout, key=others.key)
         outcome = labels if hits is None else hits
         columns = others.build(self._choose_rows(fetched, no_label, labels), outcome)
         self.layout = others.layout
@@ -655,7 +655,7 @@ class _Builder:
             cluster_column=layout.cluster,
             weight_column=layout.weight,
             time_column=layout.time,
-            model_column=layout.long[1] if layout.long else None,
+            model_column=layout.long[-1] if layout.long else None,
             numbers=tuple(name for name in layout.features if name in data.numbers),
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,
