@@ -198,27 +198,28 @@ class OtherColumns:
         """What identifies the rows of each model, its values, and how many of them have a row of each: a column, else several that tell the rows of each model apart."""
         ids = Factor.of(one_dimensional(fetched.columns[key[0]])) if key else named
         shared = ids_of_all(ids.codes, named, labels, gaps=True) if key else 0
-        own = np.unique(named.codes, return_inverse=True)[1]
-        n, k, none = own.size, int(own.max()) + 1, (key, ids, shared)
-        if (
-            shared
-            or self.options.id_column is not None
-            or k * np.bincount(own).min() < _MOSTLY_SHARED * n
-        ):
+        used = np.bincount(named.codes) > 0
+        n, k, none, count = len(named), int(used.sum()), (key, ids, shared), 1
+        # Of groups, each case has a row of each, and no fractions are looked at: they are many.
+        called, layout = model in (self.layout.long or ()), self.layout
+        least = n * (_MOSTLY_SHARED if called else 1)
+        rarest = np.bincount(named.codes)[used].min()
+        if shared or self.options.id_column is not None or k * rarest < least:
             return none
-        no_key = {model, *self.layout.used, *self.layout.numbers}
+        own = (np.cumsum(used) - 1)[named.codes]
+        no_key = {model, *layout.used, *layout.numbers, *(() if called else layout.features)}
         free = {c: v for c, v in fetched.columns.items() if c not in no_key and len(v) == n}
         factors = {c: Factor.of(v) for c, v in free.items() if isinstance(v, Factor) or v.ndim == 1}
         # Columns that differ by model, such as other scores, are no part of it.
-        order = sorted(factors, key=lambda c: (c in self.layout.features, -len(factors[c].levels)))
-        key, codes, count = [], np.zeros(n, np.intp), 1
+        order = sorted(factors, key=lambda c: (c in layout.features, -len(factors[c].levels)))
+        key, codes = [], np.zeros(n, np.intp)
         for name in order[:_MOST_KEYS]:
             pairs = codes * len(factors[name].levels) + factors[name].codes
             _, first, finer = np.unique(pairs, return_index=True, return_inverse=True)
-            if not count < first.size <= n / (_MOSTLY_SHARED * k):
+            if not count < first.size <= n * n / (least * k):
                 continue
             rows = np.bincount(finer * k + own, minlength=k * first.size).reshape(-1, k)
-            if k * rows.min(axis=1).sum() < _MOSTLY_SHARED * n:
+            if k * rows.min(axis=1).sum() < least:
                 continue
             codes, count, key = finer, first.size, [*key, name]
             if rows.max() == 1:
