@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -60,6 +60,8 @@ class _Builder:
         self.offered: list[Repair] = []
         self.repairs: list[str] = []
         self.ways: list[Reading] = []
+        #: What numbers stand for missing labels.
+        self.fills = ""
         #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
         #: The rows of each model that a column names.
@@ -340,8 +342,8 @@ class _Builder:
         if not isinstance(values, Factor) and values.ndim == 2 and values.shape[1] > 1:
             indices = labels.from_one_hot(values, (layout.label,), line)
             return labels.Labels(indices, "one-hot", first.class_names)
-        values = one_dimensional(values)
         names = self.options.class_names or self.table.class_names
+        values = self._without_fills(values, (*names, *first.class_names, *first.labels))
         base = self.options.label_base
         if "above-zero" in self.options.repair and k == 2:
             amounts = as_numbers(values, layout.label)
@@ -380,10 +382,16 @@ class _Builder:
             self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         return decoded
 
+    def _without_fills(self, values: Any, classes: Sequence[str] = ()) -> Any:
+        """Labels, shape (n,) or (n, 1), without numbers that stand for missing ones, which are noted."""
+        values, self.fills = labels.without_fills(one_dimensional(values), classes)
+        return values
+
     def _one_hot(self, fetched: Fetched) -> FloatArray:
         """The 0/1 columns of the classes as numbers, shape (n, K)."""
-        columns = [as_numbers(fetched.columns[c], c) for c in self.layout.one_hot]
-        return np.stack(columns, axis=1).astype(np.float64, copy=False)
+        columns = {c: self._without_fills(fetched.columns[c]) for c in self.layout.one_hot}
+        numbers = [as_numbers(values, name) for name, values in columns.items()]
+        return np.stack(numbers, axis=1).astype(np.float64, copy=False)
 
     def _class_names(self, first: ScoreColumns, k: int, decoded: labels.Labels) -> tuple[str, ...]:
         given = decoded.class_names or self.options.class_names or self.table.class_names
@@ -432,6 +440,7 @@ class _Builder:
         if "drop-missing" not in asked and (unknown := no_label & ~no_class).any():
             row, known = int(unknown.argmax()), short(layout.correct or "")
             why = f", or '{known}' does not say whether they were right" if known else ""
+            why += f": {self.fills}" * bool(self.fills)
             scores = fetched.scores[: max(1, len(layout.scores))]
             if more := np.any([np.isnan(a).any(axis=1) & ~no_label for a in scores], axis=0).sum():
                 why += f", and {more:,} more no score"
@@ -486,7 +495,7 @@ class _Builder:
     ) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices, self.ways)
         self.layout, self.parts = others.of_models(fetched, labels)
-        others = replace(others, layout=self.layout)
+        others = replace(others, layout=self.layout, key=others.key)
         outcome = labels if hits is None else hits
         columns = others.build(self._choose_rows(fetched, no_label, labels), outcome)
         self.layout = others.layout
@@ -581,7 +590,7 @@ class _Builder:
                     self.offered.append(REPAIRS["join-spellings"])
             self.notices += [] if joins else told
         if layout.correct is not None:
-            values = one_dimensional(fetched.columns[layout.correct])
+            values = self._without_fills(fetched.columns[layout.correct])
             decoded = labels.decode(values, 2, name=layout.correct, line=self.table.line)
             correct = decoded.indices == 1
             form = f"'{short(layout.correct)}' says whether it was right"
@@ -655,7 +664,7 @@ class _Builder:
             cluster_column=layout.cluster,
             weight_column=layout.weight,
             time_column=layout.time,
-            model_column=layout.long[1] if layout.long else None,
+            model_column=layout.long[-1] if layout.long else None,
             numbers=tuple(name for name in layout.features if name in data.numbers),
             split_counts={} if data.splits is None else data.splits.counts(),
             choices=() if table.questions is None else table.questions.numbers,

@@ -27,7 +27,7 @@ SPLITS = (
 IDS = (
     "id", "ids", "index", "idx", "row", "row_id", "sample_id", "example_id", "image_id", "image",
     "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
-    "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
+    "record_id", "case", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
 )  # fmt: skip
 #: Words of which one marks identifiers, as in "ID Patient#", and words that rule them out.
 ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier", "nr", "nummer", "mrn"))
@@ -37,6 +37,7 @@ MODELS = (
     "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint",
     "judge", "judge_name", "judge_id", "judge_model", "judged_by", "llm_judge", "autorater", "grader", "grader_name", "grader_model", "evaluator", "evaluator_name", "evaluator_model",
     "rater", "scorer", "annotator", "run", "run_id", "model_version", "model_tag", "model_variant", "modellversion",
+    "source", "quelle", "forecaster", "forecast_source", "forecast_system", "forecast_model", "member", "ensemble_member", "algorithm", "algorithmus",
 )  # fmt: skip
 #: Words for what several rows may belong to, and words for its number: together they name columns that may define clusters.
 CLUSTER_WORDS = frozenset((

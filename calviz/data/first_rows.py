@@ -225,7 +225,7 @@ def _cells(column: Column, rows: Sequence[int]) -> tuple[str, ...]:
     if column.width is not None and not column.head.size:
         return (f"({column.width:,} numbers per row)",)  # read with all rows only
     whole = column.type == "integer"
-    head, odd = column.head, column.odd
+    head, odd = column.cells, column.odd
     known = (row for row in rows if row < len(head) or row in odd)
     cells = (odd[row] if row in odd else _cell(head[row], whole) for row in known)
     return tuple(short(cell, length=_CELL) for cell in cells)

@@ -540,6 +540,19 @@ ElementType = Literal["number", "integer", "boolean", "text", "other"]
 SAMPLE_ROWS = 1_000
 #: Missing value in a column of text.
 MISSING = ""
+#: Numbers that stand for missing ones, as netCDF, GRIB and tables write them; so do all from the last one on.
+_FILLS = (-99, -999, -9999, -99999, -32767, -32768, 9999, 99999, -999e6, 1e19)
+
+
+def filled(values: npt.NDArray[Any]) -> BoolArray:
+    """Mask of the numbers, shape (n,), that stand for missing ones beside others from 0 up: negative ones, or nine times as large as any."""
+    may_be = values.ndim == 1 and values.dtype.kind in "iuf"
+    if not may_be or not (far := np.abs(values) >= -_FILLS[0]).any():
+        return np.zeros(values.shape, dtype=bool)
+    far &= np.isin(values, _FILLS) | ((np.abs(values) >= _FILLS[-1]) & np.isfinite(values))
+    others = values[~far & (values == values)]
+    least, most = others.min(initial=np.inf), others.max(initial=-np.inf)
+    return np.asarray(far & (least >= 0) & (most >= 0) & ((values < 0) | (values / 9 > most)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -580,9 +593,15 @@ class Column:
         return cls(name, "other", np.empty(0), note=note)
 
     @cached_property
-    def head(self) -> npt.NDArray[Any]:
+    def cells(self) -> npt.NDArray[Any]:
         """The first rows: text as objects, missing numbers as nan, missing text as ""."""
         return self.sample() if callable(self.sample) else self.sample
+
+    @cached_property
+    def head(self) -> npt.NDArray[Any]:
+        """The first rows as `cells`, with nan for numbers that stand for missing ones."""
+        fills = filled(self.cells)
+        return np.where(fills, np.nan, self.cells) if fills.any() else self.cells
 
     @property
     def numeric(self) -> bool:

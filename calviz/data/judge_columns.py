@@ -408,7 +408,7 @@ def _names_judges(table: Table, judge: str, options: ReadingOptions) -> bool:
     if table[judge].numeric or event_of(table[judge].classes) is not None:
         return False
     long = long_form(TableView(table, options), set())
-    ids = table[long[0]].head.tolist() if long and long[1] == judge else ()
+    ids = table[long[0]].head.tolist() if long and long[1:] == (judge,) else ()
     return len({*ids}) < len(ids)
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
-from calviz.data.format import REPAIRS, Notice, join_places, short
+from calviz.data.format import REPAIRS, Notice, filled, join_places, short
 
 # ---- Class indices
 
@@ -566,6 +567,26 @@ def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Fac
     if values.ndim == 2 and values.shape[1] == 1:
         return values[:, 0]
     raise InputError(f"a column of shape {values.shape} cannot be used here, expected 1-D")
+
+
+def without_fills(
+    values: npt.NDArray[Any] | Factor, classes: Sequence[str] = ()
+) -> tuple[npt.NDArray[Any] | Factor, str]:
+    """Return labels, shape (n,), as missing where a number that is none of the `classes` stands for that, and say so; of texts if two others are left."""
+    if not isinstance(values, Factor) and not filled(values).any():
+        return values, ""
+    factor = Factor.of(values)
+    rows = {text: count for text, count in factor.counts().items() if count}
+    numbers = [column_names.number_of(text.strip() or "nan") for text in rows]
+    fills = filled(np.array([1.0 if number is None else number for number in numbers]))
+    found = dict(compress(rows.items(), fills))
+    others = {class_key(t) for t in rows if t not in found and not is_missing(t.strip())}
+    named = not {*map(class_key, found)}.isdisjoint(map(class_key, classes))
+    if not found or named or (None in numbers and len(others) != 2):
+        return values, ""
+    texts = np.array(["" if text in found else text for text in factor.levels], object)
+    counted = ", ".join(f"'{short(text)}' ({count:,})" for text, count in found.items())
+    return Factor.of(texts[factor.codes]), f"read as missing: {counted}"
 
 
 def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]:

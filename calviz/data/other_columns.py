@@ -117,6 +117,8 @@ MOST_FEATURES = 100
 _MOST_MODELS = 20
 #: Where at least this share of the identifiers has a row of each model, these are models; where at least the second, it is asked.
 _MOSTLY_SHARED, _PARTLY_SHARED = 0.8, 0.1
+#: At most so many columns are looked at for what together identifies the rows of each model.
+_MOST_KEYS = 30
 
 
 @dataclass(eq=False)
@@ -127,6 +129,8 @@ class OtherColumns:
     ----------
     counts : ndarray, shape (n,), or None
         Frequency weights of aggregated rows, once the columns are built.
+    key : Factor or None
+        What identifies the rows of each model, if several columns together do.
     """
 
     table: Table
@@ -135,6 +139,7 @@ class OtherColumns:
     notices: list[Finding]
     ways: list[Reading]
     counts: FloatArray | None = None
+    key: Factor | None = None
 
     def of_models(
         self, fetched: Fetched, labels: IntArray | None
@@ -149,12 +154,14 @@ class OtherColumns:
         layout, chosen, shared = self.layout, self.options.model_column, 0
         counted = self.options.weight_kind == "frequency"
         if layout.long and labels is not None and len(layout.scores) <= 1 and not counted:
-            ids, named = (Factor.of(one_dimensional(fetched.columns[n])) for n in layout.long)
+            *key, model = layout.long
+            named = Factor.of(one_dimensional(fetched.columns[model]))
             names = [name for name, count in named.counts().items() if count]
+            ids, count = None, 0
             if all(names) and len(names) > 1:
-                shared = ids_of_all(ids.codes, named, labels, gaps=True)
-            count = int(np.unique(ids.codes).size)
-            identifier, model = layout.long
+                key, ids, shared = self._cases(fetched, model, key, named, labels)
+                count = len({*ids.codes.tolist()})
+            identifier = " + ".join(key)
             have = f"{shared:,} of {count:,} values of '{short(identifier)}' have a row for each value of '{short(model)}'"
             if chosen is None and shared < _MOSTLY_SHARED * count:
                 if shared >= _PARTLY_SHARED * count:
@@ -164,10 +171,10 @@ class OtherColumns:
                 shared = 0
         if layout.long is None or not shared:
             if chosen and not self.options.for_map:
-                what = "it does not name models: a row identifier has several rows of one value or several labels, or none has a row for each"
+                what = "it does not name models: a row identifier has several rows of one value or several labels, or none has a row for each, nor have other columns together"
                 remedy = "name the identifier, or leave out the model column"
                 raise InputError(what, column=chosen, remedy=remedy)
-            if chosen is None and labels is not None and not (counted or layout.id):
+            if chosen is None and labels is not None and not counted:
                 self._offer_models(fetched, labels)
             return replace(layout, long=None), {}
         each, of = one_row_each(identifier, model), " of the same rows"
@@ -176,26 +183,64 @@ class OtherColumns:
         text = f"{each}: these are {len(names)} models{of} (one by --model, all rows together by --model-column '')"
         self.notices.append(Notice.MODELS.finding("info", text))
         parts: dict[str, IntArray | None] = {n: np.flatnonzero(named.mask(n)) for n in names}
-        groups = tuple(name for name in layout.groups if name not in layout.long)
+        self.key = ids if len(key) > 1 else None
+        own = (model, *key[: len(key) == 1])
+        groups = tuple(name for name in layout.groups if name not in own)
         if self.table[model].type == "integer":
             parts = {f"{model} {name}": rows for name, rows in parts.items()}
         related = tuple(name for name in layout.related if name != identifier)
-        layout = replace(layout, id=identifier, groups=groups, related=related)
-        return layout, parts
+        long = (*key, model)
+        return replace(layout, long=long, id=identifier, groups=groups, related=related), parts
+
+    def _cases(
+        self, fetched: Fetched, model: str, key: list[str], named: Factor, labels: IntArray
+    ) -> tuple[list[str], Factor, int]:
+        """What identifies the rows of each model, its values, and how many of them have a row of each: a column, else several that tell the rows of each model apart."""
+        ids = Factor.of(one_dimensional(fetched.columns[key[0]])) if key else named
+        shared = ids_of_all(ids.codes, named, labels, gaps=True) if key else 0
+        used = np.bincount(named.codes) > 0
+        n, k, none, count = len(named), int(used.sum()), (key, ids, shared), 1
+        # Of groups, each case has a row of each, and no fractions are looked at: they are many.
+        called, layout = model in (self.layout.long or ()), self.layout
+        least = n * (_MOSTLY_SHARED if called else 1)
+        rarest = np.bincount(named.codes)[used].min()
+        if shared or self.options.id_column is not None or k * rarest < least:
+            return none
+        own = (np.cumsum(used) - 1)[named.codes]
+        no_key = {model, *layout.used, *layout.numbers, *(() if called else layout.features)}
+        free = {c: v for c, v in fetched.columns.items() if c not in no_key and len(v) == n}
+        factors = {c: Factor.of(v) for c, v in free.items() if isinstance(v, Factor) or v.ndim == 1}
+        # Columns that differ by model, such as other scores, are no part of it.
+        order = sorted(factors, key=lambda c: (c in layout.features, -len(factors[c].levels)))
+        key, codes = [], np.zeros(n, np.intp)
+        for name in order[:_MOST_KEYS]:
+            pairs = codes * len(factors[name].levels) + factors[name].codes
+            _, first, finer = np.unique(pairs, return_index=True, return_inverse=True)
+            if not count < first.size <= n * n / (least * k):
+                continue
+            rows = np.bincount(finer * k + own, minlength=k * first.size).reshape(-1, k)
+            if k * rows.min(axis=1).sum() < least:
+                continue
+            codes, count, key = finer, first.size, [*key, name]
+            if rows.max() == 1:
+                texts = zip(*(factors[c].take(first).values() for c in key), strict=True)
+                ids = Factor(codes.astype(np.int32), tuple(map(" ".join, texts)))
+                return key, ids, ids_of_all(ids.codes, named, labels, gaps=True)
+        return none
 
     def _offer_models(self, fetched: Fetched, labels: IntArray) -> None:
         """Offer to read the values of a group as models, if an identifier has one row of each, with the same label."""
         view = TableView(self.table, self.options)
         few = [n for n in self.layout.groups if 1 < len(self.table[n].levels) <= _MOST_MODELS]
         for model in few * (len(self.layout.scores) == 1 and not self.options.for_map):
-            identifier = identifier_column(view, model)
-            if identifier in fetched.columns and identifier != model:
-                columns = (fetched.columns[n] for n in (identifier or "", model))
-                ids, named = (Factor.of(one_dimensional(column)) for column in columns)
-                if ids_of_all(ids.codes, named, labels):
-                    text = f"one model per value of '{short(model)}'"
-                    self.ways.append(Reading(text, {"model_column": model}))
-                    return
+            named = Factor.of(one_dimensional(fetched.columns[model]))
+            identifier = identifier_column(view, model) or model
+            key = [identifier] * (identifier in fetched.columns and identifier != model)
+            _, ids, shared = self._cases(fetched, model, key, named, labels)
+            if shared and ids_of_all(ids.codes, named, labels):
+                text = f"one model per value of '{short(model)}'"
+                self.ways.append(Reading(text, {"model_column": model}))
+                return
 
     def build(self, fetched: Fetched, labels: IntArray | None) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
@@ -250,7 +295,7 @@ class OtherColumns:
         if layout.split is not None:
             columns["splits"] = Factor.of(one(layout.split))
         if layout.id is not None:
-            ids = one(layout.id)
+            ids = self.key or one(layout.id)
             columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
         for name in layout.kept:
             if not self._is_left_out(name, fetched, n):
@@ -476,15 +521,16 @@ def identifier_column(view: TableView, model: str | None = None) -> str | None:
     return _role(view, view.options.id_column, (*column_names.IDS, *worded), fits)
 
 
-def long_form(view: TableView, used: set[str]) -> tuple[str, str] | None:
-    """The columns that may name the model of each row, and identify the rows of each model."""
+def long_form(view: TableView, used: set[str]) -> tuple[str, ...] | None:
+    """The columns that may identify the rows of each model, and name the model of each row."""
     chosen = view.options.model_column
     usual = (_role(view, None, (n,), lambda c: c.type in _DISCRETE) for n in column_names.MODELS)
+    found: list[tuple[str, ...]] = []
     for model in (n for n in usual if n not in used) if chosen is None else (chosen,):
         identifier = identifier_column(view, model) if model else None
-        if model and identifier not in (None, model):
-            return identifier, model
-    return None
+        if model and (chosen or len(view.table[model].levels) > 1):
+            found.append((identifier, model) if identifier not in (None, model) else (model,))
+    return max(found, key=len, default=None)
 
 
 def _role(

@@ -134,7 +134,7 @@ class ColumnRoles:
     correct : str or None
         A column that is missing where the label is not known.
     long : tuple of str, or None
-        The columns that may name the model of each row and, within each model, identify the rows.
+        The columns that together identify the rows within each model, none if they are to be found, and the one that may name the model.
     numbers : tuple of str
         Columns that are carried along with the scores.
     features : tuple of str
@@ -155,7 +155,7 @@ class ColumnRoles:
     correct: str | None = None
     split: str | None = None
     id: str | None = None
-    long: tuple[str, str] | None = None
+    long: tuple[str, ...] | None = None
     groups: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     cluster: str | None = None
@@ -172,7 +172,8 @@ class ColumnRoles:
     def single(self) -> dict[ColumnRole, str]:
         """The columns of the roles that one column has, and of a confidence."""
         confidence = self.confidence or Confidence("")
-        identifier, model = self.long or (self.id, None)
+        *key, model = self.long or (self.id, None)
+        identifier = key[0] if len(key) == 1 else None
         names: dict[ColumnRole, str | None] = {r: getattr(self, r, None) for r in ONE_COLUMN}
         names |= {"id": identifier, "named model": model, "prediction": confidence.predicted}
         correct = self.correct or confidence.correct

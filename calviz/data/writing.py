@@ -262,7 +262,8 @@ def _lacking(
     return replace(
         data,
         splits=splits,
-        ids=None if data.id_name in names else data.ids,
+        # Several columns may identify the rows together.
+        ids=None if data.id_name in names or {*data.id_name.split(" + ")} <= {*names} else data.ids,
         groups={k: v for k, v in data.groups.items() if k not in names},
         texts={k: v for k, v in data.texts.items() if k not in names},
         numbers=numbers,

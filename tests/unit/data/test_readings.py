@@ -1627,6 +1627,53 @@ def test_models_of_a_column_leave_out_rows_of_their_own():
         read_long(table, repair=("drop-missing",))
 
 
+def _of_sources(name: str, k: int = 3) -> pd.DataFrame:
+    """Forecasts of k sources for the same days and stations, shuffled, with columns that differ by source."""
+    p, hit = event()
+    rng = np.random.default_rng(0)
+    cases = {"day": np.arange(N) // 3, "station": [*"abc"] * (N // 3), "rain": hit, "mm": hit * p}
+    table = pd.DataFrame({c: np.tile(v, k) for c, v in cases.items()})
+    table[name] = np.repeat([*"uvwxyz"[:k]], N)
+    table["p"] = np.clip(np.tile(p, k) + rng.normal(0, 0.05, k * N), 0.01, 0.99)
+    table["seconds"], table["alarm"] = rng.uniform(1, 9, k * N).round(2), table["p"] > 0.5
+    return table.sample(frac=1, random_state=1)
+
+
+@pytest.mark.parametrize("name", ["source", "Modell", "forecast_source", "member", "run"])
+@pytest.mark.parametrize("indexed", [False, True])
+def test_other_columns_together_identify_the_rows_of_each_model(name, indexed):
+    """Each outcome was counted once for each source."""
+    table = _of_sources(name)
+    found = read_long(table.reset_index() if indexed else table, label="rain", scores=("p",))
+    assert {n: m.n for n, m in found.models.items()} == dict.fromkeys("uvw", N)
+    assert found.recognition.id_column == found.first.id_name == "day + station"
+    assert {"station", "alarm"} <= {*found.recognition.groups}
+    for model, data in found.models.items():
+        own = table[table[name] == model]
+        own = own.set_index(own.day.astype(str) + " " + own.station).loc[[*data.ids]]
+        np.testing.assert_allclose(data.probs[:, 1], own.p, atol=1e-6)
+    assert read_long(table, label="rain", scores=("p",), model_column="").first.n == 3 * N
+    # A case has one label, and most have a row of each source.
+    gaps = read_long(table[10:], label="rain", scores=("p",))
+    assert sum(m.n for m in gaps.models.values()) == 3 * N - 10
+    table.iloc[0, table.columns.get_loc("rain")] = 1 - table.iloc[0]["rain"]
+    assert len(read_long(table, label="rain", scores=("p",)).models) == 1
+    with pytest.raises(InputError, match="nor have other columns together"):
+        read_long(table, label="rain", scores=("p",), model_column=name)
+
+
+def test_models_that_other_columns_tell_are_offered_whatever_they_are_called():
+    for table in (_of_sources("provider"), _of_sources("provider").reset_index()):
+        found = read_long(table, label="rain", scores=("p",))
+        (way,) = [way for way in found.ways if "model_column" in way.options]
+        assert len(found.models) == 1
+        assert len(read_long(table, label="rain", scores=("p",), **way.options).models) == 3
+    apart = _of_sources("provider", k=1).assign(provider=["a", "b"] * (N // 2))
+    assert not read_long(apart, label="rain", scores=("p",)).ways
+    named = _of_sources("model").assign(case=lambda t: t.day.astype(str) + "_" + t.station)
+    assert read_long(named, label="rain", scores=("p",)).recognition.id_column == "case"
+
+
 def test_the_role_of_a_model_column():
     content = long_form().sample(frac=1, random_state=0).to_csv(index=False).encode()
     shown = first_rows(content)
@@ -2199,3 +2246,47 @@ def test_first_rows_show_all_digits_of_long_identifiers(tmp_path, suffix):
     cells = first_rows(path).cells
     assert cells["case"] == tuple(map(str, ids[:8]))
     assert cells["account"] == ("", *map(str, gaps[1:8]))
+
+
+# ---- Numbers that stand for missing ones
+
+
+@pytest.mark.parametrize("fill", [9.96921e36, 1e20, 1e30, -99, -999, -9999, -32767, -32768, 99999])
+def test_labels_that_are_fill_values_are_missing(fill):
+    """They were offered as amounts above 0, which are events."""
+    label = np.where(np.arange(len(Y)) % 50 == 7, fill, Y)
+    words = np.where(label == fill, str(fill), np.array(["no", "yes"])[Y])
+    for column in (label, words, label.astype(int) if abs(fill) < 1e9 else label):
+        with pytest.raises(InputError, match="rows have no label: read as missing: '") as error:
+            loaded({"p": P, "label": column})
+        (way,) = error.value.answers
+        found = loaded({"p": P, "label": column}, **way.options).first
+        np.testing.assert_array_equal(found.labels, Y[label != fill])
+    with pytest.raises(InputError, match="rows have no label: read as missing: '"):
+        loaded({"p": P, "rain": label})
+
+
+def test_fill_values_beside_amounts_classes_and_pairs_of_columns():
+    gone = np.arange(len(Y)) % 50 == 7
+    rain = np.where(gone, 1e20, np.where(Y, 250 * P, 0.0))
+    found = loaded({"p": P, "label": rain}, repair=("above-zero", "drop-missing"))
+    np.testing.assert_array_equal(found.first.labels, Y[~gone])
+    outcome = {"wet": P, "wet_outcome": np.where(gone, -999, Y)}
+    assert loaded(outcome, repair=("drop-missing",)).first.n == (~gone).sum()
+    # A class that is called so is one.
+    p, y = classes(3)
+    table = dict(zip(("p_0", "p_1", "p_99999"), p.T, strict=True))
+    found = loaded({**table, "label": np.array([0, 1, 99999])[y]})
+    np.testing.assert_array_equal(found.first.labels, y)
+
+
+@pytest.mark.parametrize("label", [np.array(["nein", "ja"])[Y], Y])
+def test_models_with_fill_values_are_no_classes(label):
+    """Three columns in percent, with -999 where a model failed, were taken for three classes."""
+    names = ("P_ICON [%]", "P_WRF [%]", "P_COSMO [%]")
+    scores = {n: (100 * np.clip(P + 0.05 * j, 0, 1)).round(2) for j, n in enumerate(names)}
+    scores["P_WRF [%]"][3::50] = -999
+    for chosen in ({}, {"label": "Sturm"}):
+        with pytest.raises(InputError, match="are they models") as error:
+            loaded({**scores, "Sturm": label}, **chosen)
+        assert error.value.readings[0].options["models"] == names
