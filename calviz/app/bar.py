@@ -96,7 +96,8 @@ def _data_set() -> None:
         key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
         for key, name in names.items()
     }
-    rows = counted(loaded.recognition.rows, "row")
+    several = len({model.n for model in loaded.models.values()}) > 1
+    rows = "up to " * several + counted(loaded.recognition.rows, "row")
     phone = screen.page_width() is not None
     chip = md(shorten(entry.title, _FITS)) + f" · {rows}" * (not phone)
     icon = None if phone else ":material/description:"

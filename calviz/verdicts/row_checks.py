@@ -55,12 +55,18 @@ def dependent_rows(sample: Sample) -> Iterator[Told]:
     if not dependences:
         return
     effect, words, strongest = max(dependences, key=lambda pair: pair[0])
-    is_done = "; here, days are resampled, elsewhere if the column is named"
+    head, wide = (
+        f"Rows {words} are not independent",
+        f"too narrow by a factor of about {effect**0.5:.1f}",
+    )
+    by_day = words.startswith(DAYS)
+    is_done = "; here, days are resampled, elsewhere if the column is named" * by_day
     yield (
         "warning",
-        f"Rows {words} are not independent: over {counted(strongest.clusters, 'cluster')} of {strongest.size:.3g} rows the "
-        f"residuals correlate by {strongest.icc:.2f}, so intervals of independent rows are too narrow by a factor of about "
-        f"{effect**0.5:.1f} and p-values too small (design effect {effect:.1f}); keep one row per cluster, or resample by cluster (--cluster){is_done * words.startswith(DAYS)}.",
+        f"{head}: over {counted(strongest.clusters, 'cluster')} of {strongest.size:.3g} rows the "
+        f"residuals correlate by {strongest.icc:.2f}, so intervals of independent rows are {wide} and p-values too small (design effect {effect:.1f}); "
+        f"keep one row per cluster, or resample by cluster (--cluster){is_done}.",
+        f"{head}: {'each day counts as one cluster here' if by_day else f'intervals are {wide}'}",
     )
 
 
