@@ -359,6 +359,35 @@ of_changes(
 )
 
 
+# ---- What returns every year
+
+
+def years(rng, n, *, days, winter=1.0, shift=0.0) -> Sample:
+    """Draw years from 2018 on, whose scores are stretched in each December to February, and shifted from the middle on."""
+    day = np.sort(rng.integers(days, size=n))
+    times = np.datetime64("2018-01-01") + day.astype("timedelta64[D]")
+    month = times.astype("datetime64[M]").astype(int) % 12
+    true = rng.normal(-0.7, 1.5, n)
+    score = expit(
+        true * np.where(np.isin(month, [0, 1, 11]), winter, 1) + shift * (day >= days // 2)
+    )
+    label = (rng.random(n) < expit(true)).astype(int)
+    return Sample.of(Predictions(probs=score, labels=label, times=times))
+
+
+for case, winter in {"calibrated": 1.0, "logits x 1.9 in each December to February": 1.9}.items():
+    simulation(
+        "change-of-calibration", "said of what returns every year", f"five years, {case}, 27,000 rows", at_most=0.05, files=200
+    )(lambda rng, winter=winter: watching.watched(years(rng, 27_000, days=1826, winter=winter)).change is not None)  # fmt: skip
+    for rows in (3_000, 10_000):
+        simulation(
+            "change-of-calibration", "found", f"three years, {case}, then 0.6 logits up, {rows:,} rows", at_least=0.9, files=200
+        )(lambda rng, winter=winter, rows=rows: watching.watched(years(rng, rows, days=1096, winter=winter, shift=0.6)).change is not None)  # fmt: skip
+simulation(
+    "watch", "the months that are off named", "five years, logits x 1.9 in each December to February, 27,000 rows", at_least=0.8, files=200
+)(lambda rng: watching.watched(years(rng, 27_000, days=1826, winter=1.9)).only == "month of time = December to February")  # fmt: skip
+
+
 # ---- What ended, or came back
 
 ENDING = {

@@ -382,7 +382,7 @@ def slices(
     """Find the groups of rows of FILE for which its scores are off beyond chance.
 
     Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, and all others one;
-    of the hours and weekdays of the times, the range that is furthest off, tested as one of all ranges.
+    of the hours, weekdays and months of the times, the range that is furthest off, tested as one of all ranges.
     The multicalibration error is the error over all slices and pairs of them as one number.
 
     Parameters

@@ -23,10 +23,12 @@ FEW_VALUES = 50
 #: Values of a grouped text that stay.
 KEPT_VALUES = 20
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+_MONTHS = "January February March April May June July August September October November December"
 #: What of a time comes round again: the unit of NumPy, the place of 1970-01-01 in the cycle, its values, how many a range of them has at most, and the days that a file needs.
 CYCLES = {
     "hour": ("h", 0, tuple(map(str, range(24))), 12, 7),
     "weekday": ("D", 3, tuple(_DAYS.split()), 5, 40),
+    "month": ("M", 0, tuple(_MONTHS.split()), 6, 24),
 }
 #: Units of ages as in DICOM, such as 068Y or 007M, by how many are a year.
 PER_YEAR = {"Y": 1.0, "M": 12.0, "W": 52.18, "D": 365.25}
@@ -176,10 +178,18 @@ def cycle(name: str) -> Cut:
 
 
 def cycles_of(times: npt.NDArray[np.datetime64]) -> list[str]:
-    """Those of `CYCLES` that times of enough days have three values of."""
+    """Those of `CYCLES` that times of enough days have three values of; months if each of them comes in two years."""
     days = len(np.unique(times.astype("datetime64[D]")))
     values = {name: np.count_nonzero(np.bincount(cycle(name).of_times(times))) for name in CYCLES}
-    return [name for name, (*_, least) in CYCLES.items() if days >= least and values[name] > 2]
+    enough = [name for name, (*_, least) in CYCLES.items() if days >= least and values[name] > 2]
+    return [name for name in enough if name != "month" or seasons_of(times) is not None]
+
+
+def seasons_of(times: npt.NDArray[np.datetime64]) -> IntArray | None:
+    """The month of each time, shape (n,), where each month comes in two years, so that what returns with it can be told from a change; or else None."""
+    month = cycle("month")
+    each = np.bincount(month.of_times(np.unique(times.astype("datetime64[M]"))))[:12]
+    return month.of_times(times) if each[each > 0].min(initial=2) > 1 else None
 
 
 def interval(value: str, column: str) -> tuple[Cut, str] | None:

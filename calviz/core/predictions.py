@@ -547,7 +547,7 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
 
 
 def cycles(data: Dataset) -> tuple[str, ...]:
-    """What of the times comes round again: "hour of time", "weekday of time"."""
+    """What of the times comes round again: "hour of time", "weekday of time", "month of time"."""
     return tuple(name for name, cut in data.cuts.items() if cut.cycle)
 
 

@@ -414,7 +414,7 @@ class OtherColumns:
         is_text = not isinstance(values, np.ndarray) or values.dtype.kind != "M"
         found = offsets(Factor.of(values)) if is_text else set[str]()
         if any(re.search("[1-9]", offset) for offset in found):
-            text = f"days of '{short(name)}' are those of UTC; slices by hour and weekday keep the times of the file"
+            text = f"days of '{short(name)}' are those of UTC; slices by hour, weekday and month keep the times of the file"
             self.notices.append(Notice.CONVERTED.finding("info", text))
         if is_text and (self.options.for_map or found):
             columns["texts"][self._shown(name)] = Factor.of(values)

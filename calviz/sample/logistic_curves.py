@@ -589,3 +589,55 @@ def _loess_at(view: Steps, at: FloatArray) -> tuple[FloatArray, FloatArray]:
     design = np.stack([local.distance**k for k in range(3)])
     own = local.kernel * np.einsum("pk,kpg->pg", weights, design)
     return fitted, np.sqrt((own**2) @ noise)
+
+
+# ---- Lines of the logits of tables
+
+#: Cells of logits, and steps of Newton's method, in which lines are fitted.
+_CELLS, _LINE_STEPS = 100, 12
+#: Columns of the rows: how many each is, its share of the likelihood, and its hit; shape (n,) each.
+Counts = tuple[FloatArray, FloatArray, BoolArray]
+
+
+def tables_of_logits(
+    z: FloatArray, counts: Counts, part: IntArray, parts: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A basis of lines of C cells of logits z, shape (2, C), and the mass and hits there of each of P parts of the rows, shape (P, C)."""
+    rows, mass, hit = counts
+    cells = np.searchsorted(np.quantile(z, np.arange(1, _CELLS) / _CELLS), z)
+    n, hits = (
+        np.bincount(cells + part * _CELLS, v, parts * _CELLS).reshape(parts, -1).astype(float)
+        for v in (mass, mass * hit)
+    )
+    of_cell = np.maximum(np.bincount(cells, rows, _CELLS), 1e-300)
+    return np.stack([np.ones(_CELLS), np.bincount(cells, rows * z, _CELLS) / of_cell]), n, hits
+
+
+def lines_by_month(
+    z: FloatArray, counts: Counts, month: IntArray, part: IntArray
+) -> tuple[FloatArray, float]:
+    """Logits by a line of z in each month, shape (n,), beside lines that the later parts of the rows have in addition; and the largest log-likelihood."""
+    size = int(month.max()) + 1, int(part.max()) + 1
+    lines, *table = tables_of_logits(z, counts, size[1] * month + part, size[0] * size[1])
+    months, parts = (
+        np.eye(k)[at].reshape(-1, k) for k, at in zip(size, np.indices(size), strict=True)
+    )
+    basis = np.kron(np.hstack([months, parts[:, 1:]]).T, lines)
+    fit, line = fit_of_lines(basis, *(t.reshape(1, -1) for t in table))
+    a, b = line.reshape(-1, 2)[month].T
+    return np.asarray(a + b * z), float(fit[0])
+
+
+def fit_of_lines(
+    basis: FloatArray, n: FloatArray, hits: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Fit logits of C cells that are linear in intercepts and slopes in turn, shape (P, C), to counts n and hits of T parts, shape (T, C): log-likelihoods, shape (T,), and coefficients, shape (T, P)."""
+    line = np.tile([[0.0], [1.0]], (len(n), len(basis) // 2, 1))
+    for _ in range(_LINE_STEPS):
+        p = expit((line * basis).sum(axis=1))
+        curve = np.einsum("tc,ac,bc->tab", n * p * (1 - p), basis, basis)
+        curve += 1e-6 * n.sum(axis=1)[:, None, None] * np.eye(len(basis))
+        line += np.clip(np.linalg.solve(curve, ((hits - n * p) @ basis.T)[..., None]), -1, 1)
+    eta = (line * basis).sum(axis=1)
+    fit: FloatArray = (hits * eta - n * np.logaddexp(0, eta)).sum(axis=1)
+    return fit, line[..., 0]

@@ -451,6 +451,10 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
     first, largest = found.off[0], rate * len(found.off) / len(found.slices)
+    if first.of_score and not found.rest and first.where[:1] in found.differ:
+        # Of errors of both signs, that above a score is surer, but the other rows of its value are off, too.
+        as_one = sorted(found.slices, key=lambda s: s.where != first.where[:1])
+        first, found = as_one[0], replace(found, slices=tuple(as_one))
     if found.rest and not found.differ:
         over_all = beyond_noise(sample, how["columns"])
         return replace(found, largest=where_words(over_all.worst_where) if over_all else "")
@@ -841,7 +845,7 @@ def _measured(
 
 
 def _ranges(cuts: Mapping[str, Any], names: Iterable[str]) -> int:
-    """Of how many ranges the slices of these columns are the furthest off: 1, but for hours, weekdays and other cycles."""
+    """Of how many ranges the slices of these columns are the furthest off: 1, but for hours, weekdays and months."""
     return math.prod(len(cuts[name].sides) for name in names if name in cuts and cuts[name].cycle)
 
 

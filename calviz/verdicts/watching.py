@@ -7,18 +7,20 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import chdtri, expit, ndtri
 
 from calviz.core import errors
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
 from calviz.core.errors import InputError, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
+from calviz.core.features import seasons_of
 from calviz.core.p_values import selected
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
@@ -32,6 +34,7 @@ from calviz.core.words import (
     score_and_hit,
 )
 from calviz.sample.error_bars import CHANGES
+from calviz.sample.logistic_curves import fit_of_lines, lines_by_month, tables_of_logits
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
 from calviz.sample.multicalibration import changed_slices, p_inside
 from calviz.sample.sample import AnyData, Sample, Where, on_days, rows_where, where_words
@@ -56,8 +59,8 @@ ALPHA = 0.05
 CHANGED, DRAWS, SIDE, FEWEST = 0.02, 999, 0.05, 10
 #: Days whose statistic is this much below the largest are in the confidence set: its 95 % quantile (Hansen 2000, Econometrica 68, table I).
 NEAR = 7.35
-#: Cells of logits, and steps of Newton's method, in which the likelihood of each day is found.
-_CELLS, _STEPS = 100, 12
+#: A day before all others; and the level at which months have lines of their own.
+_NEVER, _MATTER = "0001-01-01", 0.001
 _FORMAT, _MARK = 1, "calviz_watch"
 
 
@@ -303,6 +306,8 @@ class WatchState(Displayed):
     def _alarm(self) -> str:
         _, low, high = self.change.before if self.change is not None else (0, 0, 0)
         start = "Not calibrated" + " from the start" * (self.latest == self.since)
+        if self.only and self.since != self.path[0][0]:
+            return "Not calibrated"
         if self.changed is None:
             at_most = "since {} at the latest" if self.latest != self.since else "{}"
             return f"{start}, {at_most.format(self.shown(str(self.latest)))}"
@@ -317,7 +322,7 @@ class WatchState(Displayed):
         """The look from which on the scores mean something else; None if none is found."""
         if self.change is not None:
             return self.change.since
-        return None if self.since == self.path[0][0] else self.since
+        return None if self.only or self.since == self.path[0][0] else self.since
 
     def shown(self, look: str) -> str:
         """Name a look for people: by its month or year, if all looks are of the first day of one."""
@@ -579,7 +584,7 @@ def watched(sample: Sample) -> WatchState | None:
     if not state.alarm:
         return state
     state = replace(state, change=_change(sample))
-    off = usual_slices(sample) if state.changed is None else None
+    off = usual_slices(sample) if state.change is None else None
     if off is None or not off.apart:
         return state
     others = len(off.named) - 1
@@ -620,7 +625,10 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
     for p, largest, where in sample.once(changed_slices) + changed_of_those_off(sample, CHANGED):
         inside = np.asarray(rows_where(sample.data, where))
         part, rest = map(sample.rows_of, (inside, ~inside))
-        if (change := _change(part)) is not None:
+        # A month has other days than the other rows, so that what changes in all rows does there on other days.
+        cut = sample.data.cuts.get(where[0][0])
+        is_month = cut is not None and cut.cycle == "month"
+        if not is_month and (change := _change(part)) is not None:
             off = np.asarray(rows_where(part.data, on_days(part.data, change.days, ())))
             seen, low, high = _with_interval(part.rows_of(off), "mcs")
             z, least = -ndtri(np.clip([p, largest], 1e-300, 1) / 2)
@@ -648,24 +656,22 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
 )
 def _change(sample: Sample) -> Change | None:
     """Find the day since which hits follow the scores otherwise, and that of another change before it; None if none is found or nothing could be."""
-    data = sample.data
-    found = _day_of_change(sample)
-    if found is None or data.times is None:
+    times = sample.data.times
+    if times is None or (found := _days_of_changes(sample, None)) is None:
         return None
-    late, began = data.times >= np.datetime64(found[0]), ""
-    early, after = map(sample.rows_of, (~late, late))
-    # Binary segmentation: what there is and back shows as one change at first.
-    if (again := _day_of_change(after, CHANGED / 2)) is not None:
-        began, found = found[0], again
-    elif (again := _day_of_change(early, CHANGED / 2)) is not None:
-        began = again[0]
-    day, between, p_value, beyond = found
-    if began:
-        late = data.times >= np.datetime64(day)
-        early_rows = ~late & (data.times >= np.datetime64(began))
-        early, after = map(sample.rows_of, (early_rows, late))
+    if (month := seasons_of(times)) is not None:
+        # What returns every year is no change; where months matter beside a change, its day is found beside them.
+        of_months = _days_of_changes(sample, month)
+        if of_months is None or _months_matter(sample, month, (found[0], found[1][0])):
+            found = of_months
+    if found is None:
+        return None
+    began, (day, between, p_value, beyond) = found
+    late = times >= np.datetime64(day)
+    early_rows = ~late & (times >= np.datetime64(began or _NEVER))
+    early, after = map(sample.rows_of, (early_rows, late))
     own, now = sample.reduction, Watch(reduction=sample.reduction).add(after)
-    kinds = (("mcs", own), ("mcs", own.other_of_two(data) or own), (sample.ece_key, own))
+    kinds = (("mcs", own), ("mcs", own.other_of_two(sample.data) or own), (sample.ece_key, own))
     compared = [(*_compared(early, after, key, view), key, view) for key, view in kinds]
     # That of the chosen view, if its intervals before and since are apart.
     best = compared[0] if compared[0][0] > 0.5 else max(compared, key=itemgetter(0))
@@ -680,15 +686,42 @@ def _change(sample: Sample) -> Change | None:
     return Change(day, between, p_value, name, before, since, now, sides, began, less)
 
 
+def _days_of_changes(
+    sample: Sample, month: IntArray | None
+) -> tuple[str, tuple[str, tuple[str, str], float, float]] | None:
+    """A change as `_day_of_change` finds it, and the day of another one before it, or ""; None if there is none."""
+    if (found := _day_of_change(sample, month)) is None:
+        return None
+    late = np.asarray(sample.data.times) >= np.datetime64(found[0])
+    # Binary segmentation: what there is and back shows as one change at first.
+    for side in (late, ~late):
+        own = None if month is None else month[side]
+        if (again := _day_of_change(sample.rows_of(side), own, CHANGED / 2)) is not None:
+            return (found[0], again) if side is late else (again[0], found)
+    return "", found
+
+
+def _months_matter(sample: Sample, month: IntArray, days: tuple[str, str]) -> bool:
+    """Whether lines of the logits of each month, beside one of the rows between the days of changes, have a larger likelihood beyond chance."""
+    data, z = sample.data, logits(sample.scored.score)
+    rows = np.ones(data.n) if data.weights is None else data.weights
+    starts = np.array([day or _NEVER for day in days], "datetime64[D]")
+    part = np.searchsorted(starts, np.asarray(data.times), "right")
+    counts = rows, rows * rows.sum() / (rows**2).sum(), sample.scored.hit
+    fit, alone = (lines_by_month(z, counts, m, part)[1] for m in (month, month * 0))
+    return bool(2 * (fit - alone) > chdtri(2 * month.max(), _MATTER))
+
+
 def _day_of_change(
-    sample: Sample, level: float = CHANGED
+    sample: Sample, month: IntArray | None, level: float = CHANGED
 ) -> tuple[str, tuple[str, str], float, float] | None:
     """Return the day of a change, the ends of the confidence set of days, the p-value, and by how many errors it is larger than needed; None if it is above `level` or there are too few rows.
 
     Residuals of hits against one map for all rows add up, as do their products with the logits of the map, to bridges whose largest
     score statistic is judged (Andrews 1993; Hansen 2000, J. Econometrics 97, for days of any information). So neither need the scores be
-    calibrated before, nor their distribution stay. On each day, a cluster counts as one row; the scores are drawn with one
-    factor for all rows of a cluster (Cameron, Gelbach & Miller 2008).
+    calibrated before, nor their distribution stay. With a `month` of each row, shape (n,), each has a line of the logits of its own, so
+    that what returns every year is no change. On each day, a cluster counts as one row; the scores are drawn with one factor for all
+    rows of a cluster (Cameron, Gelbach & Miller 2008).
     """
     from calviz.recalibrators.logit_spline import LogisticSpline  # loads scikit-learn
 
@@ -699,11 +732,11 @@ def _day_of_change(
     rows = np.ones(data.n) if shares is None else shares
     weight = np.ones(data.n) if is_cells or data.weights is None else data.weights
 
-    def until(*columns: FloatArray) -> FloatArray:
-        """Sums over the days until each, shape (T, C)."""
-        return np.stack([np.bincount(look, column) for column in columns], axis=1).cumsum(axis=0)
+    def on(*columns: FloatArray) -> FloatArray:
+        """Sums on each day, shape (T, C)."""
+        return np.stack([np.bincount(look, column) for column in columns], axis=1)
 
-    done = until(rows * hit, rows * ~hit, rows)
+    done = on(rows * hit, rows * ~hit, rows).cumsum(axis=0)
     least = (FEWEST, FEWEST, SIDE * done[-1, 2])
     at = np.flatnonzero((np.minimum(done, done[-1] - done) >= least).all(axis=1))
     if not at.size:
@@ -711,27 +744,42 @@ def _day_of_change(
     scores = np.column_stack([1 - score, score])
     fitted = LogisticSpline(strength=0.1).fit(scores, hit.astype(int), rows * weight)
     q = fitted.transform(scores)[:, 1]
+    of_month, counts = np.ones((len(days), 1)), (rows, rows * weight, hit)
+    if month is not None:
+        month = np.unique(month, return_inverse=True)[1]
+        by_month = partial(lines_by_month, logits(q), counts, month)
+        q = expit(by_month(0 * month)[0])
+        of_month = np.eye(int(month.max()) + 1)[month[np.unique(look, return_index=True)[1]]]
     spread, residual, z = rows * weight * q * (1 - q), rows * weight * (hit - q), logits(q)
     z -= np.average(z, weights=spread)
-    # Information of the two scores until each day, and their variance, which differ by the weights.
+    # Information of the two scores of each month until each day, and their variance, which differ by the weights.
     information, variance = (
-        until(v, v * z, v * z, v * z * z).reshape(-1, 2, 2) for v in (spread, weight * spread)
+        (of_month[:, :, None] * on(v, v * z, v * z, v * z * z)[:, None])
+        .cumsum(axis=0)
+        .reshape(*of_month.shape, 2, 2)
+        for v in (spread, weight * spread)
     )
     part = information @ np.linalg.pinv(information[-1], hermitian=True)
     rest, later = np.eye(2) - part, variance[-1] - variance
-    both = rest @ variance @ rest.swapaxes(1, 2) + part @ later @ part.swapaxes(1, 2)
+    both = np.einsum("tmab,tmbc,tmdc->tad", rest, variance, rest)
+    both += np.einsum("tmab,tmbc,tmdc->tad", part, later, part)
+
+    def bridges(steps: FloatArray) -> FloatArray:
+        """Sums until each day, shape (T, 2, D), less the share that it has of those of each month."""
+        of_all = np.tensordot(of_month, steps, (0, 0)).reshape(-1, steps.shape[2])
+        return np.asarray(
+            steps.cumsum(axis=0) - part.swapaxes(1, 2).reshape(len(days), 2, -1) @ of_all
+        )
+
     rng = np.random.default_rng([sample.seed, 8])
     if data.clusters is not None:
         drawn = _by_cluster(data.clusters.codes, look, np.stack([residual, residual * z]), rng)
-        bridges = drawn.cumsum(axis=0)
-        bridges -= part @ bridges[-1]
-        both = bridges @ bridges.swapaxes(1, 2) / DRAWS
+        both = (of_drawn := bridges(drawn)) @ of_drawn.swapaxes(1, 2) / DRAWS
     else:
-        sizes, axes = np.linalg.eigh(np.diff(variance, axis=0, prepend=0))
+        sizes, axes = np.linalg.eigh(np.diff(variance.sum(axis=1), axis=0, prepend=0))
         normal = rng.standard_normal((DRAWS, len(days), 2)).transpose(1, 2, 0)
         drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal
-    sums = np.dstack([until(residual, residual * z), drawn.cumsum(axis=0)])
-    bridge = sums[at] - part[at] @ sums[-1]
+    bridge = bridges(np.dstack([on(residual, residual * z), drawn]))[at]
     inverse = np.linalg.pinv(both[at], hermitian=True)
     statistics = (bridge * (inverse @ bridge)).sum(axis=1)
     largest = statistics.max(axis=0)
@@ -740,40 +788,22 @@ def _day_of_change(
         return None
     # Score statistics of large changes are skewed where hits are rare: the day and its set are by the likelihood of a line of the logits
     # before and one since, over the variance that clusters and weights add. Days with too little on one side to be tested may be true.
-    cells = np.searchsorted(np.quantile(z, np.arange(1, _CELLS) / _CELLS), z)
-    middle, *table = (
-        np.bincount(cells + by * _CELLS, column, _CELLS * size).reshape(size, _CELLS).cumsum(axis=0)
-        for by, size, column in (
-            (0, 1, rows * z / np.bincount(cells, rows)[cells]),
-            (look, len(days), rows * weight),
-            (look, len(days), rows * weight * hit),
-        )
-    )
     may_be = np.flatnonzero((np.minimum(done, done[-1] - done) >= 1).all(axis=1))
-    fit = _fit_of_lines(middle[0], *(t[may_be] for t in table))
-    fit += _fit_of_lines(middle[0], *(t[-1] - t[may_be] for t in table))
-    place = np.searchsorted(may_be, at)
-    k = int(fit[place].argmax())
+    place, k = np.searchsorted(may_be, at), int(statistics[:, 0].argmax())
+    for _ in range(1 if month is None else 3):  # lines of months depend on the day
+        z = z if month is None else by_month((look > at[k]).astype(np.intp))[0]
+        lines, *each = tables_of_logits(z, counts, look, len(days))
+        table = [v.cumsum(axis=0) for v in each]
+        fit = fit_of_lines(lines, *(t[may_be] for t in table))[0]
+        fit += fit_of_lines(lines, *(t[-1] - t[may_be] for t in table))[0]
+        k = int(fit[place].argmax())
     best, moved = int(at[k]), bridge[k, :, 0]
-    alone = np.linalg.pinv(part[best] @ (information[-1] - information[best]), hermitian=True)
+    known = (part[best] @ (information[-1] - information[best])).sum(axis=0)
+    alone = np.linalg.pinv(known, hermitian=True)
     fall = 2 * (fit[place[k]] - fit) * statistics[k, 0] / max(moved @ alone @ moved, 1e-300)
     near = [days[t + 1] for t in may_be[fall <= NEAR]]
     beyond = math.sqrt(largest[0]) - math.sqrt(np.quantile(largest, 1 - level))
     return days[best + 1], (near[0], near[-1]), p_value, beyond
-
-
-def _fit_of_lines(logit: FloatArray, n: FloatArray, hits: FloatArray) -> FloatArray:
-    """The largest log-likelihood of a line of the logits of C cells, of the counts n and hits until each day, shape (T, C); shape (T,)."""
-    basis = np.stack([np.ones_like(logit), logit])
-    line = np.tile([[0.0], [1.0]], (len(n), 1, 1))
-    for _ in range(_STEPS):
-        p = expit((line * basis).sum(axis=1))
-        curve = np.einsum("tc,ac,bc->tab", n * p * (1 - p), basis, basis)
-        curve += 1e-6 * n.sum(axis=1)[:, None, None] * np.eye(2)
-        line += np.clip(np.linalg.solve(curve, ((hits - n * p) @ basis.T)[..., None]), -1, 1)
-    eta = (line * basis).sum(axis=1)
-    fit: FloatArray = (hits * eta - n * np.logaddexp(0, eta)).sum(axis=1)
-    return fit
 
 
 def _by_cluster(

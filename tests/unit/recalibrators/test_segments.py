@@ -761,7 +761,7 @@ def test_a_map_of_hours_reads_them_in_the_times_of_any_file_as_they_are_written(
     assert own.counts(data.probs[:2], {"time": np.array(["", hours[0]])})["without_value"] == 1
     bad = own.to_dict()
     bad["parameters"]["where"] = [{"name": "time", "cycle": "moon", "is": "22 to 1"}]
-    with pytest.raises(InputError, match="a cycle must be hour or weekday"):
+    with pytest.raises(InputError, match="a cycle must be hour or weekday or month"):
         load_map(bad)
 
 

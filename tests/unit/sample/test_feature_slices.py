@@ -528,6 +528,9 @@ def test_the_interval_of_a_range_of_hours_allows_for_the_choice_of_the_range():
         (np.arange(60) * np.timedelta64(7, "D"), []),
         (np.arange(100) * np.timedelta64(1, "h"), []),
         (np.arange(10) * np.timedelta64(1, "D") + np.timedelta64(12, "h"), []),
+        # From 5 January 2026 on: each month in two years, or a December in one.
+        (np.arange(720) * np.timedelta64(1, "D"), ["weekday of time", "month of time"]),
+        (np.arange(690) * np.timedelta64(1, "D"), ["weekday of time"]),
     ],
 )
 def test_times_have_hours_and_weekdays_only_where_they_show_them(times, cycles):

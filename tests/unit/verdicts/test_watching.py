@@ -16,7 +16,15 @@ from scipy.stats import norm
 import calviz
 from benchmarks import record_monitors as monitors
 from benchmarks.claims import every_simulation, too_few, too_many
-from benchmarks.claims.watching import by_site, looked_at, moderation, of_patients, of_sites, year
+from benchmarks.claims.watching import (
+    by_site,
+    looked_at,
+    moderation,
+    of_patients,
+    of_sites,
+    year,
+    years,
+)
 from calviz.core.blocks import Factor
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError, NotAvailable, OptionError
@@ -1136,3 +1144,19 @@ def test_from_the_start_is_said_only_where_no_later_start_is_as_likely():
         assert state.sentence().startswith(f"Not calibrated{start}, ")
         assert ("at the latest" in state.sentence()) == (not start)
         assert state.latest >= ("2024-05-02" if not start else state.path[0][0])
+
+
+def test_what_returns_every_year_is_no_change_and_its_months_are_named():
+    state = watching.watched(years(np.random.default_rng(1), 27_000, days=1826, winter=1.9))
+    assert (state.change, state.changed) == (None, None)
+    assert state.headline.startswith("Not calibrated")
+    assert "off where month of time = December to February; nothing is found" in state.sentence()
+    assert "No longer" not in state.sentence()
+
+
+def test_a_change_is_found_beside_what_returns_every_year():
+    state = watching.watched(
+        years(np.random.default_rng(1), 10_000, days=1096, winter=1.9, shift=0.6)
+    )
+    assert state.change is not None
+    assert state.change.between[0] <= "2019-07-03" <= state.change.between[1]
