@@ -461,7 +461,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     if first.where not in found.differ:
         return found
     whole = replace(first, where=first.where[:1]) if first.of_score else first
-    both = _carrying(sample, whole, rate, how, unlike=bool(found.rest))
+    single = len(whole.where) == 1
+    both = _carrying(sample, whole, rate, how, unlike=bool(found.rest)) if single else None
     if both is not None:
         differ, explained = (both.where, *found.differ), frozenset({first.where})
         found = replace(found, slices=(both, *found.slices), differ=differ, explained=explained)
@@ -684,8 +685,6 @@ def _carrying(
 
     Intervals of numbers, and all rows on one side of an edge, are tested with the values, and all are adjusted together.
     """
-    if len(first.where) > 1:
-        return None
     others = tuple(n for n in how["columns"] if n not in (first.where[0][0], PREDICTED, SCORE))
     how = how | {"columns": others, "pairs": False}
 
