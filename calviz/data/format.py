@@ -550,7 +550,7 @@ def filled(values: npt.NDArray[Any]) -> BoolArray:
     if not may_be or not (far := np.abs(values) >= -_FILLS[0]).any():
         return np.zeros(values.shape, dtype=bool)
     far &= np.isin(values, _FILLS) | ((np.abs(values) >= _FILLS[-1]) & np.isfinite(values))
-    others = values[~far & (values == values)]
+    others = values[~far & (values == values)].astype(np.float64)
     least, most = others.min(initial=np.inf), others.max(initial=-np.inf)
     return np.asarray(far & (least >= 0) & (most >= 0) & ((values < 0) | (values / 9 > most)))
 

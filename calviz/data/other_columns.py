@@ -659,11 +659,11 @@ def group_columns(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tup
 
 
 def others(view: TableView, used: set[str]) -> tuple[str, ...]:
-    """The columns that have no role, and are written beside calibrated scores; those that cannot be are named in a notice."""
+    """The columns that have no role, and are written beside calibrated scores; those without one value per row are named in a notice."""
     free = [c for c in view.table.columns if c.name not in used]
     # An object with a single number has a width of 1.
     single = [c for c in free if c.type != "other" and (c.width or 1) == 1 and not c.fields]
     if lists := [short(c.name) for c in free if c not in single]:
-        text = f"columns without a single number or text per row are left out: {', '.join(lists)}"
+        text = f"columns without a single number or text per row are not used: {', '.join(lists)}"
         view.note(Notice.LEFT_OUT, "warning", text)
     return tuple(c.name for c in single)

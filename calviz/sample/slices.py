@@ -451,26 +451,27 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
     first, largest = found.off[0], rate * len(found.off) / len(found.slices)
-    if first.of_score and not found.rest and first.where[:1] in found.differ:
-        # Of errors of both signs, that above a score is surer, but the other rows of its value are off, too.
-        as_one = sorted(found.slices, key=lambda s: s.where != first.where[:1])
+
+    def others(one: Slice) -> BoolArray:
+        return ~np.asarray(rows_where(sample.data, one.where))
+
+    whole = replace(first, where=first.where[:1]) if first.of_score else first
+    # Where errors have both signs, those above a score are surer, but the other rows of its value may be off, too.
+    below = [whole.where] * (first.of_score and not found.rest and whole.where in found.differ)
+    if any(p <= largest for p, _ in slice_tests.tested(sample, below, others(first), None)):
+        as_one = sorted(found.slices, key=lambda s: s.where != whole.where)
         first, found = as_one[0], replace(found, slices=tuple(as_one))
     if found.rest and not found.differ:
         over_all = beyond_noise(sample, how["columns"])
         return replace(found, largest=where_words(over_all.worst_where) if over_all else "")
     if first.where not in found.differ:
         return found
-    whole = replace(first, where=first.where[:1]) if first.of_score else first
-    single = len(whole.where) == 1
-    both = _carrying(sample, whole, rate, how, unlike=bool(found.rest)) if single else None
-    if both is not None:
+    both = len(whole.where) == 1 and _carrying(sample, whole, rate, how, unlike=bool(found.rest))
+    if both:
         differ, explained = (both.where, *found.differ), frozenset({first.where})
         found = replace(found, slices=(both, *found.slices), differ=differ, explained=explained)
     if found.rest:
         return found
-
-    def others(one: Slice) -> BoolArray:
-        return ~np.asarray(rows_where(sample.data, one.where))
 
     def still_off(some: Sequence[Slice], outside: BoolArray) -> list[Slice]:
         tested = zip(

@@ -341,15 +341,15 @@ def test_rows_that_are_left_out_keep_the_others_as_they_are(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
-def test_columns_of_objects_are_left_out_with_a_notice(tmp_path: Path, suffix: str):
+def test_columns_of_objects_are_flat_in_text_and_named_in_a_notice(tmp_path: Path, suffix: str):
     p = probabilities()[:30]
     path, target = tmp_path / f"new{suffix}", tmp_path / "out.csv"
     frame = pl.DataFrame({**{f"p_{k}": p[:, k] for k in range(3)}, "meta": [{"a": 1}] * 30})
     write_table(frame, path)
     code, stdout, stderr = run("apply", path, "--map", map_file(tmp_path), "--out", target)
     assert (code, stderr) == (0, "")
-    assert "left out: meta" in stdout
-    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2", "uncalibrated"]
+    assert "not used: meta" in stdout
+    assert pl.read_csv(target).columns == ["p_0", "p_1", "p_2", "meta.a", "uncalibrated"]
 
 
 def test_columns_of_lists_of_one_value_keep_their_types(tmp_path: Path):

@@ -34,6 +34,7 @@ from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.sections.summary import advised, no_fix_words
+from calviz.sample.logistic_curves import fit_of_lines
 from calviz.sample.multicalibration import changed_slices
 from calviz.sample.sample import Sample, on_days, rows_where
 from calviz.sample.slice_tests import p_of_changes
@@ -835,7 +836,8 @@ def test_the_likelihood_of_a_line_is_the_largest():
         return -(hits * np.log(expit(eta)) + (n - hits) * np.log(expit(-eta))).sum()
 
     largest = [-minimize(lost, [0, 1], args=each).fun for each in zip(n, hits, strict=True)]
-    np.testing.assert_allclose(watching._fit_of_lines(logits, n, hits), largest, rtol=1e-6)
+    basis = np.stack([np.ones_like(logits), logits])
+    np.testing.assert_allclose(fit_of_lines(basis, n, hits)[0], largest, rtol=1e-6)
 
 
 def test_the_confidence_set_holds_the_day_of_rare_events():
@@ -850,7 +852,7 @@ def test_the_confidence_set_holds_the_day_of_rare_events():
         data = calviz.Predictions(
             probs=np.column_stack([1 - score, score]), labels=hit.astype(int), times=START + day
         )
-        found = watching._day_of_change(Sample.of(data, reduction="positive", seed=seed))
+        found = watching._day_of_change(Sample.of(data, reduction="positive", seed=seed), None)
         if found is not None:
             first, last = found[1]
             held.append(first <= str(START + 380) <= last)
