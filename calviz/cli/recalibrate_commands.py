@@ -282,6 +282,7 @@ def apply(
     raw = _raw_scores(fitted, raw_score, json_only)
     if reading.model_column and model:
         record |= {"model": [reading.model_column, model]}
+    if (own := record.get("model")) and model in (own[1], " ".join(own)):  # which a column names
         reading, model = replace(reading, model_column=None), None
     if into_folder:
         with command_group.showing_progress():

@@ -79,7 +79,8 @@ class FirstRows:
         to be recognised.
         """
         if self.recognised and role == self.roles[column]:
-            return self.options
+            told = self.options.weight_column
+            return replace(self.options, weight_column=column if role == "weight" else told)
         roles = dict(self.roles)
         for name, was in self.roles.items():
             if was == role and role not in _SHARED:
@@ -270,7 +271,7 @@ def _roles(
     try:
         found, chosen = _by_first_answers(table, options, Reading("", {}), 0)
         may_weigh = frozenset(chosen.options.values())
-        return *_named(table, found, options.answered(chosen)), may_weigh, dict(chosen.options)
+        return *_named(table, found, options.answered(chosen)), may_weigh, {}
     except InputError as error:
         readings = error.readings
     except CalvizError:
@@ -290,8 +291,11 @@ def _roles(
         for name in table.names
         if len({roles_of_way.get(name, "ignored") for roles_of_way, _, _ in ways}) > 1
         or (len(ways) == 1 and name == chosen_by.get("label"))
+        or name == chosen_by.get("weight_column")
     }
-    return roles, classes, frozenset(asked), dict(chosen_by)
+    # Whether a column weighs the rows is for the user to say.
+    chosen_by = {k: v for k, v in chosen_by.items() if k != "weight_column"}
+    return roles, classes, frozenset(asked), chosen_by
 
 
 def _by_first_answers(

@@ -528,9 +528,10 @@ def long_form(view: TableView, used: set[str]) -> tuple[str, ...] | None:
     found: list[tuple[str, ...]] = []
     for model in (n for n in usual if n not in used) if chosen is None else (chosen,):
         identifier = identifier_column(view, model) if model else None
-        if model and (chosen or len(view.table[model].levels) > 1):
+        if model:
             found.append((identifier, model) if identifier not in (None, model) else (model,))
-    return max(found, key=len, default=None)
+    # The first rows may all be of one model.
+    return max(found, key=lambda f: (len(view.table[f[-1]].levels) > 1, len(f)), default=None)
 
 
 def _role(

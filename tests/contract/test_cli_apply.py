@@ -889,7 +889,8 @@ def test_a_map_of_one_model_in_rows_is_applied_to_rows_of_that_model(tmp_path: P
     how = ("--model", model, "--method", "platt", "--save-map", fitted, "--fit-fraction", "0.5")
     assert run("recalibrate", path, *how, "--out", out)[0] == 0
     expected = pl.read_csv(out)["p"].to_list()
-    for more in ((), ("--model-column", "model", "--model", str(names[1]))):
+    own, printed = ("--model", str(names[1])), ("--model", model)
+    for more in ((), own, printed, ("--model-column", "model", *own)):
         assert run("apply", path, "--map", fitted, "--out", out, *more)[0] == 0
         written = pl.read_csv(out)
         assert written["model"].to_list() == [names[1]] * 80

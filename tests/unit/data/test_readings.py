@@ -6,6 +6,7 @@ import io
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,13 +117,17 @@ def test_a_file_whose_only_whole_numbers_are_weights_has_no_label():
     assert not caught.value.readings
 
 
-def test_weights_stay_in_their_role_where_the_user_corrects_the_label():
+def test_whether_weights_count_stays_a_question_where_the_user_corrects_the_label():
     columns = {"sampling_weight": KEPT, "seen": np.where(Y, "u", "v"), "site": np.arange(N) % 3}
     content = pd.DataFrame(columns | TWO_MODELS).to_csv(index=False).encode()
     rows = first_rows(content)
     assert rows.roles["sampling_weight"] == "weight"
+    assert "sampling_weight" in rows.asked
     options = rows.with_role("seen", "label")
-    assert (options.label, options.weight_column) == ("seen", "sampling_weight")
+    assert (options.label, options.weight_column) == ("seen", None)
+    with pytest.raises(InputError, match="how much each row counts"):
+        read(content, options=replace(options, class_names=("v", "u")))
+    assert rows.with_role("sampling_weight", "weight").weight_column == "sampling_weight"
 
 
 @pytest.mark.parametrize("spelled", ["Y/N", "yes/no", "ja/nein"])
@@ -1572,6 +1577,14 @@ def test_models_with_missing_rows_have_their_own_or_are_asked_about(seed):
     assert len(read_long(some.rename(columns={"Modell": "Standort"}), label="Wahrheit").models) == 1
     few = table[(table["Nr"] >= N - 9) | (table["Modell"] == "Wald B")]
     assert len(read_long(few, label="Wahrheit").models) == 1
+
+
+def test_models_below_each_other_are_found_beyond_the_first_rows() -> None:
+    parts = [long_form().assign(Nr=lambda t, i=i: t["Nr"] + i * N) for i in range(5)]
+    table = pd.concat(parts).sort_values("Modell", kind="stable")
+    assert (table["Modell"][:1_000] == table["Modell"].iloc[0]).all()
+    assert {name: m.n for name, m in read_long(table).models.items()} == {"Netz A": 5 * N, "Wald B": 5 * N}  # fmt: skip
+    assert len(read_long(table.assign(run=1)).models) == 2
 
 
 def _an_id_is_twice(table: pd.DataFrame) -> pd.DataFrame:
