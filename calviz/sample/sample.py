@@ -797,7 +797,13 @@ def _by_days(sample: Sample) -> Sample:
     pair = place // 2 * 7 + weekday
     sign = np.where(np.bincount(pair)[pair] > 1, 1 - place % 2 * 2, 0)[day]
     residual, rate = binning.residuals(sample.scored)
-    found = binning.dependence(residual * sign, rate * np.abs(sign), pair[day])
+    # A few days that are off alone are no dependence: one pair in twenty, those furthest apart, tell nothing.
+    spread = np.bincount(pair[day], rate * (1 - rate) * np.abs(sign)) + 1e-300
+    apart = np.bincount(pair[day], residual * sign) ** 2 / spread
+    used = ~np.isin(pair[day], np.argsort(-apart)[: 1 + len(days) // 40])
+    found = binning.dependence(
+        (residual * sign)[used], (rate * np.abs(sign))[used], pair[day][used]
+    )
     if not found.is_found(len(data.groups)):
         return sample
     clusters, names = Factor(day, tuple(map(str, days))), {"clusters": f"day of {data.time_name}"}
