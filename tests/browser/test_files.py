@@ -115,6 +115,8 @@ def test_a_file_that_asks_is_answered_by_keys_and_its_verdict_follows(view, tmp_
     tab.expect("2 questions about asks.csv")
     tab.settle()
     page.wait_for_function("document.activeElement.tagName === 'H1'")
+    # The title is there, and has the focus, a moment before the questions are.
+    page.locator("input[type=radio]").first.wait_for(state="attached")
     page.keyboard.press("Tab")
     page.wait_for_function("document.activeElement.type === 'radio'")
     page.keyboard.press("Space")
