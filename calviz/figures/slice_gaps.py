@@ -391,8 +391,8 @@ class Levels:
     def guarantee(self, risk: float) -> str:
         """Say what the thresholds of `choices` promise, in a sentence without its capital letter."""
         return (
-            f"of the predictions from that confidence on, at most {words.percent(risk, 0)} are wrong on new rows too, with {words.level_text(CONFIDENCE)} "
-            "confidence for all values together; the share that is right is that of these rows."
+            f"of the predictions from that confidence on, chosen on all of these rows, at most {words.percent(risk, 0)} are wrong on new rows too, with "
+            f"{words.level_text(CONFIDENCE)} confidence for all values together; the share that is right is that of the same rows."
         )
 
     def word(self, level: Slice) -> str:
