@@ -38,7 +38,7 @@ _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
 _HISTOGRAM, _STRIP = 0.18, 0.065
 #: Width of a character (in Arial, wider than on the page) of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
-_LABEL = 5.8, 48
+_LABEL = 5.8, 64
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
 #: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin.
@@ -204,8 +204,8 @@ class Diagram:
         score, observed = self._at(f.mean_score), self._of_hits(f.observed)
         x = np.stack([score, score, no_line], axis=1)
         y = np.stack([observed, score, no_line], axis=1)
-        # A gap that a point covers is not seen.
-        seen = (np.abs(f.gap) * self._side > self._sizes / 2) | bool(self.axes.floor)
+        # A gap that a point covers, but for less than a dash, is not seen.
+        seen = (np.abs(f.gap) * self._side > self._sizes / 2 + 3) | bool(self.axes.floor)
         for side, name, colour, dash, rank in kinds:
             for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
                 yield marks.line(
@@ -500,14 +500,12 @@ class Diagram:
         gap, score = float(f.gap[at]), float(f.mean_score[at])
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
         corners = [above, below] if gap < 0 else [below, above]
-        said = f"{expected_gap(float(f.expected_gap[at]))} ({f.sums.row_words(int(f.bin[at]))})"
-        text = f"<b>{said.replace(' too', '</b><br>too')}"
+        size, way = expected_gap(float(f.expected_gap[at])).split(" too")
+        last = f"({points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))})"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
-        x, y, anchor = min(
-            corners, key=lambda corner: self._covered(corner[0] < 0.5, len(said) // 2)
-        )
+        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(last)))
         yield marks.label(
-            text,
+            f"<b>{size}</b><br>too{way} on new rows<br>{last}",
             p,
             xref="x",
             yref="y",
