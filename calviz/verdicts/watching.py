@@ -32,6 +32,7 @@ from calviz.core.words import (
     month_or_day,
     points,
     score_and_hit,
+    signed_points,
 )
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.logistic_curves import fit_of_lines, lines_by_month, tables_of_logits
@@ -124,7 +125,7 @@ class Change(NamedTuple):
         first, last = map(shown, self.between)
         day = f"{'on' if first.count('-') > 1 else 'in'} {first}"
         days = f"between {first} and {last}" if first != last else day
-        more = f"; on these rows, it is {points(self.less)} points further off than expected on new ones, as the change was chosen for its size"
+        more = f"; on these rows, {points(self.less)} points further off than to expect on new ones"
         return f"with 95 % confidence it changed {days}{more * (self.less >= 0.0005)}"
 
 
@@ -157,12 +158,11 @@ class SliceChange(NamedTuple):
 
     @claim("change-in-a-slice")
     def when(self, shown: Callable[[str], str]) -> str:
-        """Say the gap on the rows that are off, beside that to expect on new ones, which the headline says, and when it may have changed."""
+        """Say the interval of the gap to expect on new rows, which the headline says, the gap on those that are off, and when it may have changed."""
         sign, decimals = math.copysign(1, self.gap), gap_decimals(self.gap)
-        new, seen, *ends = (points(sign * v, decimals) for v in (self.gap, self.seen, *self.ends))
-        less = f": {seen} points; expect {new} on new rows, as the change was chosen for its size"
-        size = f"there{less * (new != seen)}, 95 % CI {' to '.join(ends)}"
-        return f"{counted(self.rows, 'row')} {size}; {self.change.when(shown)}"
+        seen, *ends = (points(sign * v, decimals) for v in (self.seen, *self.ends))
+        size = f"95 % CI {' to '.join(ends)} points on new rows; {seen} on these {counted(self.rows, 'row')}"
+        return f"{size}; {self.change.when(shown)}"
 
     @claim("change-in-a-slice")
     def sentence(self, shown: Callable[[str], str]) -> str:
@@ -350,7 +350,7 @@ class WatchState(Displayed):
             ),
             header=("score", "gap", "from", "to"),
             rows=tuple(
-                (f"{a:.3g} to {b:.3g}", *(f"{100 * v:+.1f}" for v in (gap, *interval)))
+                (f"{a:.3g} to {b:.3g}", *map(signed_points, (gap, *interval)))
                 for a, b, gap, interval in self.bins
             ),
             notes=(f"{counted(self.skipped, 'look')} had been counted before.",)

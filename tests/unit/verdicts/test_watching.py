@@ -881,18 +881,14 @@ def test_a_change_in_one_slice_is_the_verdict():
     )
     assert len(verdict.headline.split()) <= 16
     changed = f"; with 95 % confidence it changed between {first} and {last}"
-    here = f"{state.within.rows:,} rows there"
     low, high = (100 * end for end in state.within.ends)
     assert 0 < low < 100 * state.within.gap < high
-    ends = f"95 % CI {low:.1f} to {high:.1f}"
-    said = f"{verdict.headline}. {here}, {ends}{changed}. All rows together: "
+    ends = f"95 % CI {low:.1f} to {high:.1f} points on new rows"
+    here = f"{ends}; {100 * state.within.seen:.1f} on these {state.within.rows:,} rows{changed}"
+    said = f"{verdict.headline}. {here}. All rows together: "
     assert verdict.sentence.startswith(said)
-    # A gap that noise made larger is said beside that to expect.
-    less = state.within._replace(gap=0.02).when(str)
-    expect = "expect 2.0 on new rows, as the change was chosen for its size"
-    assert less == f"{here}: {100 * state.within.seen:.1f} points; {expect}, {ends}{changed}"
     low_there = state.within._replace(gap=-0.02, seen=-0.03).when(str)
-    assert "there: 3.0 points; expect 2.0 on new" in low_there
+    assert "; 3.0 on these" in low_there
     assert (verdict.changed_where, verdict.changed_days) == (
         state.found.where,
         (state.found.since, ""),
