@@ -173,7 +173,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
     confusion, shares = {}, {}
     for (name, sample), c in zip(samples.items(), cells, strict=True):
         head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
-        per_1000 = {key: decimal(value, 2) for key, value in c.per_1000.items()}
+        per_1000 = {key: words.number(value, 2) for key, value in c.per_1000.items()}
         for outcome, keys in (("positives", ("tp", "fn")), ("negatives", ("fp", "tn"))):
             by_weight = [per_1000[key] for key in keys] if cells[0].by_weight else []
             confusion[f"{outcome}{head}"] = [*(whole(c.rows[key]) for key in keys), *by_weight]

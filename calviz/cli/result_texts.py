@@ -157,7 +157,7 @@ def print_conventions(conventions: Conventions) -> None:
 def print_decisions(counts: CutoffCounts) -> None:
     """Print what a cutoff means and what follows from it."""
     rows, per_1000 = counts.rows, counts.per_1000
-    weighted = f", {decimal(per_1000['tp'] + per_1000['fp'], 2)} of 1,000 by weight"
+    weighted = f", {words.number(per_1000['tp'] + per_1000['fp'], 2)} of 1,000 by weight"
     shares = ", ".join(
         f"{name} {percent(value)}" + ("" if low != low else f" ({percent(low)} to {percent(high)})")
         for name, (value, low, high) in counts.shares().items()

@@ -17,7 +17,7 @@ from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim,
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions, no_group_column
-from calviz.core.words import counted
+from calviz.core.words import counted, number
 from calviz.sample.draws import HitSums, RowSums, RowWeights
 from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.sample.sample import Sample
@@ -136,7 +136,7 @@ class CutoffCounts:
             1000 * (float(missed) + float(alarms) / odds) / n
             for missed, alarms in ((self.fn, self.fp), (0, n - hits), (hits, 0))
         ]
-        own, everybody, nobody = (f"{c:,.0f}" if c >= 10 else f"{c:,.1f}" for c in costs)
+        own, everybody, nobody = (number(c, 2) for c in costs)
         return (
             f"If the scores are calibrated, a cutoff of {cutoff:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} false negatives; acting on "
             f"everybody would cost {everybody}, on nobody {nobody}."

@@ -201,11 +201,11 @@ def test_counts_of_a_weighted_file_are_rows_and_rates_are_by_weight(tmp_path):
     assert [decisions["per_1000"][key] for key in keys] == pytest.approx(rates)
     assert decisions["sensitivity"]["value"] == pytest.approx(rates[0] / (rates[0] + rates[2]))
     per_1000 = sum(rates[:2])
-    said = f"Acting on {acted_on.sum()} of 1,500 rows, {per_1000:.2f} of 1,000 by weight: "
+    said = f"Acting on {acted_on.sum()} of 1,500 rows, {per_1000:.0f} of 1,000 by weight: "
     assert said in " ".join(done.stdout.split())
     text = page.read_text(encoding="utf-8")
     (line,) = (x for x in text.splitlines() if x.startswith("| 0.3 |") and x.count("|") > 6)
-    assert f" {acted_on.sum()} | {per_1000:.1f} |" in line
+    assert f" {acted_on.sum()} | {per_1000:.0f} |" in line
     outcomes = text.split("**Scores by outcome.**")[1].split("\n## ")[0]
     assert f"{hit.sum()} hits with" in outcomes
     table = [row.split("|")[3:5] for row in outcomes.splitlines() if row.startswith("| 0.")]
