@@ -241,7 +241,7 @@ def _spread_table(
     how = None if settings.whole.weights is None else "By weight."
     share, mean = (NumberColumn(format=form, help=how) for form in ("%.1f %%", "%.4f"))
     screen.table(
-        spread(factor, indices, settings),
+        tables_and_cards.with_signs(spread(factor, indices, settings), {"gap": 1}),
         height="content" if len(factor.levels) <= 10 else 400,
         alt=f"The selected rows {name}",
         column_config={
@@ -249,7 +249,7 @@ def _spread_table(
             "of all rows": share,
             "mean score": mean,
             "observed": mean,
-            "gap": NumberColumn(format="%+.1f", help="Mean score minus observed, in points."),
+            "gap": NumberColumn(help="Mean score minus observed, in points."),
         },
     )
 

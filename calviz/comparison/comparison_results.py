@@ -17,6 +17,7 @@ from calviz.core.words import (
     bins_words,
     condition,
     counted,
+    decimal,
     decimals_for,
     listed,
     shorten,
@@ -863,7 +864,7 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
         shown = [after.column(key).written.scale * number for number in apart.shown]
-        value, low, high = (f"{v:.{decimals_for(*shown, least=4, most=9)}f}" for v in shown)
+        value, low, high = (decimal(v, decimals_for(*shown, least=4, most=9)) for v in shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 

@@ -18,7 +18,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
-from calviz.core.words import counted, level_text, p_value, percent, points, shorten
+from calviz.core.words import counted, decimal, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
 from calviz.sample import corrected_rates, metric_results
 from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstimate
@@ -565,7 +565,7 @@ class Judged(metric_results.Displayed):
         rates = {"judge alone": self.naive} | {names[k]: e for k, e in self.corrected.items()}
         rates |= {key: self._agreement[key] for key in ("sensitivity", "specificity", "agreement")}
         rows = [(name, percent(e.value), _range(e, 100)) for name, e in rates.items()]
-        rows += [("kappa", f"{self.kappa.value:.2f}", _range(self.kappa, 1))]
+        rows += [("kappa", decimal(self.kappa.value, 2), _range(self.kappa, 1))]
         column = f"{shorten(next(iter(self.by)))} = " if len(self.by) == 1 else ""
         for name, group in list(self.groups.items())[:20]:
             e = group.corrected
@@ -584,7 +584,7 @@ class Judged(metric_results.Displayed):
 def _range(estimate: RateEstimate, unit: int) -> str:
     low, high = estimate.interval
     digits = 1 if unit == 100 else 2
-    return f"{unit * low:.{digits}f} to {unit * high:.{digits}f}"
+    return " to ".join(decimal(unit * end, digits) for end in (low, high))
 
 
 def judge(

@@ -389,7 +389,7 @@ class _LearningCurves:
             )
 
     def _text(self, value: float) -> str:
-        return f"{self._scale * value:.3g}"
+        return words.number(self._scale * value)
 
     def _across(self, value: float, colour: str, dash: str, name: str) -> Iterator[Trace]:
         if not np.isnan(value) and self.figure.sizes:

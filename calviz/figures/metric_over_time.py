@@ -521,8 +521,8 @@ class CurvesByLevel(Figure):
         low, high = int(np.argmin(gaps)), int(np.argmax(gaps))
         return (
             f"Reliability curves of {counted(len(self.curves), 'level')} of {shorten(self.by)} and of all rows; on average over the bins "
-            f"'{shorten(self.curves[high].name, 30)}' lies lowest, {100 * gaps[high]:+.1f} points of score minus hits, and "
-            f"'{shorten(self.curves[low].name, 30)}' highest, {100 * gaps[low]:+.1f}."
+            f"'{shorten(self.curves[high].name, 30)}' lies lowest, {words.signed_points(gaps[high])} points of score minus hits, and "
+            f"'{shorten(self.curves[low].name, 30)}' highest, {words.signed_points(gaps[low])}."
         )
 
     def draw(self, sheet: Sheet) -> Picture:
