@@ -30,7 +30,7 @@ from calviz.data.judge_columns import read_judge
 from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
 from calviz.sample.cutoff_and_grades import decidable
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
 
 #: Title of the costs until there is an answer, and their sections.
@@ -94,7 +94,8 @@ def costs(chosen: Settings) -> None:
     say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
-        of = "of alerts " * (chosen.reduction.kind == "positive")
+        # Of rare events alone, that page is about alerts.
+        of = "of alerts " * (event_rate_if_rare(chosen.sample, 0.05) is not None)
         navigation.draw_link("risk_coverage", f"**From where on are at most 5 % {of}wrong?**")
 
     def titled(draw: Callable[..., None]) -> None:

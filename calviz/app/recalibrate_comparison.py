@@ -482,7 +482,9 @@ def draw_downloads(
         st.session_state[_BUILT_FILES] = (file_key, files)
         _keep_map(files.map, outcome.comparison[method].label, settings)
     elif not is_built:
-        st.caption(f"{_which_rows(outcome, settings)} calibrated.")
+        n = outcome.in_file(settings).n
+        of = "evaluation " * (n < outcome.data.n)
+        st.caption(f"Calibrates {counted(n, f'{of}row')}.")
         return method
     files, result = st.session_state[_BUILT_FILES][1], outcome.comparison[method]
     of = where_words((*settings.where, *outcome.comparison.off_where * result.is_of_slice))
@@ -500,7 +502,6 @@ def draw_downloads(
         words += " The file holds these rows too: judge the result on the others."
     else:
         words += " In the file they have the split 'calibration': judge the result on the others."
-    words += f" {_which_rows(outcome, settings)} in the file." * bool(settings.where)
     words += f" {capitalised(files.changed)}" * bool(files.changed)
     words += f" {md(capitalised(files.said))}" * bool(files.said)
     columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
@@ -547,13 +548,6 @@ def slice_words(outcome: ComparisonOutcome, settings: Settings) -> str:
         return ""
     rows = counted(outcome.comparison.evaluation.rows, "judged row")
     return f"Map for {where_words(settings.where)}; other rows stay as they are. Numbers are of the {rows} of this slice."
-
-
-def _which_rows(outcome: ComparisonOutcome, settings: Settings) -> str:
-    n = outcome.in_file(settings).n
-    if n < outcome.data.n:
-        return f"The {counted(n, 'evaluation row')} {'is' if n == 1 else 'are'}"
-    return f"All {counted(n, 'row')} are"
 
 
 def usual_suffix(file: str) -> str:

@@ -305,8 +305,9 @@ def more_rows_words(more: int | None, wrong: float | None = None) -> str:
     The number of `RiskTests.rows_missing` is rounded up to two digits, as it is rough.
     """
     if more is None:
-        why = f": at no threshold are clearly fewer than {percent(wrong)} wrong" if wrong else ""
-        return f"more rows would hardly help{why}"
+        if not wrong:
+            return "more rows would hardly help"
+        return f"at no threshold are clearly fewer than {percent(wrong)} wrong, and more rows would hardly change that"
     digits = 10 ** max(0, len(str(more)) - 2)
     return f"about {math.ceil(more / digits) * digits:,} more rows are needed"
 

@@ -247,7 +247,7 @@ def test_the_calibrated_file_keeps_the_labels_of_the_file(monkeypatch):
     app.multiselect(key="methods").set_value(["temperature"]).run()
     compared(app)
     app.selectbox(key="method").set_value("temperature").run()
-    assert "All 240 rows are calibrated." in text_of(app)
+    assert "Calibrates 240 rows." in text_of(app)
     app.button(key="calviz.take-home").click().run()
     assert "'p' is calibrated; the score before is in 'uncalibrated'." in text_of(app)
     assert "All else is as in your file." in helps_of(app)
@@ -290,7 +290,7 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     assert comparison_job.comparison.evaluation.rows == 600
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert json.loads(files.map)["method"] == "temperature"
-    assert "All 600 rows are calibrated" not in text_of(app)
+    assert "Calibrates 600 rows" not in text_of(app)
     assert "map and snippet are fitted on all 600 judged rows" in text_of(app)
     app.toggle(key="in-sample").set_value(True).run()
     assert "In-sample: the maps are judged on the very rows" in text_of(app)
