@@ -752,6 +752,8 @@ class CsvStyle:
         Which cells are quoted.
     above : str
         Lines above the header, such as a title.
+    unnamed : tuple of str
+        What columns are called that have no name in the header.
     """
 
     separator: str = ","
@@ -760,10 +762,13 @@ class CsvStyle:
     decimal_comma: bool = False
     quoting: Literal["necessary", "non_numeric", "always"] = "necessary"
     above: str = ""
+    unnamed: tuple[str, ...] = ()
 
 
 #: Tables that calviz writes of its own accord.
 PLAIN_CSV = CsvStyle()
+#: Stands around the names of columns without one while they are written.
+_UNNAMED = "\x1f"
 #: Texts that are the numbers of a column, with a decimal point.
 _POINT_NUMBER = r"^[+-]?\d*\.?\d+([eE][+-]?\d+)?$"
 
@@ -785,19 +790,25 @@ def csv_bytes(
     # Imported only when a table is written: pages import this module when they are first opened.
     import polars as pl
 
-    columns = {spreadsheet_text(str(name)): _column(frame[name]) for name in frame.columns}
+    # A frame has no two columns without a name.
+    marked = {name: f"{_UNNAMED}{name}{_UNNAMED}" for name in style.unnamed}
+
+    def header(name: str) -> str:
+        return marked.get(name) or spreadsheet_text(name)
+
+    columns = {header(str(name)): _column(frame[name]) for name in frame.columns}
     if style.decimal_comma:
         columns = {name: _with_commas(column) for name, column in columns.items()}
     quoting: Literal["necessary", "non_numeric", "always", "never"] = style.quoting
     if cells is not None:
-        kept = {spreadsheet_text(column.name): _escaped(column) for column in cells}
+        kept = {header(column.name): _escaped(column) for column in cells}
         columns = kept | columns
         if style.quoting == "non_numeric" and not (style.separator == "," and style.decimal_comma):
             # All cells are texts here, also the numbers.
             names = (name.replace('"', '""') for name in columns)
             quoted = [_quoted(column, style.separator) for column in columns.values()]
             columns, quoting = dict(zip((f'"{n}"' for n in names), quoted, strict=True)), "never"
-    text = style.above + pl.DataFrame(columns, strict=False).write_csv(
+    text = pl.DataFrame(columns, strict=False).write_csv(
         line_terminator=style.line_end,
         separator=style.separator,
         decimal_comma=style.decimal_comma,
@@ -805,6 +816,7 @@ def csv_bytes(
         # Blanks beside each other are one separator.
         null_value='""' if style.separator == " " and style.quoting != "always" else None,
     )
+    text = style.above + re.sub(f"{_UNNAMED}.*?{_UNNAMED}", "", text, count=len(marked))
     try:
         return text.encode(style.encoding)
     except UnicodeEncodeError:

@@ -156,7 +156,8 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
         fields = [kind.field(j) for j in range(kind.num_fields)]
         if fields and all(_element(f.type) in ("number", "integer") for f in fields):
             names = tuple(f.name for f in fields)
-            return _of_width(Column(name, "number", empty, width=len(fields), fields=names))
+            rows = partial(_block, head, name, len(fields))
+            return _of_width(Column(name, "number", rows, width=len(fields), fields=names))
         return Column.unusable(
             name, f"it holds the fields {shortened(', '.join(f.name for f in fields))}"
         )
@@ -296,6 +297,13 @@ def _fill_lists(out: FloatArray, chunk: Any, name: str, first_row: int) -> None:
         out[present] = flat.reshape(-1, k)
 
 
+def _block(column: Callable[[], Any], name: str, width: int) -> FloatArray:
+    """Lists or structs of a column as an array, shape (n, width)."""
+    out = np.empty((len(rows := column()), width))
+    fill_block(out, rows, name, 0)
+    return out
+
+
 def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
     """Convert a column for labels, groups, splits or identifiers: numbers unchanged, text and dates to a factor.
 
@@ -312,9 +320,7 @@ def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
         width = pc.list_value_length(column).drop_null().unique().to_pylist()
         if width == [1]:
             return single(pc.list_element(column, 0), name)
-        out = np.empty((len(column), width[0] if width else 0))
-        fill_block(out, column, name, 0)
-        return out
+        return _block(lambda: column, name, width[0] if width else 0)
     if pa.types.is_temporal(kind):
         return _factor(column)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):

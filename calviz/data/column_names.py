@@ -34,7 +34,7 @@ ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier", "nr", "n
 #: Names of columns that name the model of each row.
 MODELS = (
     "model", "model_name", "model_id", "modell", "modelo", "modello", "modèle", "modele", "classifier", "clf", "klassifikator", "method",
-    "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint",
+    "methode", "méthode", "system", "network", "netzwerk", "netz", "checkpoint", "provider", "vendor", "engine", "llm", "backbone", "architecture", "epoch", "seed",
     "judge", "judge_name", "judge_id", "judge_model", "judged_by", "llm_judge", "autorater", "grader", "grader_name", "grader_model", "evaluator", "evaluator_name", "evaluator_model",
     "rater", "scorer", "annotator", "run", "run_id", "model_version", "model_tag", "model_variant", "modellversion",
     "source", "quelle", "forecaster", "forecast_source", "forecast_system", "forecast_model", "member", "ensemble_member", "algorithm", "algorithmus",

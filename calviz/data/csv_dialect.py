@@ -206,15 +206,18 @@ def sniff(
     end = "\r\n" if "\r\n" in text else "\n"
     over = "".join(f"{line.rstrip(chr(13))}{end}" for line in lines[:skip])
     quoting = _quoting(body.split("\n")[header:][:_QUOTED_LINES], separator)
-    style = (separator, encoding, end, decimal_comma, quoting, over)
+    unnamed: tuple[str, ...] = ()
     if header:
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
+        unnamed = tuple(name for name, cell in zip(names, first, strict=True) if not cell)
         skip += next(numbered_records(body, separator))[0]
         rows = rows[1:]
         if rows and all(len(row) == len(first) + 1 and row[-1] for row in rows):
             names = ("Unnamed: 0", *names)
+            unnamed = names[:1]
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
+    style = (separator, encoding, end, decimal_comma, quoting, over, unnamed)
     dialect = Dialect(*style, header=header, names=names, skip=skip, comments=comments, title=title)
     return dialect, rows
 

@@ -460,7 +460,7 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     if label is None or scores.width < 2 or view.options.class_names or view.table.class_names:
         return plain
     column = view.table[label]
-    if column.width is not None or len(scores.columns) != scores.width:
+    if column.width is not None or len(scores.class_names) != scores.width:
         return plain
     names = [class_key(name) for name in scores.class_names]
     if scores.labels:
@@ -473,6 +473,11 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
         return plain
     numbers = [number for v in values if (number := whole(v)) is not None]
     matching = _Matching(view, scores, column)
+    # Fields such as LABEL_1 hold the labels, as names of columns do, which found these by them.
+    blocks = [] if scores.is_block else column_names.blocks_named_by(values, scores.class_names)
+    if blocks and len(blocks[0].columns) == scores.width:
+        of = dict(zip(blocks[0].columns, blocks[0].labels, strict=True))
+        return replace(scores, labels=tuple(of[name] for name in scores.class_names))
     if len(numbers) < len(values):
         return matching.by_words(values)
     k = scores.width
@@ -534,6 +539,9 @@ class _Matching:
         by_map = getattr(view.options, "map_classes", None) == scores.class_names
         self.chosen = by_map or view.options.scores is not None
         self.columns = view.columns(scores)
+        if not scores.is_block:  # fields of one column
+            heads = zip(scores.class_names, self.columns[0].head.T, strict=True)
+            self.columns = [Column(name, "number", head) for name, head in heads]
 
     def by_words(self, values: frozenset[str]) -> ScoreColumns:
         """Match two words of the label with two other words of the header: the event with the event, else the second column."""
@@ -541,7 +549,11 @@ class _Matching:
         if self.scores.width != 2 or happened is None or other is None:
             return self.by_position()
         called, order = event_of(self.names), [other, happened]
-        if called is None and not self.chosen and self._evidence(order, order[::-1]) < CLEAR:
+        # Whether numbers count the event last is a guess.
+        least = (
+            -CLEAR if None not in map(whole, self.names) else CLEAR if called is None else -np.inf
+        )
+        if not self.chosen and self._evidence(order, order[::-1]) < least:
             raise self._question([order[::-1], order])
         if called != self.names[0]:
             return self.scores
@@ -567,7 +579,11 @@ class _Matching:
     def by_number(self, counted: list[str]) -> ScoreColumns:
         """Match numbers with names: in the order of the columns, of the alphabet, or of the event, which agree or the labels decide."""
         are_numbers = [whole(name) is not None for name in self.scores.class_names]
-        if all(are_numbers) and not all(column_names.by_prefix(c)[0] for c in self.scores.columns):
+        if (
+            self.scores.is_block
+            and all(are_numbers)
+            and not all(column_names.by_prefix(c)[0] for c in self.scores.columns)
+        ):
             # Numbers that are not those of the label would be taken for them.
             self.scores = replace(self.scores, class_names=self.scores.columns)
         order = counted
@@ -654,10 +670,12 @@ class _Matching:
         readings: dict[tuple[str, ...], Reading] = {}
         for order in orders:
             # Score columns that are named are counted as they are named.
-            counted = sorted(range(len(order)), key=lambda j, order=order: _place(order[j]))  # type: ignore[misc]
-            columns = tuple(self.scores.columns[j] for j in counted)
+            places = [_place(word, event_of(order)) for word in order]
+            counted = sorted(range(len(order)), key=places.__getitem__)
+            columns = tuple(self.columns[j].name for j in counted)
             text = ", ".join([*self._pairs(order, counted), *["..."] * (len(order) > 3)])
-            readings.setdefault(columns, Reading(text, {"scores": columns}))
+            chosen = {"scores": columns} if self.scores.is_block else {"class_names": tuple(order)}
+            readings.setdefault(columns, Reading(text, chosen))
         return InputError(
             f"nothing says for sure which class each value of '{short(self.label.name)}' is: names, the order of the columns "
             "and the labels do not agree; choose",
@@ -665,7 +683,7 @@ class _Matching:
         )
 
 
-def _place(word: str) -> tuple[int, int]:
+def _place(word: str, event: str | None) -> tuple[int, int]:
     """Where a label comes when the classes are counted: numbers in order, the event last."""
     number = whole(word)
-    return (number, 0) if number is not None else (int(event_of({word}) == word), 1)
+    return (number, 0) if number is not None else (int(word == event), 1)

@@ -18,7 +18,7 @@ from calviz.core.features import WRITE_DATES, date_text, date_ways, held, told_a
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, ids_of_all, one_row_each
 from calviz.data import column_names
-from calviz.data.column_names import MISSING_WORDS, is_missing, plain
+from calviz.data.column_names import FEW, MISSING_WORDS, is_missing, plain
 from calviz.data.format import (
     MISSING,
     REPAIRS,
@@ -28,6 +28,7 @@ from calviz.data.format import (
     Notice,
     ReadingOptions,
     Table,
+    places,
     short,
 )
 from calviz.data.labels import as_numbers, one_dimensional
@@ -149,7 +150,7 @@ class OtherColumns:
         Raises
         ------
         InputError
-            If the user named a column that does not name models, and if too few identifiers have a row of each model to say so.
+            If the user named a column that does not name models, if too few identifiers have a row of each model to say so, and if some have two labels.
         """
         layout, chosen, shared = self.layout, self.options.model_column, 0
         counted = self.options.weight_kind == "frequency"
@@ -161,6 +162,8 @@ class OtherColumns:
             if all(names) and len(names) > 1:
                 key, ids, shared = self._cases(fetched, model, key, named, labels)
                 count = len({*ids.codes.tolist()})
+                if key and not shared:
+                    shared = self._of_one_label(ids, named, labels, key, model)
             identifier = " + ".join(key)
             have = f"{shared:,} of {count:,} values of '{short(identifier)}' have a row for each value of '{short(model)}'"
             if chosen is None and shared < _MOSTLY_SHARED * count:
@@ -228,6 +231,28 @@ class OtherColumns:
                 return key, ids, ids_of_all(ids.codes, named, labels, gaps=True)
         return none
 
+    def _of_one_label(
+        self, ids: Factor, named: Factor, labels: IntArray, key: list[str], model: str
+    ) -> int:
+        """The number of identifiers with a row of each model where one with several labels was found; 0 unless these are only missing."""
+        shared = ids_of_all(ids.codes, named, np.zeros_like(labels), gaps=True)
+        _, at, of_id = np.unique(ids.codes, return_index=True, return_inverse=True)
+        first = at[of_id]
+        other = (labels != labels[first]) & (labels >= 0) & (labels[first] >= 0)
+        several, row = np.unique(of_id[other]).size, int(other.argmax())
+        if not several or shared < _MOSTLY_SHARED * len(at):
+            return 0 if several else shared
+        identifier, rows = short(" + ".join(key)), places([int(first[row]), row], self.table.line)
+        what = f"{several:,} of {len(at):,} values of '{identifier}' have another label for another value of '{short(model)}'"
+        if self.options.model_column or several <= FEW * len(at):
+            raise InputError(
+                f"{what} ({rows}): a case that several models judge has one label",
+                remedy="correct the labels, or say that all rows are of one model",
+                readings=[Reading("all rows are of one model", {"model_column": ""})],
+            )
+        self.notices.append(Notice.MODELS.finding("info", f"{what}: all rows are read as of one model"))  # fmt: skip
+        return 0
+
     def _offer_models(self, fetched: Fetched, labels: IntArray) -> None:
         """Offer to read the values of a group as models, if an identifier has one row of each, with the same label."""
         view = TableView(self.table, self.options)
@@ -245,6 +270,9 @@ class OtherColumns:
     def build(self, fetched: Fetched, labels: IntArray | None) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name; the layout is that of the columns that can be used."""
         layout, n = self.layout, fetched.scores[0].shape[0]
+        for key in ("features", "groups", "kept"):
+            whole = (c for c in getattr(layout, key) if not self._is_left_out(c, fetched, n))
+            layout = replace(layout, **{key: tuple(whole)})  # type: ignore[arg-type]
 
         def one(name: str) -> npt.NDArray[Any] | Factor:
             return one_dimensional(fetched.columns[name])
@@ -256,6 +284,9 @@ class OtherColumns:
         unused: list[str] = []
         for name in layout.features[:MOST_FEATURES]:
             values = self._without_words(name, one(name))
+            if blank(values).all():
+                unused.append(f"{short(name)} (empty)")
+                continue
             try:
                 numbers[self._shown(name)] = as_numbers(values, name)
             except InputError as error:
@@ -270,8 +301,6 @@ class OtherColumns:
             sliced = self.options.groups is None or "*" in self.options.groups
             layout = replace(layout, groups=(*layout.groups, *[time] * sliced), time=None)
         for name in layout.groups:
-            if self.options.for_map and self._is_left_out(name, fetched, n):
-                continue
             factor = Factor.of(self._without_words(name, one(name)))
             shown = self._shown(name)
             count = len(factor.levels)
@@ -287,10 +316,11 @@ class OtherColumns:
             # Texts of many values that repeat are sliced by their most frequent ones.
             if not self.options.for_map and not (kind == "text" and 1 < count < n):
                 count = len(held(factor.levels))
-                unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
+                values_of = f"{count:,} value{'s' * (count != 1)}" if count else "empty"
+                unused.append(f"{short(name)} ({values_of})")
         if unused:
             more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
-            text = f"not used as groups because they have one value or too many: {', '.join(unused[:8])}{more}"
+            text = f"not used as groups because they are empty, or have one value or too many: {', '.join(unused[:8])}{more}"
             self.notices.append(Notice.UNUSED_GROUPS.finding("info", text))
         if layout.split is not None:
             columns["splits"] = Factor.of(one(layout.split))
@@ -298,8 +328,7 @@ class OtherColumns:
             ids = self.key or one(layout.id)
             columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
         for name in layout.kept:
-            if not self._is_left_out(name, fetched, n):
-                self._keep(name, one(name), columns)
+            self._keep(name, one(name), columns)
         # Rows have a number of their own, called "row"; arrays are named by what they hold.
         own = "" if layout.id == "row" or self.table.arrays else layout.id
         names = {"ids": own, "clusters": layout.cluster}

@@ -205,8 +205,11 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
         # Unusable score columns are reported by `score_columns`.
         if what != "score column" and table[name].type == "other":
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
-    if options.sheet is not None and not table.format.startswith("Excel"):
-        raise OptionError(f"the {table.holder} has no sheets; leave out the sheet.")
+    for key, formats in (("sheet", "Excel"), ("header line", ("Excel", "CSV"))):
+        if getattr(options, key.replace(" ", "_")) is not None and not table.format.startswith(
+            formats
+        ):
+            raise OptionError(f"the {table.holder} has no {key}s; leave out the {key}.")
     of_rows = [(one.called, name) for one, name in _named(options, OF_ROWS)]
     others = [("label", options.label), *scores]
     for what, name in of_rows:

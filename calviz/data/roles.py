@@ -306,11 +306,12 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
 
 def sum_to_one(columns: Sequence[Column]) -> bool:
     """Whether columns in [0, 1] sum to 1 in nearly all rows."""
-    if len({c.head.size for c in columns}) != 1 or not all(c.in_unit for c in columns):
+    if len({c.head.shape for c in columns}) != 1 or not all(c.in_unit for c in columns):
         return False
-    total = np.zeros(columns[0].head.size)
+    total = np.zeros(columns[0].head.shape)
     for column in columns:
         total += column.head
+    total = total.reshape(len(total), -1).sum(axis=1)
     return is_one(total)
 
 
@@ -624,9 +625,9 @@ class Problem:
         )
 
     def _not_probabilities(self) -> InputError | None:
-        low, high = float(self.array.min()), float(self.array.max())
-        if self.scores.kind == "logits":
+        if self.scores.kind == "logits" or not self.array.size:
             return None
+        low, high = float(self.array.min()), float(self.array.max())
         (n, k), whole = self.array.shape, 100 if self._in_percent() else 1
         if k == 1:
             return self._one_column(low, high)

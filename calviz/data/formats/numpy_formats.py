@@ -550,7 +550,7 @@ def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
 _LOCAL_HEADER = 30
 #: Largest possible expansion of a deflate stream.
 _DEFLATE = 1_032
-_NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
+_NAMES = ("class_names", "classes", "classes_", "target_names", "label_names", "categories")
 
 
 @reads(

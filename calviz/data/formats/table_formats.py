@@ -381,16 +381,18 @@ def open_workbook(source: Source) -> Table:
         MAX_JSON.check(_ROOM * unpacked, f"a workbook counts {_ROOM} times its unpacked size")
         book = CalamineWorkbook.from_filelike(_checked_parts(archive, source.size))
         names = [s.name for s in book.sheets_metadata if s.typ == SheetTypeEnum.WorkSheet]
-        sheets = {name: _rows(book.get_sheet_by_name(name)) for name in names}
+        at = source.options.header_line
+        start = at - 1 if at else 0
+        sheets = {name: _rows(book.get_sheet_by_name(name), start) for name in names}
     name, rows = _chosen(sheets, source.options.sheet)
     if len(rows) < 2:
         raise no_rows("no sheet has rows below its first one")
     MAX_ROWS.check(len(rows), f"the sheet has {len(rows):,} rows")
-    above, notices = _header_of(rows) or 0, []
+    above, notices = (at is None and _header_of(rows)) or 0, []
     if title := short(" ".join(str(cell) for row in rows[:above] for cell in row if cell)):
         text = f"'{title}' above the table is no part of it"
         notices.append(Notice.COMMENT_LINES.finding("info", text))
-    named, data = _of_sheet(rows[above:])
+    named, data = _of_sheet(rows[above:], at != 0)
     if others := [f"'{short(other)}'" for other in names if other != name]:
         text = f"the sheet '{short(name)}' is read, and not {', '.join(others[:8])}: name another one to read it (--sheet, sheet=)"
         notices.append(Notice.LEFT_OUT.finding("info", text))
@@ -443,9 +445,10 @@ def _column(letters: str) -> int:
     return reduce(lambda column, letter: 26 * column + ord(letter) - 64, letters.upper(), 0)
 
 
-def _rows(sheet: Any) -> list[_Row]:
-    """The rows of a sheet that hold something."""
-    rows = [[_cell(value) for value in row] for row in sheet.to_python(skip_empty_area=False)]
+def _rows(sheet: Any, start: int) -> list[_Row]:
+    """The rows of a sheet, from one on, that hold something."""
+    rows = sheet.to_python(skip_empty_area=False)[start:]
+    rows = [[_cell(value) for value in row] for row in rows]
     filled = {j for row in rows for j, value in enumerate(row, start=1) if value is not None}
     return [row[: max(filled)] for row in rows if any(value is not None for value in row)]
 
@@ -486,10 +489,10 @@ def _header_of(rows: Sequence[_Row]) -> int | None:
     return header_at(texts) if len(rows) > 2 else None
 
 
-def _of_sheet(rows: Sequence[Sequence[Any]]) -> tuple[bool, Any]:
-    """The columns of a sheet, and whether its first row names them."""
+def _of_sheet(rows: Sequence[Sequence[Any]], may_name: bool) -> tuple[bool, Any]:
+    """The columns of a sheet, and whether its first row names them, as it may."""
     first, *rest = rows
-    named = not any(isinstance(cell, bool | float) for cell in first)
+    named = may_name and not any(isinstance(cell, bool | float) for cell in first)
     names = [
         f"column {j + 1}" if not named else f"Unnamed: {j}" if cell is None else str(cell)
         for j, cell in enumerate(first)
