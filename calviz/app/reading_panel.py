@@ -287,10 +287,8 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
 
 
 def _as_read(shown: FirstRows, entry: OpenFile) -> FirstRows:
-    """Say of each column that has no other role whether it is sliced by, and name the class of a single score, which only the labels say."""
-    found, sliced = entry.loaded.recognition, entry.loaded.first.to_slice()
-    roles = {n: "group" if r == "ignored" and n in sliced else r for n, r in shown.roles.items()}
-    shown = replace(shown, roles=roles)
+    """Name the class of a single score, which only the labels say."""
+    found = entry.loaded.recognition
     of_event = found.kind != "confidence" and len(found.class_names) == 2
     if len(found.scores) != 1 or not of_event or len(found.models) > 1:
         return shown
@@ -340,8 +338,8 @@ def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _first_rows(content_key: str, _entry: OpenFile) -> FirstRows:
-    source, roles = _entry.source or b"", _entry.loaded.roles
-    return first_rows(source, name=_entry.title, options=_entry.options, read=roles)
+    source = _entry.source or b""
+    return first_rows(source, name=_entry.title, options=_entry.options, read=_entry.loaded)
 
 
 def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:

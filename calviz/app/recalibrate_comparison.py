@@ -552,7 +552,9 @@ def slice_words(outcome: ComparisonOutcome, settings: Settings) -> str:
 
 def usual_suffix(file: str) -> str:
     """Return the format of the file that was opened if it can be written, else the first format."""
-    return next((s for s in SUFFIXES if file.lower().endswith((s, f"{s}.gz"))), SUFFIXES[0])
+    suffix = Path(file.lower().removesuffix(".gz")).suffix
+    suffix = {".json": ".jsonl", ".ndjson": ".jsonl"}.get(suffix, suffix)
+    return suffix if suffix in SUFFIXES else SUFFIXES[0]
 
 
 def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Settings) -> MethodFiles:
@@ -611,7 +613,7 @@ def written(
 ) -> tuple[bytes, int, str]:
     """Return the content of a calibrated file, as `write_predictions` writes it, how many of its rows are calibrated, and what is to say of predicted classes."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
-    if suffix == ".csv" and values > MOST_TEXT:
+    if suffix in (".csv", ".jsonl") and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
@@ -630,7 +632,7 @@ def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -
         before = f"'{BEFORE}' is as it was"
     yield f"{md(listed(new))} {'is' if len(new) == 1 else 'are'} calibrated; {before}."
     # The cells of the file stand in a table, but scores in its text cannot in Parquet.
-    is_table = {".csv": True, ".parquet": not isinstance(loaded.style, Dialect)}.get(suffix, False)
+    is_table = suffix == ".csv" or (suffix != ".npz" and not isinstance(loaded.style, Dialect))
     keeps = is_table and loaded.cells is not None
     yield "All else is as in your file." if keeps else STAYS
     for repair in loaded.repairs_made:

@@ -14,8 +14,16 @@ from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.data import other_columns, recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
+from calviz.data.loaded import Loaded
 from calviz.data.questions import by_choices
-from calviz.data.reading import MOST_READ_ON, Together, cells_of, facts_in, options_that_keep
+from calviz.data.reading import (
+    MOST_READ_ON,
+    Together,
+    cells_of,
+    facts_in,
+    of_table,
+    options_that_keep,
+)
 from calviz.data.roles import ONE_COLUMN, ROLES, ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.roles import ColumnRole as ColumnRole
 from calviz.data.score_columns import find_scores
@@ -24,6 +32,8 @@ from calviz.data.score_columns import find_scores
 _SHARED = ("score", "model", "group", "ignored")
 _OF_NUMBERS = ("score", "model", "confidence", "weight")
 _SCORES: tuple[ColumnRole, ...] = ("score", "model", "confidence")
+#: A file is read with so many answers at most.
+_MOST_ASKED = 3
 #: Rows that are shown, the characters of a cell, and the numbers shown of a list.
 ROWS, _CELL, _LIST = 8, 80, 4
 
@@ -141,7 +151,7 @@ def first_rows(
     *,
     name: str | None = None,
     options: ReadingOptions | None = None,
-    read: ColumnRoles | None = None,
+    read: Loaded | None = None,
     rows: int = ROWS,
     also: Iterable[int] = (),
 ) -> FirstRows:
@@ -154,8 +164,8 @@ def first_rows(
         Name in messages; the file's own name if left out.
     options : ReadingOptions, optional
         How the file is read; everything left empty is recognised or guessed.
-    read : ColumnRoles, optional
-        The roles with which it was read with these options.
+    read : Loaded, optional
+        The file as it was read with these options.
     rows : int
         Number of rows.
     also : iterable of int
@@ -188,10 +198,11 @@ def first_rows(
             lost = recognition.options_without_column(table, used)
             options = replace(options, **lost)
             if read is None:
-                roles, classes, asked, read_with = _roles(table, replace(used, **lost))
+                is_small = opened.size <= MOST_READ_ON
+                roles, classes, asked, read_with = _roles(table, replace(used, **lost), is_small)
             else:
-                roles, classes = _named(table, read, used, as_read=True)
-                asked, read_with = frozenset[str](), options_that_keep(read, table)
+                roles, classes = _as_read(table, read, used)
+                asked, read_with = frozenset[str](), options_that_keep(read.roles, table)
         except InputError as error:
             raise error.in_file(opened.name) from None
         columns, known = table.columns, max(len(c.head) for c in table.columns)
@@ -262,16 +273,16 @@ def _choices(column: Column, read: Mapping[str, ColumnRole]) -> tuple[ColumnRole
 
 
 def _roles(
-    table: Table, options: ReadingOptions
+    table: Table, options: ReadingOptions, is_small: bool
 ) -> tuple[dict[str, ColumnRole], dict[str, str], frozenset[str], dict[str, Any] | None]:
     """Return the role of each column with one, the classes of score columns, the columns in question, and the options that chose.
 
-    These are None if the roles are only guessed. Of several ways to read the file, the first one counts.
+    These are None if the roles are only guessed. Of several ways to read the file, the first one counts, of a small one with all rows.
     """
     try:
         found, chosen = _by_first_answers(table, options, Reading("", {}), 0)
         may_weigh = frozenset(chosen.options.values())
-        return *_named(table, found, options.answered(chosen)), may_weigh, {}
+        return *_of_rows(table, found, options.answered(chosen), is_small), may_weigh, {}
     except InputError as error:
         readings = error.readings
     except CalvizError:
@@ -280,22 +291,51 @@ def _roles(
     for reading in readings:
         with suppress(CalvizError):
             found, chosen = _by_first_answers(table, options, reading)
-            ways.append((*_named(table, found, options.answered(chosen)), chosen.options))
+            ways.append((found, _named(table, found, options.answered(chosen))[0], chosen))
     if not ways:
         told = next((one for one in readings if not one.no_labels), Reading("", {}))
         guess = _guessed(TableView(table, options.answered(told)))
         return *_named(table, guess, options), frozenset(), None
-    roles, classes, chosen_by = ways[0]
+    found, _, chosen = ways[0]
+    chosen_by = chosen.options
     asked = {
         name
         for name in table.names
-        if len({roles_of_way.get(name, "ignored") for roles_of_way, _, _ in ways}) > 1
+        if len({roles_of_way.get(name, "ignored") for _, roles_of_way, _ in ways}) > 1
         or (len(ways) == 1 and name == chosen_by.get("label"))
         or name == chosen_by.get("weight_column")
     }
     # Whether a column weighs the rows is for the user to say.
     chosen_by = {k: v for k, v in chosen_by.items() if k != "weight_column"}
+    roles, classes = _of_rows(table, found, options.answered(chosen), is_small)
     return roles, classes, frozenset(asked), chosen_by
+
+
+def _of_rows(
+    table: Table, found: ColumnRoles, options: ReadingOptions, is_small: bool
+) -> tuple[dict[str, ColumnRole], dict[str, str]]:
+    """The roles, and the classes of score columns, with which a small file is read if each further question gets its first answer; else those that were found."""
+    answer: Reading | None = Reading("", {})
+    for _ in range(_MOST_ASKED * is_small):
+        options = options.answered(answer) if answer else options
+        try:
+            return _as_read(table, of_table(table, options, name=""), options)
+        except InputError as error:
+            answer = next((one for one in error.answers if not one.no_labels), None)
+        except CalvizError:
+            break
+        if answer is None:
+            break
+    return _named(table, found, options)
+
+
+def _as_read(
+    table: Table, read: Loaded, options: ReadingOptions
+) -> tuple[dict[str, ColumnRole], dict[str, str]]:
+    """The roles with which a file was read, and the classes of score columns; texts of many values are sliced by the most frequent ones."""
+    roles, classes = _named(table, read.roles, options, as_read=True)
+    texts = dict.fromkeys((name for name in read.first.texts if name in read.first.cuts), "group")
+    return {**texts, **roles}, classes
 
 
 def _by_first_answers(

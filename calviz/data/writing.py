@@ -23,14 +23,15 @@ from calviz.data.roles import ColumnRoles
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
     from calviz.core.blocks import IntArray
     from calviz.data.loaded import Loaded
 
 #: Supported file extensions.
-SUFFIXES = (".csv", ".parquet", ".npz")
+SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
 #: Optional packages that each format needs.
-_NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}
+_NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow"), ".jsonl": ("pandas", "pyarrow")}
 #: Largest array of texts in an NPZ file, in bytes.
 _MOST_TEXT = 256 << 20
 #: Share of the rows in which a column of predicted classes has that of the largest score.
@@ -100,14 +101,23 @@ def _write(
 ) -> tuple[int, int, str]:
     labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
-        _write_npz(_arrays(data, labelled), target)
-        return data.n, data.n, ""
+        _write_npz(arrays := _arrays(data, labelled), target)
+        written = {*arrays, *(name.removeprefix("group_") for name in arrays)}
+        found = file.roles if file else ColumnRoles()
+        written |= {
+            *found.single.values(),
+            *found.one_hot,
+            *(c for s in found.scores for c in s.columns),
+        }
+        left = [
+            f"'{short(c)}'" for c in (file.recognition.columns if file else ()) if c not in written
+        ]
+        return data.n, data.n, f"Not in the NPZ file: {', '.join(left)}." * bool(left)
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    is_parquet, style = target.suffix.lower() == ".parquet", file.style if file else PLAIN_CSV
+    is_text, style = target.suffix.lower() == ".csv", file.style if file else PLAIN_CSV
     own = file.own_scores.get(before.name, ()) if file else ()
     scores = _scores(data, labelled, own)
     columns = _columns(data, scores)
@@ -118,18 +128,18 @@ def _write(
     before_map = own or sum((s.columns for s in roles.scores if s.model in ("", before.name)), ())
     if (
         found
-        and is_parquet
+        and not is_text
         and any(pl.Series(found[0][c]).dtype == pl.String for c in before_map if c in found[0])
     ):
         found = None  # texts of numbers
-    if found and not is_parquet:
+    if found and is_text:
         found = {k: v for c, cells in found[0].items() for k, v in _flat(c, cells)}, found[1]
     if file is None or found is None:
-        if is_parquet:
-            table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
-            pq.write_table(table.replace_schema_metadata(None), target)
-        else:
+        if is_text:
             target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
+        else:
+            table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
+            _write_typed(table.replace_schema_metadata(None), target)
         return data.n, data.n, ""
     cells, rows = found
     changes = [(np.arange(data.n) if rows is None else rows, before, data)]
@@ -143,7 +153,7 @@ def _write(
         there |= {"predicted": confidence.predicted, "correct": confidence.correct}
     scores = {k: v for k, v in scores.items() if there.get(k) not in cells}
     added = _columns(_lacking(data, before, (cells, rows), roles), scores)
-    frame = pd.DataFrame(added if is_parquet else _with_date_texts(added))
+    frame = pd.DataFrame(_with_date_texts(added) if is_text else added)
     size, calibrated = len(next(iter(cells.values()))), data.n
     if rows is not None:
         # Whole numbers stay whole beside missing ones.
@@ -169,13 +179,27 @@ def _write(
     twice = {*cells} & {*frame.columns} - replaced
     taken = {*cells, *frame.columns}
     cells = {_free(k, taken) if k in twice else k: v for k, v in cells.items()}
-    if is_parquet:
-        new = pa.Table.from_pandas(frame, preserve_index=False)
-        pq.write_table(pa.table(cells | {name: new[name] for name in frame}), target)
-    else:
+    if is_text:
         texts = pl.DataFrame({k: _texts(v) for k, v in cells.items()})
         target.write_bytes(csv_bytes(frame, style, texts))
+    else:
+        new = pa.Table.from_pandas(frame, preserve_index=False)
+        _write_typed(pa.table(cells | {name: new[name] for name in frame}), target)
     return size, calibrated, said
+
+
+def _write_typed(table: pa.Table, target: Path) -> None:
+    """Write columns with their types, as Parquet or as an object per row."""
+    if target.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, target)
+    else:
+        import polars as pl
+
+        frame = pl.from_arrow(table)
+        assert isinstance(frame, pl.DataFrame)
+        frame.fill_nan(None).write_ndjson(target)
 
 
 def _with_new_classes(

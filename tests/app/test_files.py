@@ -886,8 +886,8 @@ def test_a_time_that_some_rows_lack_is_a_group_and_can_be_chosen():
             f"{j // 31 % 2},0.{j % 9 + 1},{day if j != blank else ''}" for j, day in enumerate(days)
         ]
         content = "\n".join(["y,p,received", *rows]).encode()
-        roles = read(content, name="mine.csv").roles
-        shown = first_rows(content, name="mine.csv", read=roles)
+        loaded = read(content, name="mine.csv")
+        shown = first_rows(content, name="mine.csv", read=loaded)
         assert shown.roles["received"] == role
     assert shown.with_role("received", "time").time_column == "received"
 

@@ -1365,7 +1365,7 @@ FILES["cancer.parquet"] = _ROOT / "sample_data" / "breast_cancer.parquet"
 
 def _read_with_roles(name: str, options: ReadingOptions) -> tuple[Loaded, FirstRows]:
     found = read(FILES[name], name=name, options=options)
-    return found, first_rows(FILES[name], name=name, options=options, read=found.roles)
+    return found, first_rows(FILES[name], name=name, options=options, read=found)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -1382,7 +1382,8 @@ def test_the_roles_that_are_shown_are_those_that_were_read(name: str) -> None:
     single = {"id": read_as.id_column, "time": read_as.time_column, "split": read_as.split_column}
     single |= {"cluster": read_as.cluster_column, "named model": read_as.model_column}
     assert {role: columns[role] for role in single} == {r: [n] * bool(n) for r, n in single.items()}
-    assert {*columns["group"]} == {*read_as.groups, *read_as.numbers}
+    texts = ({*found.first.texts} & {*found.first.cuts}) - {*single.values()}
+    assert {*columns["group"]} == {*read_as.groups, *read_as.numbers, *texts}
     for column, role in shown.roles.items():
         again, _ = _read_with_roles(name, shown.with_role(column, role))
         assert again.roles == found.roles
@@ -1509,7 +1510,7 @@ def test_a_prediction_that_the_reading_does_not_use_is_shown_as_chosen() -> None
     options = first_rows(content, options=ReadingOptions(scores=("p",))).with_role(
         "said", "prediction"
     )
-    for found in (None, read(content, options=options).roles):
+    for found in (None, read(content, options=options)):
         assert first_rows(content, options=options, read=found).roles["said"] == "prediction"
 
 
@@ -1591,8 +1592,9 @@ def _an_id_is_twice(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table, table[-1:]])
 
 
-def _a_label_differs(table: pd.DataFrame) -> pd.DataFrame:
-    table.loc[N, "Wahrheit"] = next(c for c in ("Müll", "Grün") if c != table.loc[0, "Wahrheit"])
+def _labels_differ(table: pd.DataFrame) -> pd.DataFrame:
+    """Those of each model are of cases of their own."""
+    table.loc[N:, "Wahrheit"] = table.loc[N:, "Wahrheit"].to_numpy()[::-1]
     return table
 
 
@@ -1605,7 +1607,7 @@ def _nothing_says_model(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "change", [_an_id_is_twice, _a_label_differs, _the_id_is_missing, _nothing_says_model]
+    "change", [_an_id_is_twice, _labels_differ, _the_id_is_missing, _nothing_says_model]
 )
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_rows_that_are_not_surely_of_several_models_are_one(change, shuffled):
@@ -1615,6 +1617,26 @@ def test_rows_that_are_not_surely_of_several_models_are_one(change, shuffled):
     assert found.first.n == len(table)
     assert found.recognition.model_column is None
     assert {*found.recognition.groups} & {"Modell", "Standort"}
+
+
+def test_cases_with_two_labels_are_asked_about_and_those_of_other_rows_named() -> None:
+    table = long_form()
+    table.loc[N, "Wahrheit"] = next(c for c in ("Müll", "Grün") if c != table.loc[0, "Wahrheit"])
+    with pytest.raises(InputError, match=r"row 1 \(line 2\), row \d+ \(line \d+\)\): a case") as e:
+        read_long(table)
+    assert [way.options for way in e.value.readings] == [{"model_column": ""}]
+    (said,) = [
+        n.message for n in read_long(_labels_differ(table)).notices if "another" in n.message
+    ]
+    assert said.endswith("another value of 'Modell': all rows are read as of one model")
+    lacking = long_form().astype({"Wahrheit": object})
+    lacking.loc[N, "Wahrheit"] = None
+    assert len(read_long(lacking, repair=("drop-missing",)).models) == 2
+
+
+@pytest.mark.parametrize("name", ["provider", "vendor", "engine", "checkpoint", "epoch", "seed"])
+def test_what_tells_the_rows_of_each_case_apart_names_models(name: str) -> None:
+    assert len(read_long(long_form(name)).models) == 2
 
 
 def test_the_model_column_is_chosen_and_declined():
@@ -1670,18 +1692,22 @@ def test_other_columns_together_identify_the_rows_of_each_model(name, indexed):
     gaps = read_long(table[10:], label="rain", scores=("p",))
     assert sum(m.n for m in gaps.models.values()) == 3 * N - 10
     table.iloc[0, table.columns.get_loc("rain")] = 1 - table.iloc[0]["rain"]
-    assert len(read_long(table, label="rain", scores=("p",)).models) == 1
-    with pytest.raises(InputError, match="nor have other columns together"):
-        read_long(table, label="rain", scores=("p",), model_column=name)
+    for chosen in (None, name):
+        with pytest.raises(
+            InputError, match="^x.csv: 1 of 300 values of 'day . station' have"
+        ) as e:
+            read_long(table, label="rain", scores=("p",), model_column=chosen)
+        (answer,) = e.value.readings
+        assert read_long(table, label="rain", scores=("p",), **answer.options).first.n == 3 * N
 
 
 def test_models_that_other_columns_tell_are_offered_whatever_they_are_called():
-    for table in (_of_sources("provider"), _of_sources("provider").reset_index()):
+    for table in (_of_sources("tool"), _of_sources("tool").reset_index()):
         found = read_long(table, label="rain", scores=("p",))
         (way,) = [way for way in found.ways if "model_column" in way.options]
         assert len(found.models) == 1
         assert len(read_long(table, label="rain", scores=("p",), **way.options).models) == 3
-    apart = _of_sources("provider", k=1).assign(provider=["a", "b"] * (N // 2))
+    apart = _of_sources("tool", k=1).assign(tool=["a", "b"] * (N // 2))
     assert not read_long(apart, label="rain", scores=("p",)).ways
     named = _of_sources("model").assign(case=lambda t: t.day.astype(str) + "_" + t.station)
     assert read_long(named, label="rain", scores=("p",)).recognition.id_column == "case"
@@ -2095,11 +2121,11 @@ def test_of_amounts_the_event_is_more_than_none_if_asked() -> None:
 
 def test_groups_of_which_each_identifier_has_one_row_are_offered_as_models() -> None:
     p, y = classes(3)
-    columns = {"match id": np.repeat(np.arange(150), 2), "provider": [*"ab"] * 150, "label": np.repeat(y[:150], 2)}  # fmt: skip
+    columns = {"match id": np.repeat(np.arange(150), 2), "tool": [*"ab"] * 150, "label": np.repeat(y[:150], 2)}  # fmt: skip
     columns |= {f"p_{j}": p[:, j] for j in range(3)}
     found = loaded(columns)
     (way,) = [way for way in found.ways if "model_column" in way.options]
-    assert (way.label, len(found.models)) == ("one model per value of 'provider'", 1)
+    assert (way.label, len(found.models)) == ("one model per value of 'tool'", 1)
     assert [*loaded(columns, **way.options).models] == ["a", "b"]
     assert not loaded(columns, model_column="").ways
     columns["label"] = y  # of which each row has its own

@@ -30,7 +30,7 @@ from tests.inputs.table_files import write_table
 
 
 N = 60
-SUFFIXES = (".csv", ".parquet", ".npz")
+SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
 ROLES = {"weight_column": "importance of row", "cluster_column": "patient", "time_column": "seen"}
 
 
@@ -78,7 +78,7 @@ def assert_same_rows(read, data) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("read_from", [*SUFFIXES, ".jsonl"])
+@pytest.mark.parametrize("read_from", SUFFIXES)
 @pytest.mark.parametrize("hours", [False, True])
 def test_weights_clusters_times_and_texts_are_read_back_by_their_names(
     tmp_path: Path, read_from: str, suffix: str, hours: bool
@@ -701,7 +701,7 @@ def test_numbers_stay_without_quotation_marks_where_only_texts_have_them(tmp_pat
     )
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES[:2])
+@pytest.mark.parametrize("suffix", SUFFIXES[:3])
 @pytest.mark.parametrize("as_list", [False, True])
 def test_nested_columns_come_along_and_the_calibrated_scores_are_those_read(
     tmp_path: Path, suffix: str, as_list: bool
