@@ -334,8 +334,9 @@ def _as_read(
 ) -> tuple[dict[str, ColumnRole], dict[str, str]]:
     """The roles with which a file was read, and the classes of score columns; texts of many values are sliced by the most frequent ones."""
     roles, classes = _named(table, read.roles, options, as_read=True)
-    texts = dict.fromkeys((name for name in read.first.texts if name in read.first.cuts), "group")
-    return {**texts, **roles}, classes
+    for name in (n for n in read.first.texts if n in read.first.cuts):
+        roles.setdefault(name, "group")
+    return roles, classes
 
 
 def _by_first_answers(

@@ -102,17 +102,7 @@ def _write(
     labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
         _write_npz(arrays := _arrays(data, labelled), target)
-        written = {*arrays, *(name.removeprefix("group_") for name in arrays)}
-        found = file.roles if file else ColumnRoles()
-        written |= {
-            *found.single.values(),
-            *found.one_hot,
-            *(c for s in found.scores for c in s.columns),
-        }
-        left = [
-            f"'{short(c)}'" for c in (file.recognition.columns if file else ()) if c not in written
-        ]
-        return data.n, data.n, f"Not in the NPZ file: {', '.join(left)}." * bool(left)
+        return data.n, data.n, _not_in(arrays, file)
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -295,6 +285,14 @@ def _lacking(
         weights=None if "weights" in own else data.weights,
         times=None if "times" in own else data.times,
     )
+
+
+def _not_in(arrays: Collection[str], file: Loaded | None) -> str:
+    """Say which columns of the file arrays lack, such as lists."""
+    columns, roles = (file.recognition.columns, file.roles) if file else ((), ColumnRoles())
+    there = {*arrays, *(name.removeprefix("group_") for name in arrays), *roles.used}
+    lacking = [f"'{short(c)}'" for c in columns if c not in {*there, *roles.single.values()}]
+    return f"Not in the NPZ file: {', '.join(lacking)}." * bool(lacking)
 
 
 def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:

@@ -1693,9 +1693,7 @@ def test_other_columns_together_identify_the_rows_of_each_model(name, indexed):
     assert sum(m.n for m in gaps.models.values()) == 3 * N - 10
     table.iloc[0, table.columns.get_loc("rain")] = 1 - table.iloc[0]["rain"]
     for chosen in (None, name):
-        with pytest.raises(
-            InputError, match="^x.csv: 1 of 300 values of 'day . station' have"
-        ) as e:
+        with pytest.raises(InputError, match="1 of 300 values of") as e:
             read_long(table, label="rain", scores=("p",), model_column=chosen)
         (answer,) = e.value.readings
         assert read_long(table, label="rain", scores=("p",), **answer.options).first.n == 3 * N

@@ -723,7 +723,8 @@ def test_nested_columns_come_along_and_the_calibrated_scores_are_those_read(
     flat = replace(loaded.first, probs=np.full((N, 3), 1 / 3))
     write_predictions(flat, out, before=loaded.first, file=loaded)
     assert read(out).first.probs == pytest.approx(1 / 3)
-    frame = {".csv": pl.read_csv, ".parquet": pl.read_parquet}[suffix](out)
+    read_as = {".csv": pl.read_csv, ".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson}
+    frame = read_as[suffix](out)
     if suffix == ".parquet":
         assert frame["meta"].to_list() == [r["meta"] for r in records]
         return
