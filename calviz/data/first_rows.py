@@ -33,7 +33,7 @@ _SHARED = ("score", "model", "group", "ignored")
 _OF_NUMBERS = ("score", "model", "confidence", "weight")
 _SCORES: tuple[ColumnRole, ...] = ("score", "model", "confidence")
 #: A file is read with so many answers at most.
-_MOST_ASKED = 3
+_MOST_ASKED = 2
 #: Rows that are shown, the characters of a cell, and the numbers shown of a list.
 ROWS, _CELL, _LIST = 8, 80, 4
 
@@ -198,8 +198,8 @@ def first_rows(
             lost = recognition.options_without_column(table, used)
             options = replace(options, **lost)
             if read is None:
-                is_small = opened.size <= MOST_READ_ON
-                roles, classes, asked, read_with = _roles(table, replace(used, **lost), is_small)
+                most = _MOST_ASKED * (opened.size <= MOST_READ_ON)
+                roles, classes, asked, read_with = _roles(table, replace(used, **lost), most)
             else:
                 roles, classes = _as_read(table, read, used)
                 asked, read_with = frozenset[str](), options_that_keep(read.roles, table)
@@ -273,16 +273,16 @@ def _choices(column: Column, read: Mapping[str, ColumnRole]) -> tuple[ColumnRole
 
 
 def _roles(
-    table: Table, options: ReadingOptions, is_small: bool
+    table: Table, options: ReadingOptions, most: int
 ) -> tuple[dict[str, ColumnRole], dict[str, str], frozenset[str], dict[str, Any] | None]:
     """Return the role of each column with one, the classes of score columns, the columns in question, and the options that chose.
 
-    These are None if the roles are only guessed. Of several ways to read the file, the first one counts, of a small one with all rows.
+    These are None if the roles are only guessed. Of several ways to read the file, the first one counts, if further questions may get answers by all rows.
     """
     try:
         found, chosen = _by_first_answers(table, options, Reading("", {}), 0)
         may_weigh = frozenset(chosen.options.values())
-        return *_of_rows(table, found, options.answered(chosen), is_small), may_weigh, {}
+        return *_of_rows(table, found, options.answered(chosen), most), may_weigh, {}
     except InputError as error:
         readings = error.readings
     except CalvizError:
@@ -307,25 +307,21 @@ def _roles(
     }
     # Whether a column weighs the rows is for the user to say.
     chosen_by = {k: v for k, v in chosen_by.items() if k != "weight_column"}
-    roles, classes = _of_rows(table, found, options.answered(chosen), is_small)
+    roles, classes = _of_rows(table, found, options.answered(chosen), most)
     return roles, classes, frozenset(asked), chosen_by
 
 
 def _of_rows(
-    table: Table, found: ColumnRoles, options: ReadingOptions, is_small: bool
+    table: Table, found: ColumnRoles, options: ReadingOptions, most: int
 ) -> tuple[dict[str, ColumnRole], dict[str, str]]:
-    """The roles, and the classes of score columns, with which a small file is read if each further question gets its first answer; else those that were found."""
-    answer: Reading | None = Reading("", {})
-    for _ in range(_MOST_ASKED * is_small):
-        options = options.answered(answer) if answer else options
+    """The roles, and the classes of score columns, with which a file is read if at most so many further questions get their first answers; else those that were found."""
+    with suppress(CalvizError):
         try:
             return _as_read(table, of_table(table, options, name=""), options)
         except InputError as error:
             answer = next((one for one in error.answers if not one.no_labels), None)
-        except CalvizError:
-            break
-        if answer is None:
-            break
+            if answer and most:
+                return _of_rows(table, found, options.answered(answer), most - 1)
     return _named(table, found, options)
 
 

@@ -369,10 +369,11 @@ def profile_layout(
     each_class: bool = False,
     model: str | None = None,
     summed: bool = False,
+    whole: nw.LazyFrame[Any] | None = None,
 ) -> ProfileColumns:
     """Return the columns from which a profile or a row sample is made.
 
-    With `summed`, importance weights are refused.
+    With `summed`, importance weights are refused. `whole` has the rows of all files, if `frame` is the first one.
 
     Raises
     ------
@@ -399,6 +400,24 @@ def profile_layout(
             roles = recognise(table, options)
     except InputError as error:
         raise _unrepaired(error) from None
+    if (
+        roles.long
+        and (named := roles.long[-1]) not in by
+        and not isinstance(options, ReadingForMap)
+    ):
+        count = 0
+        for rows in (frame, whole):
+            with suppress(Exception):  # what cannot be read is said of each file
+                count = (
+                    len(rows.select(named).unique().collect("pyarrow"))
+                    if rows is not None
+                    else count
+                )
+        if count > 1:
+            raise InputError(
+                f"'{shortened(named)}' has {count:,} values that may name models, whose rows would be read as those of one",
+                remedy="make a file of each model, or say that all rows are of one (--model-column '', model_column='')",
+            )
     common: dict[str, Any] = {
         "split": roles.split,
         "groups": tuple(by),

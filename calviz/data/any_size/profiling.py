@@ -323,9 +323,9 @@ class _Run:
             try:
                 with no_panic():
                     frame = nw.from_native(scan(file, self.engine))
-                    return file_sources.profile_layout(
-                        frame, self.reading, summed=True, **self.settings
-                    )
+                    whole = nw.from_native(scan(files, self.engine)).lazy()
+                    how = {"summed": True, "whole": whole, **self.settings}
+                    return file_sources.profile_layout(frame, self.reading, **how)
             except CalvizError as error:
                 raise error_of_file(error, path.name) from None
             except Exception as error:

@@ -209,9 +209,11 @@ class RowSource:
             first = files.paths[0]
             try:
                 with no_panic():
-                    layout = profile_layout(
-                        nw.from_native(opened(first)).lazy(), reading, model=model
+                    frame, whole = (
+                        nw.from_native(f).lazy()
+                        for f in (opened(first), scan(files, engine, memory))
                     )
+                    layout = profile_layout(frame, reading, model=model, whole=whole)
             except Exception as error:
                 raise file_sources.error_of_path(error, first, reading) from None
             numbers = layout.numbers

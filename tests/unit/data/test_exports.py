@@ -19,6 +19,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.data import LabelFile, ReadingOptions, first_rows, read
 from calviz.data.format import Source, Table
 from calviz.data.formats.r_and_weka import open_arff
+from calviz.data.writing import write_predictions
 from tests.inputs.command_line import outcome, run
 from tests.inputs.table_files import (
     CLASSES,
@@ -669,3 +670,122 @@ def test_the_top_choice_of_a_pipeline_is_said_to_be_one():
     assert any("'target' as the true class" in n.message for n in loaded.notices)
     trained = read(FILES_OF_TOOLS / "hugging_face_trainer.npz")
     assert trained.recognition.kind == "logits"
+
+
+# ---- No silent swap in fields, numbers beside words, and what no header says
+
+
+def _rows_of(k: int, order: list[int]) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Probabilities of k classes, their labels, and another order of the columns."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(k, 0.5), 300)
+    return p, (p.cumsum(axis=1) > rng.random(300)[:, None]).argmax(axis=1), order
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("LABEL_0", "LABEL_1"),
+        ("kept", "left"),
+        ("class 0", "class 1", "class 2"),
+        ("ant", "bee", "cow"),
+    ],
+)
+@pytest.mark.parametrize("pairs", [False, True])
+def test_numbers_are_matched_with_fields_in_any_order(names: tuple[str, ...], pairs: bool) -> None:
+    p, y, order = _rows_of(len(names), [2, 0, 1][-len(names) :] if len(names) == 3 else [1, 0])
+    records = []
+    for i, row in enumerate(p):
+        scores = {names[j]: row[j] for j in order}
+        listed = [{"label": name, "score": score} for name, score in scores.items()]
+        records.append({"gold_label": int(y[i]), "scores": listed if pairs else scores})
+    read_as = read("\n".join(map(json.dumps, records)).encode(), name="x.jsonl").first
+    hit = read_as.probs.argmax(axis=1) == read_as.labels
+    np.testing.assert_array_equal(hit, p.argmax(axis=1) == y)
+
+
+def test_few_rows_do_not_say_which_number_is_which_field() -> None:
+    rows = [
+        {"y": 0, "probs": {"left": 0.2, "kept": 0.8}},
+        {"y": 1, "probs": {"left": 0.9, "kept": 0.1}},
+    ]
+    content = "\n".join(map(json.dumps, rows)).encode()
+    with pytest.raises(InputError, match="nothing says for sure which class") as caught:
+        read(content, name="x.jsonl")
+    for way in caught.value.readings:
+        probs = read(content, name="x.jsonl", options=ReadingOptions(**way.options)).first
+        first = way.label.startswith("0 is 'left'")
+        assert ((probs.probs.argmax(axis=1) == probs.labels).mean() == 0) == first
+
+
+def test_numbered_columns_whose_order_words_contradict_are_asked_about() -> None:
+    p, y, _ = _rows_of(2, [])
+    lines = [f"{('churn', 'stay')[k]},{a},{b}" for k, (a, b) in zip(y, p, strict=True)]
+    content = "\n".join(["resp,p1,p2", *lines]).encode()
+    with pytest.raises(InputError, match="nothing says for sure which class") as caught:
+        read(content)
+    assert [way.label for way in caught.value.readings] == [
+        "stay is '2', churn is '1'",
+        "stay is '1', churn is '2'",
+    ]
+    right = read(content, options=ReadingOptions(**caught.value.readings[0].options)).first
+    np.testing.assert_allclose(right.probs[:, 1], p[:, 0])
+
+
+def test_an_empty_column_is_not_used_and_a_header_without_a_name_stays_so(tmp_path: Path) -> None:
+    rows = [f"{i},{i % 2},0.{i % 9 + 1},,{'ab'[i % 3 > 0]}" for i in range(90)]
+    content = "\n".join([",label,prob,Notes,site", *rows]).encode()
+    for loaded in (None, read(content)):
+        assert first_rows(content, read=loaded).roles["Notes"] == "ignored"
+    loaded = read(content)
+    (said,) = [n.message for n in loaded.notices if "Notes" in n.message]
+    assert said.endswith("Notes (empty)")
+    write_predictions(loaded.first, out := tmp_path / "out.csv", before=loaded.first, file=loaded)
+    assert out.read_text().startswith(",label,prob,Notes,site,uncalibrated\n0,0,0.1,,a,0.1")
+
+
+def test_the_line_of_the_header_of_a_sheet_is_told() -> None:
+    cells = [["Report"], [], ["label", "prob", "site"], *([i % 2, 0.1, "a"] for i in range(30))]
+
+    def cell(value: object) -> str:
+        if isinstance(value, str):
+            return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+        return f"<c><v>{value}</v></c>"
+
+    rows = (f"<row r='{i}'>{''.join(map(cell, row))}</row>" for i, row in enumerate(cells, 1))
+    book = workbook("".join(rows))
+    assert read(book, options=ReadingOptions(header_line=3)).first.n == 30
+    assert opened(book).names == ("label", "prob", "site")
+    with pytest.raises(InputError, match="Report"):
+        read(book, options=ReadingOptions(header_line=1))
+    with pytest.raises(OptionError, match="has no header lines; leave out the header line"):
+        read(b'{"y":1,"p":0.3}\n' * 20, name="x.jsonl", options=ReadingOptions(header_line=1))
+
+
+def test_arrays_of_another_length_are_left_out_and_those_of_class_names_used(
+    tmp_path: Path,
+) -> None:
+    p, y, order = _rows_of(3, [2, 0, 1])
+    names = np.array(["ant", "bee", "cow"])
+    arrays = {"y_prob": p[:, order], "y_true": names[y], "classes_": names[order]}
+    np.savez(path := tmp_path / "x.npz", **arrays, sites=np.array([*"abc"]))
+    loaded = read(path)
+    (said,) = [n.message for n in loaded.notices if "sites" in n.message]
+    assert said == "'sites' is left out: it has 3 values for 300 rows"
+    assert (loaded.first.probs.argmax(axis=1) == loaded.first.labels).mean() == np.mean(
+        p.argmax(axis=1) == y
+    )
+
+
+@pytest.mark.parametrize("of_one_each", [False, True])
+def test_models_in_files_that_are_read_block_by_block_are_refused(
+    tmp_path: Path, of_one_each: bool
+) -> None:
+    for k, name in enumerate("ab"):
+        models = [name] * 80 if of_one_each else [*"xy"] * 40
+        rows = [f"{i // 2},{m},{i % 2},0.{i % 9 + 1}" for i, m in enumerate(models)]
+        (tmp_path / f"{k}.csv").write_text("\n".join(["case,model,label,prob", *rows]))
+    for make in (calviz.sample_rows, calviz.profile):
+        with pytest.raises(InputError, match="'model' has 2 values that may name models"):
+            make(str(tmp_path))
+        make(str(tmp_path), model_column="")
