@@ -14,10 +14,10 @@ from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.data import other_columns, recognition
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
-from calviz.data.loaded import Loaded
 from calviz.data.questions import by_choices
 from calviz.data.reading import (
     MOST_READ_ON,
+    Loaded,
     Together,
     cells_of,
     facts_in,
@@ -279,10 +279,9 @@ def _roles(
 
     These are None if the roles are only guessed. Of several ways to read the file, the first one counts, if further questions may get answers by all rows.
     """
+    readings: tuple[Reading, ...] = (Reading("", {}),)
     try:
-        found, chosen = _by_first_answers(table, options, Reading("", {}), 0)
-        may_weigh = frozenset(chosen.options.values())
-        return *_of_rows(table, found, options.answered(chosen), most), may_weigh, {}
+        recognition.recognise(table, options)
     except InputError as error:
         readings = error.readings
     except CalvizError:

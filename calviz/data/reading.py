@@ -45,7 +45,8 @@ from calviz.data.judge_columns import (
     judges_beside,
     with_verdicts_as_scores,
 )
-from calviz.data.loaded import Loaded, ReadingForMap, Recognition
+from calviz.data.loaded import Loaded as Loaded
+from calviz.data.loaded import ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
 from calviz.data.roles import ColumnRoles, ScoreColumns

@@ -81,9 +81,7 @@ class ArrowRows(Table):
 
     def line(self, row: int) -> int | None:
         """Line number of a row, counting blank lines."""
-        if self.lines is None:
-            return None
-        return int(self.lines[row])
+        return None if self.lines is None else int(self.lines[row])
 
     def missing_as(self, row: int, name: str) -> str:
         """What stands in a cell without a number; see `Table.missing_as`."""

@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from calviz.core import errors
 from calviz.core.predictions import BEFORE, Dataset, Predictions
-from calviz.core.words import PLAIN_CSV, counted, csv_bytes
+from calviz.core.words import PLAIN_CSV, CsvStyle, counted, csv_bytes
 from calviz.data.column_names import PREDICTED, PREDICTED_WORDS, plain, words
 from calviz.data.format import short
 from calviz.data.roles import ColumnRoles
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
-    import pyarrow as pa
 
     from calviz.core.blocks import IntArray
     from calviz.data.loaded import Loaded
@@ -105,7 +105,6 @@ def _write(
         return data.n, data.n, _not_in(arrays, file)
     import pandas as pd
     import polars as pl
-    import pyarrow as pa
 
     is_text, style = target.suffix.lower() == ".csv", file.style if file else PLAIN_CSV
     own = file.own_scores.get(before.name, ()) if file else ()
@@ -125,11 +124,9 @@ def _write(
     if found and is_text:
         found = {k: v for c, cells in found[0].items() for k, v in _flat(c, cells)}, found[1]
     if file is None or found is None:
-        if is_text:
-            target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns)), style))
-        else:
-            table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
-            _write_typed(table.replace_schema_metadata(None), target)
+        _write_table(
+            pd.DataFrame(_with_date_texts(columns) if is_text else columns), {}, target, style
+        )
         return data.n, data.n, ""
     cells, rows = found
     changes = [(np.arange(data.n) if rows is None else rows, before, data)]
@@ -169,27 +166,26 @@ def _write(
     twice = {*cells} & {*frame.columns} - replaced
     taken = {*cells, *frame.columns}
     cells = {_free(k, taken) if k in twice else k: v for k, v in cells.items()}
-    if is_text:
-        texts = pl.DataFrame({k: _texts(v) for k, v in cells.items()})
-        target.write_bytes(csv_bytes(frame, style, texts))
-    else:
-        new = pa.Table.from_pandas(frame, preserve_index=False)
-        _write_typed(pa.table(cells | {name: new[name] for name in frame}), target)
+    _write_table(frame, cells, target, style)
     return size, calibrated, said
 
 
-def _write_typed(table: pa.Table, target: Path) -> None:
-    """Write columns with their types, as Parquet or as an object per row."""
-    if target.suffix.lower() == ".parquet":
-        import pyarrow.parquet as pq
+def _write_table(frame: pd.DataFrame, cells: dict[str, Any], target: Path, style: CsvStyle) -> None:
+    """Write cells of the file, and columns, as text, as Parquet, or as an object per row."""
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
+    if (suffix := target.suffix.lower()) == ".csv":
+        texts = pl.DataFrame({k: _texts(v) for k, v in cells.items()}) if cells else None
+        target.write_bytes(csv_bytes(frame, style, texts))
+        return
+    new = pa.Table.from_pandas(frame, preserve_index=False)
+    table = pa.table(cells | {name: new[name] for name in frame})
+    if suffix == ".parquet":
         pq.write_table(table, target)
     else:
-        import polars as pl
-
-        frame = pl.from_arrow(table)
-        assert isinstance(frame, pl.DataFrame)
-        frame.fill_nan(None).write_ndjson(target)
+        pl.DataFrame(table).fill_nan(None).write_ndjson(target)
 
 
 def _with_new_classes(

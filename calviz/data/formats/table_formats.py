@@ -211,9 +211,7 @@ def _whole_table(data: bytes) -> Any:
             raise InputError(f"the lists differ in length: {lengths}")
         return _of_columns(value)
     if len(values) > 1 and all(isinstance(v, dict) and v for v in values):
-        if any(v.keys() != values[0].keys() for v in values):
-            return None
-        return _of_objects(value)
+        return None if any(v.keys() != values[0].keys() for v in values) else _of_objects(value)
     return None
 
 
@@ -324,9 +322,7 @@ def _array(name: str, values: list[Any]) -> Any:
 
 
 def _written(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _name_odd_row(name: str, values: list[Any]) -> None:
