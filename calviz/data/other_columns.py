@@ -320,7 +320,7 @@ class OtherColumns:
                 unused.append(f"{short(name)} ({values_of})")
         if unused:
             more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
-            text = f"not used as groups because they are empty, or have one value or too many: {', '.join(unused[:8])}{more}"
+            text = f"not used as groups because they have no value, one or too many: {', '.join(unused[:8])}{more}"
             self.notices.append(Notice.UNUSED_GROUPS.finding("info", text))
         if layout.split is not None:
             columns["splits"] = Factor.of(one(layout.split))

@@ -232,7 +232,8 @@ def test_the_panel_says_roles_rows_and_changes_and_the_help_digest_and_codes():
     # All groups, and no notice is folded away.
     assert first < text.index("- groups b, c, d, e, f\n") < text.index("The event is 'y'")
     assert (
-        "Not used as groups because they have one value or too many: policy (120 values), a" in text
+        "Not used as groups because they have no value, one or too many: policy (120 values), a"
+        in text
     )
     assert not re.search(r"DATA\d|digest", text)
     assert re.search(r"kB, digest [0-9a-f]{16}", helps)

@@ -400,24 +400,14 @@ def profile_layout(
             roles = recognise(table, options)
     except InputError as error:
         raise _unrepaired(error) from None
-    if (
-        roles.long
-        and (named := roles.long[-1]) not in by
-        and not isinstance(options, ReadingForMap)
-    ):
-        count = 0
-        for rows in (frame, whole):
-            with suppress(Exception):  # what cannot be read is said of each file
-                count = (
-                    len(rows.select(named).unique().collect("pyarrow"))
-                    if rows is not None
-                    else count
-                )
+    if roles.long and (named := roles.long[-1]) not in by:
+        count, rows = 1, frame if whole is None else whole
+        with suppress(Exception):  # files that cannot be read are named later
+            count = len(rows.select(named).unique().collect("pyarrow"))
         if count > 1:
-            raise InputError(
-                f"'{shortened(named)}' has {count:,} values that may name models, whose rows would be read as those of one",
-                remedy="make a file of each model, or say that all rows are of one (--model-column '', model_column='')",
-            )
+            remedy = "read those of each by themselves, or say that all are of one model (--model-column '', model_column='')"
+            what = f"'{shortened(named)}' has {count:,} values that may name models, whose rows would be read as those of one"
+            raise InputError(what, remedy=remedy)
     common: dict[str, Any] = {
         "split": roles.split,
         "groups": tuple(by),
