@@ -105,7 +105,8 @@ class _Builder:
             decoded = self._labels(fetched, first, k)
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
-        for text, way in labels.in_another_order(arrays[0], decoded, self.options.class_names):
+        given = self.options.class_names or self.table.class_names
+        for text, way in labels.in_another_order(arrays[0], decoded, given):
             self.notices.append(Notice.LABEL_VALUES.finding("warning", text))
             self.ways.append(way)
         no_label = decoded.missing | self._blank(fetched, self.layout.correct)
