@@ -64,10 +64,10 @@ def explore_bins(settings: Settings) -> None:
             # Chosen for this page: the errors of the bins that it draws.
             keys = (settings.sample.ece_key, "rmsce")
             tables_and_cards.draw_metric_lines(
-                session.metrics(settings, keys, error_bars=True),
+                session.metrics(settings, keys, error_bars=True, drawn=True),
                 keys,
                 verdict=session.evaluation(settings).verdict,
-                pinned=pinning.values(settings, keys),
+                pinned=pinning.values(settings, keys, drawn=True),
             )
             _table(figure, settings)
     # The fragment comes first, as it shows what a click asks for; then the page follows.

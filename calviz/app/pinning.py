@@ -268,12 +268,13 @@ def points_overlay(now: Settings) -> tuple[ReliabilityOverlay, ...]:
     return () if pinned is None else (pinned.content.overlay(pinned.name, "pinned"),)
 
 
-def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
-    """Return the values of metrics in the pinned state, by their current keys; empty if nothing else is pinned."""
+def values(now: Settings, keys: tuple[str, ...], *, drawn: bool = False) -> dict[str, MetricResult]:
+    """Return the values of metrics in the pinned state, by their current keys, or of the bins that are drawn; empty if nothing else is pinned."""
 
     def evaluated(sample: Sample) -> dict[str, MetricResult]:
         # The key of the ECE depends on the bins.
         theirs = {key: sample.ece_key if key == now.sample.ece_key else key for key in keys}
+        sample = sample.but(scheme=sample.placed) if drawn else sample
         evaluation = analysis.evaluate(sample, tuple(theirs.values()))
         return {key: evaluation[pinned_key] for key, pinned_key in theirs.items()}
 

@@ -379,10 +379,13 @@ def evaluation(settings: Settings) -> Evaluation:
         return analysis.evaluate(sample, analysis.first_metrics(sample), ci=True, findings=True)
 
 
-def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> Evaluation:
-    """Compute any metrics, with or without intervals and noise floors; shows no message."""
+def metrics(
+    settings: Settings, keys: tuple[str, ...], *, error_bars: bool, drawn: bool = False
+) -> Evaluation:
+    """Compute any metrics, with or without intervals and noise floors, or of the bins that are drawn; shows no message."""
     with settings.compute_lock:
-        return analysis.evaluate(settings.sample, keys, ci=error_bars)
+        sample = settings.sample.but(**settings.how) if drawn else settings.sample
+        return analysis.evaluate(sample, keys, ci=error_bars)
 
 
 def verdict(settings: Settings) -> str:

@@ -133,9 +133,12 @@ _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 
 
 def _details(sample: Sample, metric: Metric, view: Any, value: float) -> dict[str, Any]:
-    details = dict(metric.details(view)) if metric.details else {}
+    details: dict[str, Any] = dict(metric.details(view)) if metric.details else {}
     if metric.key == "brier_binary" and sample.data.n_classes == 2:
         details["class_sum"] = 2 * value
+    if sample.scheme is None and view.params.get("scheme") == "equal-width" != sample.placed:
+        # Of rare events, the diagram has other bins: the name says so (`name_of`).
+        details["placed"] = "equal width"
     if sample.data.clusters is None:
         return details
     return {name: value for name, value in details.items() if name not in _OF_INDEPENDENT_ROWS}

@@ -509,7 +509,7 @@ def numbers_of(result: MetricResult) -> tuple[float, ...]:
 
 
 def name_of(result: MetricResult) -> str:
-    """Return the label of a metric, with the coverage or risk of its point, its bins if they are not the default, or what it sums."""
+    """Return the label of a metric, with the coverage or risk of its point, its bins if they are not the default or not those of the diagram, or what it sums."""
     metric = METRICS[result.key]
     if "one_column" in result.details:
         return f"{metric.label} (class sum)"
@@ -519,6 +519,8 @@ def name_of(result: MetricResult) -> str:
     scheme = result.params.get("scheme", usual)
     if usual == "equal-width" and scheme != usual:
         return f"{label} ({'Sturges' if scheme == 'sturges' else 'equal mass'})"
+    if "placed" in result.details:
+        return f"{label} ({result.details['placed']})"
     point = result.params.get("coverage", result.params.get("risk"))
     return label if point is None else f"{label} ({percent(point, 0)})"
 

@@ -160,8 +160,8 @@ def evidence_of_views(sample: Sample) -> tuple[Evidence, ...]:
 )
 def side_of_change(
     part: Sample, view: Reduction, gap: tuple[float, float, float], less: float
-) -> tuple[str, str]:
-    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, `less` what a selection makes of noise.
+) -> tuple[str, str, str]:
+    """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, `less` what a selection makes of noise: as a factor, if they are of rare events, and in points.
 
     Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
     """
@@ -171,14 +171,14 @@ def side_of_change(
     if way is None:
         if evidence.direction != "none" or gap[1] <= 0 <= gap[2]:
             nothing = evidence.direction == "none"
-            return "not told apart from calibrated" if nothing else "off in places", ""
+            return "not told apart from calibrated" if nothing else "off in places", "", ""
         way = too_high(view)[gap[0] < 0].lower()
         size = max(abs(gap[0]) - less, 0.0)
-        return f"perhaps {way}", f"{points(size, gap_decimals(size))} points"
+        return f"perhaps {way}", "", f"{points(size, gap_decimals(size))} points"
     size = max(abs(evidence.mcs) - less, 0.0)
     observed = evidence.score - math.copysign(size, evidence.mcs)
     times = times_off(evidence.score, observed).split(" too ")[0]
-    return way, times or f"{points(size, gap_decimals(size))} points"
+    return way, times, f"{points(size, gap_decimals(size))} points"
 
 
 def _noise_free_size(evidence: Evidence) -> float:

@@ -271,7 +271,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         tail = "" if worst is None or worst is against else f", furthest beyond noise {worst.where}"
         if against is not None and (worst is against or not against.slight):
             tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
-        head = _by(evidence, sample, size, slight=_is_slight(evidence))
+        head = _by(evidence, sample, size)
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not (evidence.shows_places or evidence.extremes):
         label = shorten(evidence.reduction.label, 40)
@@ -348,15 +348,14 @@ def _other(evidence: Evidence, sample: Sample) -> str:
     return f"probability of '{shorten(sample.data.class_names[1], 30)}' "
 
 
-def _by(evidence: Evidence, sample: Sample, size: str, *, slight: bool = False) -> str:
+def _by(evidence: Evidence, sample: Sample, size: str) -> str:
     """Begin the sentence: "Overconfident by 6.1 points"."""
     reduction: Reduction = evidence.reduction
     way = "over" if evidence.mcs > 0 else "under"
     is_own = reduction == sample.reduction
     if reduction.kind == "top-label":
-        word = "overconfident" if way == "over" else "underconfident"
-        text = f"slightly {word}, by {size} points" if slight else f"{word} by {size} points"
-        return text[0].upper() + text[1:] + ("" if is_own else " in the predicted class")
+        text = f"{way.capitalize()}confident by {size} points"
+        return text + ("" if is_own else " in the predicted class")
     noun = {
         "positive": "Forecasts"
         if is_own
@@ -365,13 +364,7 @@ def _by(evidence: Evidence, sample: Sample, size: str, *, slight: bool = False) 
         "top-r": f"Probabilities of the class ranked {reduction.r}",
         "within-top-r": f"Sums of the {reduction.r} largest probabilities",
     }[reduction.kind]
-    much = "slightly too" if slight else "too"
-    return f"{noun} {much} {'high' if way == 'over' else 'low'} by {size} points"
-
-
-def _is_slight(numbers: JudgedNumbers) -> bool:
-    """Whether the mean is off by little: in points, and as a factor of what is rare."""
-    return abs(numbers.mcs) < words.SLIGHT and not words.times_off(numbers.score, numbers.observed)
+    return f"{noun} too {'high' if way == 'over' else 'low'} by {size} points"
 
 
 def _interval(evidence: Evidence, *, value: bool = False) -> str:
@@ -564,10 +557,9 @@ class _Sentences:
                 "at least."
             )
         if v.direction in ("over", "under"):
-            slightly = "slightly " if _is_slight(v) else ""
             much = "too much" if v.direction == "over" else "too little"
             return (
-                f"So it promises {slightly}{much}, by {_points(abs(v.mcs), v.mcs_decimals)} on average, which chance does not "
+                f"So it promises {much}, by {_points(abs(v.mcs), v.mcs_decimals)} on average, which chance does not "
                 "explain."
             )
         if v.direction == "mixed":

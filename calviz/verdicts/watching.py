@@ -679,10 +679,14 @@ def _change(sample: Sample) -> Change | None:
     gaps = (since, before) if key == "mcs" else ((0.0, 0.0, 0.0),) * 2  # an ECE is above 0 anyway
     error = math.hypot(*(high - low for _, low, high in gaps)) / (2 * -ndtri(ALPHA / 2))
     less, is_since = float(selected(beyond)[0] * error), abs(since[0]) > abs(before[0])
-    sides = (
+    both = (
         side_of_change(after, view, gaps[0], less * is_since),
         side_of_change(early, view, gaps[1], less * (not is_since)),
     )
+    # Both sizes in one unit.
+    factors = all(times or not size for _, times, size in both)
+    now_side, before_side = ((way, times if factors else size) for way, times, size in both)
+    sides = now_side, before_side
     return Change(day, between, p_value, name, before, since, now, sides, began, less)
 
 

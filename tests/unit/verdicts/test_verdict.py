@@ -118,10 +118,10 @@ def test_underconfident_counts_upwards():
     assert v.worst.gap < 0
 
 
-def test_slightly():
+def test_less_than_a_point():
     v = judge(confidence(400_000, 0.005))
     assert v.direction == "over"
-    assert v.sentence.startswith("Slightly overconfident, by 0.")
+    assert v.sentence.startswith("Overconfident by 0.")
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
