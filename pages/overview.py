@@ -94,9 +94,7 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_findings(findings)
         if not navigation.has_judge(chosen.entry):
             reading_panel.draw_offers(chosen.entry, of="time_column")
-        rows = chosen.sample.data
-        days = (rows.time_name,) * rows.days_are_clusters
-        reading_panel.draw_related(chosen.entry, days, say=not days)
+        reading_panel.draw_related(chosen.entry, chosen.whole.days_are_clusters, say=True)
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():

@@ -303,13 +303,14 @@ def draw_models_of_rows(entry: OpenFile, column: str) -> None:
         read_again(entry.title, entry.source, replace(entry.options, model_column=column))
 
 
-def draw_related(entry: OpenFile, days: tuple[str, ...] = (), *, say: bool = False) -> None:
-    """Offer to count rows together that share a value, in one click each, or else the `days` of a column; `say` why."""
-    for name in (days or entry.loaded.first.related) * (entry.sample is None):
+def draw_related(entry: OpenFile, by_days: bool = False, *, say: bool = False) -> None:
+    """Offer to count rows together that share a value, in one click each, or not to where they are counted `by_days`; `say` why."""
+    for name in (("",) * by_days or entry.loaded.first.related) * (entry.sample is None):
         shown = md(shorten(name, 30))
-        if say:
+        if say and name:
             st.caption(f"Rows of one {shown} may belong together: intervals may be too narrow.")
-        if st.button(f"Count rows of one {shown} together") and entry.source is not None:
+        label = f"Count rows of one {shown} together" if name else "Count each row by itself"
+        if st.button(label) and entry.source is not None:
             read_again(entry.title, entry.source, replace(entry.options, cluster_column=name))
 
 

@@ -28,7 +28,7 @@ from calviz.data.loaded import fit_split_for
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
-from calviz.sample.sample import Sample, Where, on_days, rows_where, where_words
+from calviz.sample.sample import Sample, Where, dataset_of, on_days, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Evaluation
 
@@ -127,7 +127,7 @@ class Settings:
     def whole(self) -> Dataset:
         """All rows of the model, weighted for the prevalence, with columns cut at the chosen edges."""
         if self.prevalence is None and not self.cuts:
-            return self.entry.loaded.models[self.model]
+            return dataset_of(self.entry.loaded.models[self.model])
         return _whole((self.entry.content_key, self.model, self.prevalence, self.cuts), self)
 
     @property
@@ -252,7 +252,7 @@ class _JudgedRows(NamedTuple):
 
 @cached_results(2)
 def _whole(key: tuple[object, ...], _settings: Settings) -> Dataset:
-    data = _settings.entry.loaded.models[_settings.model]
+    data = dataset_of(_settings.entry.loaded.models[_settings.model])
     if _settings.prevalence is not None:
         data = at_prevalence(data, _settings.prevalence)
     return cut_as_chosen(data, _settings)
@@ -272,7 +272,7 @@ def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
     if mask is not None and not mask.all():
         numbers = np.flatnonzero(mask)
         data = data.take(numbers)
-    sample = Sample(data, split=_settings.split, where=_settings.where).by_days
+    sample = Sample(data, split=_settings.split, where=_settings.where)
     if (counting := data.rows_that_count) is not None:
         numbers = counting if numbers is None else numbers[counting]
     return _JudgedRows(sample, numbers, RLock())

@@ -206,7 +206,7 @@ class Audit:
         options.check_models(self.model, loaded.models)
         names = tuple(dict.fromkeys(self.model)) or tuple(loaded.models)
         for number, name in enumerate(names):
-            sample = Sample.of(loaded.models[name], **self._settings).by_days
+            sample = Sample.of(loaded.models[name], **self._settings)
             for column in (self.by, self.sites):
                 if column is not None:
                     check_column(sample.data, column)

@@ -348,7 +348,8 @@ def reading(
     id : COL
         Column that identifies the rows; '' if there is none.
     cluster : COL
-        Column with the cluster of each row, such as the patient: intervals and p-values resample clusters.
+        Column with the cluster of each row, such as the patient: intervals and p-values resample clusters; '' if there is none, not
+        even the days.
     weight : COL
         Column with the weight of each row.
     weight_kind

@@ -332,7 +332,7 @@ def _by_folds(data: Dataset, column: str) -> Rows:
             f"'{shortened(column)}' has {counted(folds.size, 'value')}: cross-fitting needs from 2 to {MOST_FOLDS} folds."
         )
     ids = None if data.ids is None else Factor.of(data.ids)
-    for factor, what in ((data.clusters, "clusters are"), (ids, "the same rows are")):
+    for factor, what in ((data.named_clusters, "clusters are"), (ids, "the same rows are")):
         if factor is not None and factor.crosses(fold):
             raise InputError(
                 f"{what} in several folds of '{shortened(column)}', so that a map would see what it is judged on",
@@ -363,8 +363,8 @@ def strata(data: Dataset) -> IntArray:
 
 def _together(data: Dataset) -> tuple[Factor | None, str]:
     """Return which rows a random division keeps together, those of a cluster or of an identifier that repeats, and words for it."""
-    if data.clusters is not None:
-        return data.clusters, "in whole clusters"
+    if data.named_clusters is not None:
+        return data.named_clusters, "in whole clusters"
     ids = None if data.ids is None else Factor.of(data.ids)
     if ids is not None and 1 < len(ids.levels) < data.n:
         return ids, f"rows of the same {shortened(data.id_name)} together"

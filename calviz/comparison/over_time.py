@@ -113,7 +113,7 @@ def over_time(
     method (Westfall & Young 1993), which keeps the chance of any false change below 5 %. A change may be due to the model, to the
     labels, or to a different mix of rows.
     """
-    sample = Sample.of(data, bins=bins, **options).by_days
+    sample = Sample.of(data, bins=bins, **options)
     usual = "mcs" if sample.data.kind == "confidence" else RANKED_BY
     metric, progress = METRICS[metric or usual].key, progress or (lambda *_: None)
     if sample.data.times is None:

@@ -71,7 +71,8 @@ class Predictions(registry.Constructors, RowColumns):
     cells : Cells, optional
         Given if each row stands for many observed rows (`calviz.core`); `weights` are then their counts.
     column_names : mapping of str to str, optional
-        Names in files of the columns "ids", "clusters", "weights" and "times". They are not part of the content that is hashed.
+        Names in files of the columns "ids", "clusters" ("" if no rows belong together), "weights" and "times". They are not part of the
+        content that is hashed.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     prevalence : tuple of float, optional
@@ -326,7 +327,7 @@ def with_rows(
     ----------
     data : Predictions or ConfidencePredictions
     clusters : str, Factor or array_like, shape (n,)
-        Name of a group column, "id" for the identifiers, or one value per row.
+        Name of a group column, "id" for the identifiers, "" for none, or one value per row.
     weights, times : array_like, shape (n,)
     names : mapping of str to str, optional
         Names in files of the new columns (`Predictions.column_names`).
@@ -464,9 +465,9 @@ def repeated(data: D, counts: npt.ArrayLike) -> D:
 MOST_REPEATED = 20_000_000
 
 
-def _column(data: Dataset, name: str) -> Factor:
-    if name in data.groups:
-        return data.groups[name]
+def _column(data: Dataset, name: str) -> Factor | None:
+    if not name or name in data.groups:
+        return data.groups.get(name)
     if name == "id" and data.ids is not None:
         return Factor.of(data.ids)
     names = [*data.groups, *(["id"] if data.ids is not None else [])]

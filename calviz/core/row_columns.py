@@ -596,8 +596,13 @@ class RowColumns:
 
     @property
     def days_are_clusters(self) -> bool:
-        """Whether rows of one day are clusters because they were found to depend on each other (`calviz.sample.sample.Sample.by_days`)."""
+        """Whether rows of one day are clusters because they were found to depend on each other (`calviz.sample.sample.dataset_of`)."""
         return self.column_names.get("clusters") == f"day of {self.time_name}"
+
+    @property
+    def named_clusters(self) -> Factor | None:
+        """The clusters of a column; no days that were found to be some, by which no rows are divided and which no file gets."""
+        return None if self.days_are_clusters else self.clusters
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -631,7 +636,7 @@ class RowColumns:
         """Return a copy without what was derived from its columns, which may be replaced."""
         new = self.renamed(self.name)
         # The name does not change them, columns do.
-        for cached in ("_fingerprint", "_all_count", "_predicted"):
+        for cached in ("_fingerprint", "_all_count", "_predicted", "_by_days"):
             new.__dict__.pop(cached, None)
         return new
 

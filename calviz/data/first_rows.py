@@ -137,7 +137,9 @@ def _options_of(
     models, confidence = named("model"), named("confidence")
     kind = "confidence" if confidence else None if options.kind == "confidence" else options.kind
     said: dict[str, Any] = {
-        option: next(iter(named(role)), none) for role, (option, _, none) in ONE_COLUMN.items()
+        # That no rows belong together stays said.
+        option: next(iter(named(role)), "" if getattr(options, option) == "" else none)
+        for role, (option, _, none) in ONE_COLUMN.items()
     }
     if len(named("label")) > 1:  # several columns are one label: 0 and 1 for each class
         said["label"] = None

@@ -90,7 +90,8 @@ class ReadingOptions:
     label_base : {0, 1}, optional
         Whether numeric labels count the classes from 0 or from 1.
     cluster_column : str, optional
-        The column that groups rows which belong together, such as rows of one patient; never guessed.
+        The column that groups rows which belong together, such as rows of one patient; never guessed. Without it, days are clusters
+        where their rows are found to depend on each other; "" means none.
     weight_column : str, optional
         The column with the weight of each row; never guessed.
     weight_kind : {"importance", "frequency"}

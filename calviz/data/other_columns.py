@@ -330,10 +330,10 @@ class OtherColumns:
         for name in layout.kept:
             self._keep(name, one(name), columns)
         # Rows have a number of their own, called "row"; arrays are named by what they hold.
-        own = "" if layout.id == "row" or self.table.arrays else layout.id
-        names = {"ids": own, "clusters": layout.cluster}
+        own = None if layout.id == "row" or self.table.arrays else layout.id
+        names = {"ids": own, "clusters": layout.cluster or self.options.cluster_column}
         names |= {"weights": layout.weight, "times": layout.time}
-        columns["column_names"] = {k: self._shown(name) for k, name in names.items() if name}
+        columns["column_names"] = {k: self._shown(n) for k, n in names.items() if n is not None}
         if layout.cluster is not None:
             clusters = Factor.of(one(layout.cluster))
             if layout.cluster == layout.time:

@@ -370,7 +370,7 @@ def _arrays(data: Dataset, labelled: bool) -> dict[str, npt.NDArray[Any]]:
 def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any]]:
     """Clusters, weights and times by name; names in `taken` are those of other columns."""
     columns: dict[str, npt.NDArray[Any]] = {}
-    clusters = None if data.clusters is None else data.clusters.values()
+    clusters = None if data.named_clusters is None else data.named_clusters.values()
     of_rows = {"clusters": clusters, "weights": data.weights, "times": _times(data)}
     for key, values in of_rows.items():
         if values is not None:

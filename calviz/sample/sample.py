@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, TypedDict, TypeVar, get_args
 
 import numpy as np
@@ -210,11 +210,6 @@ class Sample:
         """The rows that a mask of shape (n,) holds."""
         return self.with_data(self.data.take(np.flatnonzero(mask)))
 
-    @property
-    def by_days(self) -> Sample:
-        """The same rows, those of one day as a cluster if they are found to depend on each other."""
-        return self.once(_by_days)
-
     def predicted(self, names: Sequence[str]) -> Sample:
         """The rows that are predicted as one of these classes; all without names."""
         if not names:
@@ -378,11 +373,23 @@ class Sample:
 
 
 def dataset_of(data: Dataset | Profile) -> Dataset:
-    """Return predictions as they are, and a profile as its cells (`Profile.predictions`); raises InputError for anything else."""
+    """Return predictions, with days as clusters if their rows are found to depend on each other, and a profile as its cells (`Profile.predictions`); raises InputError for anything else.
+
+    That is found once for a file: where clusters are named, even as "" for none, or rows were taken from such data, it stays.
+    """
     if isinstance(data, Profile):
         return data.predictions()
     check_dataset(data)
-    return data
+    if data.times is None or data.clusters is not None or "clusters" in data.column_names:
+        return data
+    by_days: Dataset | None = vars(data).get("_by_days")
+    if by_days is None:
+        if (days := _dependent_days(data)) is None:
+            vars(data)["column_names"] = MappingProxyType({**data.column_names, "clusters": ""})
+            return data
+        names = {"clusters": f"day of {data.time_name}"}
+        by_days = vars(data)["_by_days"] = with_rows(data, clusters=days, names=names)
+    return by_days if by_days.name == data.name else by_days.renamed(data.name)
 
 
 def _check_of_sample(n: int, **columns: Any) -> None:
@@ -778,36 +785,34 @@ def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
 FEWEST_LEVELS = 20
 
 
-@takes_weights
-def _by_days(sample: Sample) -> Sample:
-    """The rows with days as clusters, if rows of one day are found to depend on each other.
+def _dependent_days(data: Dataset) -> Factor | None:
+    """The day of each row, if rows of one day are found to depend on each other.
 
     Each day is compared with the next of the same weekday, or the next one where days are far apart: what changes slowly, or with the
     weekday, cancels. So the pair is a cluster, in which the residuals of the second day change their sign.
     """
-    data = sample.data
-    if data.times is None or data.clusters is not None or data.cells is not None:
-        return sample
-    days, day = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
-    if not FEWEST_LEVELS <= len(days) < data.n:
-        return sample
+    days, day = np.unique(np.asarray(data.times).astype("datetime64[D]"), return_inverse=True)
+    if data.cells is not None or not FEWEST_LEVELS <= len(days) < data.n:
+        return None
     weekday = days.astype(np.int64) % 7 * ((days[-1] - days[0]).astype(int) < 7 * len(days))
     order = np.argsort(weekday, kind="stable")
     place = np.argsort(order) - np.searchsorted(weekday[order], weekday)
     pair = place // 2 * 7 + weekday
-    sign = np.where(np.bincount(pair)[pair] > 1, 1 - place % 2 * 2, 0)[day]
-    residual, rate = binning.residuals(sample.scored)
+    counts = data.weights is None or data.weights != 0
+    sign = counts * np.where(np.bincount(pair)[pair] > 1, 1 - place % 2 * 2, 0)[day]
+    residual, rate = binning.residuals(reduce(data, Reduction.default(data)))
+    residual, rate = residual * sign, rate * np.abs(sign)
     # A few days that are off alone are no dependence: one pair in twenty, those furthest apart, tell nothing.
-    spread = np.bincount(pair[day], rate * (1 - rate) * np.abs(sign)) + 1e-300
-    apart = np.bincount(pair[day], residual * sign) ** 2 / spread
+    spread = np.bincount(pair[day], rate * (1 - rate)) + 1e-300
+    apart = np.bincount(pair[day], residual) ** 2 / spread
     used = ~np.isin(pair[day], np.argsort(-apart)[: 1 + len(days) // 40])
-    found = binning.dependence(
-        (residual * sign)[used], (rate * np.abs(sign))[used], pair[day][used]
-    )
-    if not found.is_found(len(data.groups)):
-        return sample
-    clusters, names = Factor(day, tuple(map(str, days))), {"clusters": f"day of {data.time_name}"}
-    return sample.with_data(with_rows(data, clusters=clusters, names=names))
+    found = binning.dependence(residual[used], rate[used], pair[day][used])
+    return Factor(day, tuple(map(str, days))) if found.is_found(len(data.groups)) else None
+
+
+def alike_by(sample: Sample, cluster: IntArray) -> float:
+    """By how much the residuals of rows of the same cluster, shape (n,), correlate: at least 0."""
+    return max(binning.dependence(*binning.residuals(sample.scored), cluster).icc, 0.0)
 
 
 #: What can be judged.

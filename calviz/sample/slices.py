@@ -414,7 +414,7 @@ def slices(
     errors.check_level(rate, "rate")
     errors.check_level(level)
     errors.check_choice("against", against, get_args(Against))
-    sample = Sample.of(data, split=split, reduction=reduction, bins=bins).by_days
+    sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
     if edges:
         sample = sample.with_data(predictions.cut_columns(sample.data, edges))
     return sample.view(

@@ -87,8 +87,7 @@ def _sample(data: Dataset | Sample | Profile, options: Mapping[str, Any]) -> Sam
         if name not in known:
             raise OptionError(f"there is no option '{name}'; {errors.known_names(name, known)}.")
     named = {"weights" if name == "sample_weight" else name: v for name, v in options.items()}
-    sample = Sample.of(data, **named)
-    return sample if isinstance(data, Sample) else sample.by_days
+    return Sample.of(data, **named)
 
 
 def _divided(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

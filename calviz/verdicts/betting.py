@@ -15,8 +15,8 @@ from scipy.special import lambertw, logit, logsumexp
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Interval
 from calviz.core.errors import claim
-from calviz.core.row_columns import FINE_CELLS
-from calviz.sample.sample import Sample
+from calviz.core.row_columns import FINE_CELLS, RowColumns
+from calviz.sample.sample import Sample, alike_by
 
 #: Shifts of the logits that are bet on, of all rows and of those in one bin; a true shift below half the smallest is not looked for.
 SHIFTS = (0.1, 0.2, 0.4, 0.8, 1.6)
@@ -98,10 +98,13 @@ def days_of(sample: Sample, when: str | None, before: int) -> tuple[list[str], I
     return list(map(str, days)), at
 
 
-def extend(cluster: IntArray, look: IntArray) -> bool:
-    """Whether a cluster has rows of several looks."""
-    pairs = np.unique(np.stack([cluster, look]), axis=1)[0]
-    return not np.diff(pairs).all()
+def condition(data: RowColumns, look: IntArray, more: bool) -> str:
+    """What the chance of a false alarm depends on; "" where clusters have no rows in several looks, of which there may be `more`."""
+    if data.clusters is None or data.days_are_clusters:
+        return ", if days are independent of each other" * data.days_are_clusters
+    pairs = np.unique(np.stack([data.clusters.codes, look]), axis=1)[0]
+    again = more or not np.diff(pairs).all()
+    return ", if rows of one cluster in several looks are independent" * again
 
 
 def looks_at(
@@ -175,14 +178,16 @@ def logits(score: FloatArray) -> FloatArray:
 
 
 def row_shares(sample: Sample, look: IntArray, heaviest: float | None) -> FloatArray | None:
-    """What each row counts, at most 1: its weight, divided by the size of its cluster within the look."""
+    """What each row counts, at most 1: its weight, divided by the size of its cluster within the look, or by the design effect of a day that was found to be one."""
     data, shares = sample.data, None
     if data.weights is not None and heaviest is not None:
         shares = np.minimum(data.weights / heaviest, 1)
     if data.clusters is not None:
         codes = look * (data.clusters.codes.max() + 1) + data.clusters.codes
         _, of_row, sizes = np.unique(codes, return_inverse=True, return_counts=True)
-        shares = (1 if shares is None else shares) / sizes[of_row]
+        # Rows of a cluster may be as dependent as can be; of days that were found to be clusters it is known.
+        alike = alike_by(sample, of_row) if data.days_are_clusters else 1.0
+        shares = (1 if shares is None else shares) / (1 + alike * (sizes[of_row] - 1))
     return shares
 
 

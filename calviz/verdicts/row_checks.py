@@ -44,7 +44,7 @@ COPIES = 0.8
 def dependent_rows(sample: Sample) -> Iterator[Told]:
     """Test repeated ids, group columns, days and copies of rows as clusters; report the strongest dependence."""
     data, candidates = sample.data, list(_candidates(sample))
-    if not candidates or not (data.clusters is None or data.days_are_clusters):
+    if not candidates or data.named_clusters is not None:
         return
     residual, rate = residuals(sample.scored)
     dependences = []
@@ -55,17 +55,15 @@ def dependent_rows(sample: Sample) -> Iterator[Told]:
     if not dependences:
         return
     effect, words, strongest = max(dependences, key=lambda pair: pair[0])
-    head, wide = (
-        f"Rows {words} are not independent",
-        f"too narrow by a factor of about {effect**0.5:.1f}",
-    )
+    head = f"Rows {words} are not independent"
+    wide = f"too narrow by a factor of about {effect**0.5:.1f}"
     by_day = words.startswith(DAYS)
-    is_done = "; here, days are resampled, elsewhere if the column is named" * by_day
+    done = "each day counts as one cluster here (--cluster '' counts each row by itself)"
     yield (
         "warning",
         f"{head}: over {counted(strongest.clusters, 'cluster')} of {strongest.size:.3g} rows the "
         f"residuals correlate by {strongest.icc:.2f}, so intervals of independent rows are {wide} and p-values too small (design effect {effect:.1f}); "
-        f"keep one row per cluster, or resample by cluster (--cluster){is_done}.",
+        f"{done if by_day else 'keep one row per cluster, or resample by cluster (--cluster)'}.",
         f"{head}: {'each day counts as one cluster here' if by_day else f'intervals are {wide}'}",
     )
 
@@ -75,8 +73,8 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
     data = sample.data
     if data.n < FEWEST_LEVELS:
         return
-    if (days := sample.by_days.data.clusters) is not None:
-        yield f"{DAYS} of '{shorten(data.time_name, 30)}'", days.codes.astype(np.intp), 0.0
+    if data.clusters is not None:
+        yield f"{DAYS} of '{shorten(data.time_name, 30)}'", data.clusters.codes.astype(np.intp), 0.0
     if (codes := sample.once(_repeated_ids)) is not None:
         yield "with the same id", codes, 0.0
     for name, column in data.groups.items():

@@ -46,8 +46,8 @@ from calviz.verdicts.betting import (
     Remedy,
     Wealth,
     bets_on,
+    condition,
     days_of,
-    extend,
     logits,
     looks_at,
     row_shares,
@@ -208,8 +208,9 @@ class WatchState(Displayed):
         Without a change: the slices that are off, if nothing is found on the other rows.
     within : SliceChange or None
         The slice that changes in another way than the other rows, if `watched` finds one.
-    returning : bool
-        Whether clusters have rows in several looks, or may have: the state does not hold the clusters of earlier calls.
+    condition : str
+        What the chance of a false alarm depends on: days that were found to be clusters, or clusters that have rows in several looks, or may
+        have, as the state does not hold those of earlier calls.
     """
 
     alarm: bool
@@ -227,7 +228,7 @@ class WatchState(Displayed):
     skipped: int = 0
     change: Change | None = None
     only: str = ""
-    returning: bool = False
+    condition: str = ""
     within: SliceChange | None = None
 
     @property
@@ -264,11 +265,6 @@ class WatchState(Displayed):
             + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
             * by_chance
         )
-
-    @property
-    def condition(self) -> str:
-        """What the chance of a false alarm depends on; "" where clusters have no rows in several looks."""
-        return ", if rows of one cluster in several looks are independent" * self.returning
 
     @property
     @claim("watch")
@@ -377,7 +373,8 @@ class Watch:
     found a few looks later than one on day 1. The total is an e-process: by Ville's inequality, it ever reaches 1 / alpha with
     probability at most alpha (Ramdas, Gruenwald, Vovk & Shafer 2023, eq. 6; Shin, Ramdas & Rinaldo 2024 for starting times). Rows of a
     cluster in a look bet with the geometric mean of their factors, whose expectation is at most 1 however they depend on each other; those in
-    several looks are taken as independent. A row with a
+    several looks are taken as independent. Those of days that were found to be clusters bet as so many rows as their correlation
+    leaves independent. A row with a
     weight bets with the u-th power of its factor L, for u the weight as a share of the heaviest of the first look (at most 1):
     L^u <= 1 + u (L - 1) (Bernoulli), whose expectation is 1 if the weighted scores are calibrated. A cell of a profile bets as its rows
     would at their mean score, which by Jensen's inequality is at most their product.
@@ -431,10 +428,9 @@ class Watch:
         known = {look.digest for look in self.looks}
         begun = (self.edges, self.centre, self.heaviest)
         looks = list(looks_at(sample, names, look, known, *begun))
-        clusters = sample.data.clusters
-        returning = clusters is not None and (bool(known) or extend(clusters.codes, look))
+        asks = condition(sample.data, look, bool(known))
         self.looks += [look for look in looks if look is not None]
-        return replace(self.state, skipped=looks.count(None), returning=returning)
+        return replace(self.state, skipped=looks.count(None), condition=asks)
 
     def merge(self, other: Watch) -> Watch:
         """Return a watch of the looks of both, in the order of their names; a look that both hold counts once.
@@ -578,7 +574,6 @@ def watched(sample: Sample) -> WatchState | None:
     """Watch the days of rows with times, and find out whether what they mean has changed; None without times."""
     if sample.data.times is None:
         return None
-    sample = sample.by_days
     state = Watch(reduction=sample.reduction).add(sample)
     state = replace(state, within=_change_in_a_slice(sample))
     if not state.alarm:

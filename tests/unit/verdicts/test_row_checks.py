@@ -12,14 +12,16 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few
 from calviz.core.entry_specs import CHECKS
 from calviz.data import ReadingOptions, read
+from calviz.data.writing import write_predictions
 from calviz.sample.binning import dependence
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, dataset_of
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.joint_tests import LEVEL_IF_OFF, area_test
 from calviz.verdicts.row_checks import label_errors, label_errors_found
 from calviz.verdicts.sentence import explained, judged
+from calviz.verdicts.watching import watched
 from tests.inputs.simulated import draw_labels, softmax
 
 # ---- Scores that rank in reverse: the test, its false alarms, the sentences, and what they advise, applied
@@ -602,7 +604,7 @@ def of_days(*, together, change=0.0, weekday=0.0):
 
 
 @pytest.mark.slow
-def test_rows_of_one_day_that_are_alike_count_together():
+def test_rows_of_one_day_that_are_alike_count_together(tmp_path):
     dependent = of_days(together=1 / 3)
     result = calviz.evaluate(dependent)
     assert "in 250 days" in result.verdict.sentence
@@ -610,11 +612,25 @@ def test_rows_of_one_day_that_are_alike_count_together():
     found = [f.message for f in result.findings if f.code == "CAL022"]
     assert len(found) == 1
     assert found[0].startswith("Rows of one day of 'time' are not independent: over 250 clusters")
+    # It is found once, also for comparisons, which divide the rows as without, and no file gets the days.
+    how = {"methods": ["platt"], "fit_fraction": 0.5, "metrics": ["nll"], "resamples": 100}
+    single = Sample.of(dependent, clusters="").data
+    assert (single.clusters, dataset_of(single)) == (None, single)
+    assert dataset_of(dependent) is dataset_of(dependent)
+    days, rows = (calviz.compare(d, **how)["platt"].metrics["nll"] for d in (dependent, single))
+    assert days.value == rows.value
+    assert np.ptp(days.interval) > 1.2 * np.ptp(rows.interval)
+    write_predictions(dataset_of(dependent), tmp_path / "out.csv")
+    assert "day of time" not in (tmp_path / "out.csv").read_text().splitlines()[0]
+    # A change beside it is dated.
+    state = watched(Sample.of(of_days(together=1 / 3, change=0.2)))
+    assert state.change.between[0] <= "2024-05-30" <= state.change.between[1]
+    assert state.condition == ", if days are independent of each other"
     # What a change or a weekday makes alike is told from that.
     for data, words in (
         (of_days(together=0.0), "No miscalibration found"),
         (of_days(together=0.0, change=0.1), "Since about 2024-0"),
         (of_days(together=0.0, weekday=0.1), "where weekday of time = Monday"),
     ):
-        assert Sample(data).by_days.data is data
+        assert Sample.of(data).data is data
         assert words in calviz.verdict(data).headline
