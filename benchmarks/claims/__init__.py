@@ -68,6 +68,19 @@ class Simulation:
         value = self.draw(np.random.default_rng([seed, number, crc32(self.key.encode())]))
         return None if value is None else float(value)
 
+    def keeps_to(
+        self, files: int, *, seed: int = 0, at_most: float = 1, at_least: float = 0
+    ) -> bool:
+        """Whether the share of files is in a range (for tests); it stops where no further file can change the answer."""
+        said: list[float] = []
+        for rest in reversed(range(files)):
+            value = self.outcome(seed, files - 1 - rest)
+            said += [] if value is None else [float(value)]
+            most = len(said) + rest
+            if most and at_least <= sum(said) / most and (sum(said) + rest) / most <= at_most:
+                return True
+        return False
+
     def outcomes(self, files: int, *, seed: int = 0) -> list[float]:
         """Outcomes of so many files, without those of which nothing was said (for tests)."""
         every = (self.outcome(seed, number) for number in range(files))

@@ -16,10 +16,10 @@ of weighted or clustered rows has a `Drawing` (from `Sample.view`), which recomp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -753,8 +753,7 @@ def latest(
     kept: dict[str, tuple[Hashable, Any]] = owner.__dict__.setdefault(LATEST, {})
     before = kept.get(name)
     if before is not None and before[0] == key:
-        result: R = before[1]
-        return result
+        return cast(R, before[1])
     result = make()
     # Most results are small: what the owner holds need not be added up.
     if held_bytes(result) <= most_bytes or held_bytes(result, beside=owner) <= most_bytes:
@@ -775,19 +774,23 @@ def kept_draw(owner: Any, name: str, rng: np.random.Generator, draw: Callable[[]
     return drawn
 
 
+#: Most parts of what is held are numbers and words, which are passed over at once.
+_NOT_COUNTED = (float, int, str, type(None), np.generic, Predictions, ConfidencePredictions)
+
+
 def held_bytes(value: Any, *, beside: Any = None) -> int:
     """Bytes of all arrays that an object holds, except those of predictions and those that `beside` also holds."""
     counted_ids: set[int] = set()
 
     def bytes_of(part: Any) -> int:
-        if id(part) in counted_ids or isinstance(part, Predictions | ConfidencePredictions):
+        if isinstance(part, _NOT_COUNTED) or id(part) in counted_ids:
             return 0
         counted_ids.add(id(part))
         if isinstance(part, np.ndarray):
             return part.nbytes
-        if isinstance(part, tuple | list):
+        if isinstance(part, (tuple, list)):
             return sum(map(bytes_of, part))
-        parts = part if isinstance(part, Mapping) else getattr(part, "__dict__", {})
+        parts = part if isinstance(part, dict) else getattr(part, "__dict__", {})
         # The drawing of a view leads to its sample, which holds all other views.
         return sum(bytes_of(value) for name, value in list(parts.items()) if name != DRAWN_BY)
 

@@ -51,7 +51,7 @@ def shown(app):
 
 @pytest.fixture(scope="module", params=MODELS)
 def answers(request, tmp_path_factory):
-    """Name, report, command line, JSON, and the rows of the report's first table by metric."""
+    """Name, report, command line, JSON, the rows of the report's first table by metric, and the open page."""
     name, page = request.param, tmp_path_factory.mktemp("answers") / "page.md"
     file = str(ROOT / "sample_data" / f"{name}.parquet")
     asked = ["audit", file, "--split", "test", "--model", MODELS[name], "--ci"]
@@ -63,17 +63,17 @@ def answers(request, tmp_path_factory):
     for line in report.splitlines():
         cells = [flat(cell).strip() for cell in line.strip("|").split("|")]
         rows.setdefault(cells[0].split(" (")[0], cells)
-    return name, flat(report), flat(printed), record, rows
+    return name, flat(report), flat(printed), record, rows, open_page(f"data={name}")
 
 
 @pytest.mark.slow
 def test_verdict_findings_and_fix(answers):
-    name, report, printed, record, _ = answers
-    app = shown(open_page(f"data={name}"))
+    name, report, printed, record, _, opened = answers
+    app = shown(opened)
     for text in (report, printed):
         assert flat(record["verdict"]) in text
     found = {f["code"]: flat(f["message"]).rstrip(".") for f in record["findings"]}
-    full = flat(plain(" ".join(m.help or "" for m in open_page(f"data={name}").markdown)))
+    full = flat(plain(" ".join(m.help or "" for m in opened.markdown)))
     # The line under the title says what the title does not; the whole sentence is behind its question mark.
     assert flat(record["verdict"]) in app + full
     assert {"CAL002", "CAL020"} <= found.keys()
@@ -137,8 +137,7 @@ def test_what_a_fix_brings_in_a_slice():
 
 @pytest.mark.slow
 def test_headline_metrics(answers):
-    name, _, printed, record, rows = answers
-    opened = open_page(f"data={name}")
+    name, _, printed, record, rows, opened = answers
     app, tiles = shown(opened), {t.label.split(",")[0]: flat(t.value) for t in opened.metric}
     for label in ("Accuracy", "ECE", "MCS", "NLL", "Brier score"):
         _, value, interval, mean, most, _ = rows[label][:6]
@@ -168,8 +167,7 @@ def test_headline_metrics(answers):
 
 @pytest.mark.slow
 def test_one_quantity_has_one_number_of_decimals(answers):
-    name, report, _, record, rows = answers
-    opened = open_page(f"data={name}")
+    name, report, _, record, rows, opened = answers
     drawn = " ".join(json.dumps(c.proto.spec) for c in opened.get("plotly_chart"))
     app = f"{shown(opened)} {drawn}"
     for word in (
@@ -418,13 +416,7 @@ def two_models(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command",
-    [
-        ("audit",),
-        ("audit", "--preset", "full"),
-        ("audit", "--preset", "full", "--ci"),
-        ("compare-models",),
-    ],
+    "command", [("audit",), ("audit", "--preset", "full", "--ci"), ("compare-models",)]
 )
 def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp_path, command):
     html = tmp_path / "report.html"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -114,7 +113,7 @@ LONG_LINE = text([*HEADER, "d" * (2 << 20)], probs=[[*p, 1] for p in PROBS.tolis
 ABOVE = {
     "FILE_BYTES": ("x.csv", CONTENT, "100"),
     "ARRAY_BYTES": ("x.npz", SAME["plain.npz"], "100"),
-    "EXPANSION": ("x.csv.gz", gzip.compress(b"label,p_a,p_b\n" + b"0,1,0\n" * (11 << 20)), "100"),
+    "EXPANSION": ("x.csv.gz", BOMBS["text.csv.gz"](), "100"),
     "ROWS": ("x.npz", SAME["plain.npz"], "11"),
     "COLUMNS": ("x.csv", CONTENT, "3"),
     "CLASSES": ("x.csv", CONTENT, "2"),

@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import calviz
+from benchmarks.claims import Simulation
 from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
 from calviz.core.entry_specs import METRICS
 from calviz.sample.error_bars import p_value, stream
@@ -273,6 +274,31 @@ def test_intervals_of_biased_errors_cover_the_truth(coverage, key, slope):
     runs, shares = coverage
     assert METRICS[key].interval != "percentile"
     assert shares[key, slope] >= 0.93 - slack(0.93, runs)
+
+
+@pytest.mark.parametrize(
+    ("said", "at_most", "at_least", "drawn"),
+    [
+        # One of the last two may still be said: 2 of 10 are too many from then on only.
+        ("0000000000", 0.1, 0, 9),
+        ("0100000000", 0.1, 0, 10),
+        ("0100000001", 0.1, 0, None),
+        ("1111111111", 1, 0.8, 8),
+        ("1110101111", 1, 0.8, 10),
+        ("1110100111", 1, 0.8, None),
+        # Of files without the sentence, the others count.
+        ("1-------0-", 0.5, 0, 10),
+        ("----------", 0.5, 0, None),
+    ],
+)
+def test_a_simulation_ends_where_its_answer_is_known(said, at_most, at_least, drawn):
+    files = iter(said)
+    one = Simulation("c", "m", "a case", lambda _: {"0": False, "1": True}.get(next(files)))
+    assert one.keeps_to(10, at_most=at_most, at_least=at_least) is (drawn is not None)
+    assert len(list(files)) == 10 - (drawn or 10)
+    values = [int(letter) for letter in said if letter != "-"]
+    inside = values and at_least <= np.mean(values) <= at_most
+    assert bool(inside) is (drawn is not None)
 
 
 # ---- What `benchmarks/arena.py` writes into docs/arena.md

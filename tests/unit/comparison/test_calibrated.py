@@ -508,10 +508,10 @@ def test_a_threshold_for_each_class_by_hand():
 def test_a_class_is_compared_with_the_others_on_the_same_rows():
     every_simulation()
     name = "set-coverage-by-class: said of a class that the model knows less well, 5 classes, 1,000 rows"
-    assert np.mean(SIMULATIONS[name].outcomes(30, seed=5)) >= too_few(0.95, 30)
+    assert SIMULATIONS[name].keeps_to(30, seed=5, at_least=too_few(0.95, 30))
     for case in ("LAC, 2 classes, 400 rows", "LAC, 5 classes, 2,000 weighted rows"):
         alike = SIMULATIONS[f"set-coverage-by-class: said of classes that are alike, {case}"]
-        assert np.mean(alike.outcomes(40, seed=5)) <= too_many(0.05, 40)
+        assert alike.keeps_to(40, seed=5, at_most=too_many(0.05, 40))
 
 
 def test_what_is_said_of_a_class_that_is_held_less():

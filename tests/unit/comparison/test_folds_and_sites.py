@@ -378,8 +378,8 @@ def test_a_report_has_folds_and_the_sites_that_are_named(tmp_path):
 )  # fmt: skip
 def test_sentences_are_true_as_often_as_they_say(name, rate, least):
     every_simulation()
-    mean = np.mean(SIMULATIONS[name].outcomes(25, seed=5))
-    assert mean >= too_few(rate, 25) if least else mean <= too_many(rate, 25)
+    limit = {"at_least": too_few(rate, 25)} if least else {"at_most": too_many(rate, 25)}
+    assert SIMULATIONS[name].keeps_to(25, seed=5, **limit)
 
 
 def test_folds_are_in_the_order_of_their_names_whatever_the_rows():

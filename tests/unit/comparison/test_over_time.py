@@ -308,7 +308,7 @@ def test_a_shift_that_the_log_loss_does_not_show_is_found_by_the_mean_score():
 )
 def test_few_unchanging_files_show_a_change(case):
     (one,) = (s for s in every_simulation() if s.claim == "change-over-time" and s.case == case)
-    assert np.mean(one.outcomes(16)) <= too_many(0.05, 16)
+    assert one.keeps_to(16, at_most=too_many(0.05, 16))
 
 
 def test_what_no_permutation_could_show_is_said():

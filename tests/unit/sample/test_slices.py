@@ -750,8 +750,8 @@ def test_slices_alone_are_named_where_one_is_off_and_rarely_elsewhere(kind):
     every_simulation()
     held = "said of calibrated files, no weights, 1,000 rows, 12 slices"
     off = "said where one slice is off and the whole is not found, no weights, 0.9 logits, 8,000 rows, 40 slices"
-    assert sum(SIMULATIONS[f"slices: {kind}, {held}"].outcomes(20, seed=5)) <= 1
-    assert np.mean(SIMULATIONS[f"slices: {kind}, {off}"].outcomes(10, seed=5)) >= too_few(0.9, 10)
+    assert SIMULATIONS[f"slices: {kind}, {held}"].keeps_to(20, seed=5, at_most=1 / 20)
+    assert SIMULATIONS[f"slices: {kind}, {off}"].keeps_to(10, seed=5, at_least=too_few(0.9, 10))
 
 
 # ---- Slices that only hold more of the rows of another one

@@ -178,11 +178,12 @@ def test_an_interval_that_excludes_0_is_not_called_no_error_on_average():
 def test_off_on_average_is_rarely_said_where_scores_are_off_in_places_only():
     every_simulation()
     said = "off-on-average: off, or perhaps off, on average, said of files that are off in places"
-    outcomes = SIMULATIONS[f"{said}, off in places, 2 classes, 1,000 rows"].outcomes(30, seed=5)
-    assert np.mean(outcomes) <= too_many(0.05, 30)
+    one = SIMULATIONS[f"{said}, off in places, 2 classes, 1,000 rows"]
+    assert one.keeps_to(30, seed=5, at_most=too_many(0.05, 30))
     said = "off-on-average: the same of files that are off by 3 points on average"
     case = "off in places and by 3 points, 2 classes, 4,000 rows"
-    assert np.mean(SIMULATIONS[f"{said}, {case}"].outcomes(10, seed=5)) >= too_few(0.95, 10)
+    one = SIMULATIONS[f"{said}, {case}"]
+    assert one.keeps_to(10, seed=5, at_least=too_few(0.95, 10))
 
 
 @pytest.mark.slow

@@ -386,14 +386,13 @@ def cases(*words):
 @pytest.mark.parametrize("before", ["x 1.15, then x 1.6", "x 1.4, then / 1.4", "0.15 logits up"])
 def test_a_change_is_found_although_the_scores_are_off_before(before):
     (one,) = cases("found", before, "10,000 rows")
-    outcomes = one.outcomes(6)
-    assert np.mean(outcomes) >= too_few(0.98, 6)
+    assert one.keeps_to(6, at_least=too_few(0.98, 6))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alike", cases("alike all the time"), ids=lambda one: one.case)
 def test_scores_that_are_off_alike_all_the_time_hardly_ever_change(alike):
-    assert np.mean(alike.outcomes(16)) <= too_many(0.05, 16)
+    assert alike.keeps_to(16, at_most=too_many(0.05, 16))
 
 
 def two_parts(n=6_000, seed=0):
