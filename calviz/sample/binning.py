@@ -588,8 +588,9 @@ def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:
     significant. The expected share is that of a logistic recalibration of all bins, whose deviation from the scores is multiplied by
     ``1 - c / W`` with its likelihood-ratio statistic W and the 95 % quantile c: the non-negative garrote, 0 where the deviation
     is not significant. The bin deviates from this curve by ``1 - (e / d)^2`` of its distance d, with the distance e to the
-    end of its own interval, and lies between its score and its share of hits. The interval is the smallest that holds that of the bin, which is exact and simultaneous for all bins, and
-    that of the curve, which is simultaneous for all scores.
+    end of its own interval, and lies between its score and its share of hits. The interval of the bin is exact and simultaneous for all bins, but too short for those that chance
+    makes stand out: its ends are moved by ``(w / g)^2`` of the way to those of the curve, which are simultaneous for all scores, with the gap g of the bin and the reach w of
+    its interval towards the score, which it does not hold.
 
     References
     ----------
@@ -607,9 +608,16 @@ def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:
     limit, distance = (high - own if expected > own else own - low), abs(expected - own)
     if distance > limit:
         expected += (own - expected) * (1 - (limit / distance) ** 2)
-    near, far = sorted((own, float(score[at])))
+    said = float(score[at])
+    near, far = sorted((own, said))
     expected = min(max(expected, near), far)
-    return expected, Interval(min(low, from_), max(high, to))
+    by_chance = min(1.0, (own - low if own > said else high - own) / max(far - near, _EXTREME)) ** 2
+    below, above = by_chance * max(0.0, low - from_), by_chance * max(0.0, to - high)
+    # A bin beyond noise is not off the other way.
+    return expected, Interval(
+        max(low - below, said if said < low else 0.0),
+        min(high + above, said if said > high else 1.0),
+    )
 
 
 def _filled_trials(sums: BinSums) -> tuple[FloatArray, FloatArray]:
