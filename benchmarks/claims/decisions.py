@@ -429,6 +429,49 @@ for n in (40, 200, 1_000, 5_000):
         )(lambda rng, n=n, make=make: bool(at_risk(make, n, 0.1, rng).kept))
 
 
+MORE_ROWS = ("calibrated", "5 classes", "ten values", "logits x 2", "logits x 2, clusters of 5")
+MORE_ROWS += ("nearly always right, weighted", *(f"{s} % wrong everywhere" for s in (8, 15, 30)))
+RANKED |= {
+    f"{share} % wrong everywhere": lambda n, rng, share=share: Rows(
+        rng.random(n), np.full(n, 1 - share / 100)
+    )
+    for share in (8, 15, 30)
+}
+
+
+def usable(case: str, n: int, target: float) -> bool | None:
+    """Whether ten times as many more rows would show the risk of a threshold that keeps a twentieth of them; None if it is only too close to the target."""
+    score, upto, risk = risks_from(case)
+    fine = np.append(score[1:] != score[:-1], True) & (risk < target) & (upto >= 0.05 * upto[-1])
+    q = risk[fine].clip(1e-12)
+    divergence = q * np.log(q / target) + (1 - q) * np.log((1 - q) / (1 - target))
+    worth = 0.2 if "clusters" in case else 0.5 if "weighted" in case else 1
+    rows = 11 * n * worth * upto[fine] / upto[-1]
+    return bool((rows * divergence >= np.log(20)).any()) or (None if fine.any() else False)
+
+
+def hopeless(rng, *, case: str, n: int, target: float) -> bool:
+    """Whether more rows are said to hardly help."""
+    return at_risk(RANKED[case], n, target, rng).more_rows == np.inf
+
+
+for target in (0.1, 0.05):
+    for case in MORE_ROWS:
+        for n in (60, 250, 2_000):
+            known = usable(case, n, target)
+            if known is not None:
+                measures = (
+                    "said where ten times as many would",
+                    "said where no such threshold exists",
+                )
+                simulation(
+                    "more-rows",
+                    measures[not known],
+                    f"{case}, {100 * target:g} %, {n:,} rows",
+                    at_most=0.05 if known else None,
+                )(partial(hopeless, case=case, n=n, target=target))
+
+
 def of_tasks(rng, *, rows: int, tasks: int = 13, target: float = 0.1) -> bool:
     """Whether the threshold of any task has a larger risk: some tasks are easy, some are hard."""
     task = np.repeat(np.arange(tasks), rows)

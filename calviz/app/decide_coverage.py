@@ -186,6 +186,7 @@ def _slider(
             key="allowed",
             bind="query-params",
             width=420,
+            help="Without another split to set it on, all rows here set the threshold; for `calviz threshold` a half does, as the other checks.",
         )
         # What another split promises is the answer where it is about these scores and these rows.
         judged = settings.split is not None and not settings.where
@@ -195,9 +196,10 @@ def _slider(
             note = "Where it is not the split in the bar, the other rows check the promise."
             choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
             promised = _promised(settings, allowed / 100, predicted=settings.predicted)
-    if promised is None or promised.threshold is None:
+    if promised is None:
         return lambda curve: curve.at_risk(allowed / 100)
-    at, words, refused = promised.threshold, promised.reading(), promised.refuted
+    at = math.nan if promised.threshold is None else promised.threshold
+    words, refused = promised.reading(), promised.refuted
     return lambda curve: replace(
         curve.at_threshold(at),
         sentence=words,

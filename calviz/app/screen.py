@@ -86,6 +86,7 @@ def choose_threshold(
             "By steps that follow the scores",
             options,
             key=slider,
+            format_func=lambda value: np.format_float_positional(float(value), trim="-"),
             on_change=lambda: st.session_state.update({key: st.session_state[slider]}),
         )
     return chosen

@@ -487,7 +487,7 @@ def threshold(
     choose_split : NAME
         The split to choose the threshold on.
     choose_fraction : SHARE
-        Instead: choose on this share of the rows.
+        Instead: choose on this share of the rows (0.5 if there is no split to choose on; the app then chooses on all).
     """
     from calviz import at_prevalence, threshold
     from calviz.comparison.guaranteed_thresholds import checked_risks

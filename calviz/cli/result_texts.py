@@ -253,9 +253,9 @@ def _group_summary(levels: Levels, column: str) -> str:
 
 def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     """Return the table with one line per level."""
-    right = f"{percent(1 - risk, 0)} right from"
-    titles = ["rows", "mean score", "hits", "on new rows (points)", "", right]
-    titles += ["keeps", "right there"]
+    right = f"{percent(1 - risk, 0)} right from confidence"
+    names = words.score_and_hit(events.Reduction.of(levels.slices.reduction))
+    titles = ["rows", *names, "on new rows (points)", "", right, "keeps", "right there"]
     table = table_of(short_name(column), *titles, left=("",))
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
         above_threshold = [choice.more_words, "", ""]

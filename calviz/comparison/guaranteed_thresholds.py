@@ -79,8 +79,9 @@ class ThresholdChoice:
     groups : mapping of str to ThresholdChoice
     fit, evaluation : RowsUsed
         The rows that the threshold was chosen on, and the others.
-    more_rows : int or None
-        Without a threshold: about how many more rows to choose on would show one; None if that cannot be told.
+    more_rows : float or None
+        Without a threshold: about how many more rows to choose on would show one; infinity if hardly any number would, None if that
+        cannot be told.
     class_name : str
         The class that precision, recall and false positives are about.
     predicted : tuple of str
@@ -104,7 +105,7 @@ class ThresholdChoice:
     fit: RowsUsed
     evaluation: RowsUsed
     groups: Mapping[str, ThresholdChoice] = field(default_factory=dict)
-    more_rows: int | None = None
+    more_rows: float | None = None
     class_name: str = ""
     predicted: tuple[str, ...] = ()
     kept_as: str = ""
@@ -156,7 +157,7 @@ class ThresholdChoice:
             ).rstrip()
         if self.threshold is None:
             share = _tuple(self.target)[0] if self.of in ("error", "precision") else None
-            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {more_rows_words(self.more_rows, share)}."
+            return f"No threshold can promise that {promise}, {sure}. Tried {chosen}: {more_rows_words(self.more_rows, share)}."
         what = "confidence"
         if self.class_name:
             what = f"probability of '{shorten(self.class_name, 40)}'"
@@ -459,8 +460,8 @@ class _Search:
                 tests.rows_missing(target, own)
                 for tests, target in zip(self.tests, self.targets, strict=True)
             ]
-            known = [more for more in missing if more is not None]
-            return {"more_rows": max(known) if len(known) == len(missing) else None}
+            # What is not known counts more than any number.
+            return {"more_rows": max(missing, key=lambda more: 1e300 if more is None else more)}
         only_recall = [tests.risk.name for tests in self.tests] == ["recall"]
         step = int(safe[-1] if only_recall else safe[0])
         return {

@@ -21,7 +21,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile
-from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
+from calviz.core.words import counted, decimal, decimals_for, level_text, listed, percent, shorten
 from calviz.sample.sample import Sample, dataset_of, rows_where
 from calviz.sample.slice_tests import counts_as, slice_sums
 
@@ -65,10 +65,10 @@ class SetsOf:
 
     @property
     def size_words(self) -> tuple[str, str]:
-        """The mean size and its interval as they are written: to two decimals below 10, and whole above."""
-        own = (self.size, *self.size_interval)
-        size, low, high = (decimal(x, 2 if self.size < 10 else 0) for x in own)
-        return size, f"{low} to {high}"
+        """The mean size and its interval as they are written: with as many decimals as tell the ends apart, and two below 10."""
+        low, high = self.size_interval
+        digits = 2 if self.size < 10 else decimals_for(high - low, figures=1, least=0)
+        return decimal(self.size, digits), f"{decimal(low, digits)} to {decimal(high, digits)}"
 
 
 @dataclass(frozen=True, eq=False)

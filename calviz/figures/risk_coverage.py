@@ -77,8 +77,8 @@ class ReferralChoice:
         Exact (Clopper-Pearson) interval of the accuracy; if all rows are kept, the interval of the metric.
     sentence : str
         The result in words.
-    more_rows : int or None
-        Where no threshold can be shown to have a risk: about how many more rows like these would do so, as far as that can be told.
+    more_rows : float or None
+        Where no threshold can be shown to have a risk: `RiskTests.rows_missing`.
     refused : bool
         Whether the sentence says that it cannot be promised.
     rows : str
@@ -97,7 +97,7 @@ class ReferralChoice:
     risk: float
     interval: Interval | None
     sentence: str
-    more_rows: int | None = None
+    more_rows: float | None = None
     refused: bool = False
     rows: str = "the rows"
     promise: str = ""
@@ -109,11 +109,7 @@ class ReferralChoice:
         if self.refused:
             return self.sentence.split(": a confidence of ", 1)[0]
         if not self.kept:
-            return (
-                self.sentence.split(" confidence: every row", 1)[0]
-                .rsplit(", with ", 1)[0]
-                .rstrip(".")
-            )
+            return self.sentence.split(" confidence. Tried ")[0].rsplit(", with ", 1)[0].rstrip(".")
         if self.promise:
             return self.promise
         if self.accuracy < 0.5:
@@ -341,27 +337,23 @@ class RiskCoverage(SampleFigure):
         safe = tests.safe(risk, confidence)
         more = None if safe.size else tests.rows_missing(risk, confidence)
         # A share kept by the errors of these rows would contradict that more of them hardly help.
-        told = others and (safe.size or more or not risk)
-        observed = self._observed_at(risk) if told else ""
+        observed = self._observed_at(risk) if others and more != math.inf else ""
         sure = f"with {level_text(confidence)} confidence"
         if not safe.size:
-            none = replace(self._nothing(""), more_rows=more)
-            needed = "No number of rows can show that none is wrong"
-            if risk:
-                needed = capitalised(more_rows_words(more, risk))
+            never = "no number of rows can show that none is wrong"
             words = (
-                f"No threshold can be shown to keep predictions{self._of} of which at most {percent(risk)} are wrong, {sure}: every row is "
-                f"referred. {needed}.{observed}"
+                f"No threshold can promise that at most {percent(risk)} of the predictions{self._of} kept are wrong, {sure}. Tried on all of "
+                f"{self._rows} here: {more_rows_words(more, risk) if risk else never}.{observed}"
             )
-            return replace(none, sentence=words)
+            return replace(self._nothing(words), more_rows=more)
         step = int(safe[0])
         limit = self._limit(step)
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
-        kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
+        kept = "all" if choice.kept == self.n else percent(choice.coverage)
         missed = choice.missed and f" {choice.missed}."
         words = (
-            f"Of the predictions{self._of} with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. These are {kept} of "
-            f"{self._rows} here, {percent(choice.risk)} of them wrong; {_referred_words(choice.referred)}.{missed}{observed}"
+            f"Of the predictions{self._of} with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. Chosen on all of "
+            f"{self._rows} here: {kept} are kept, {percent(choice.risk)} of them wrong; {_referred_words(choice.referred)}.{missed}{observed}"
         )
         return replace(choice, sentence=words, promise=self.promise(limit, risk))
 

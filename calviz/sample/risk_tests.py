@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betaincinv
+from scipy.special import betaincinv, rel_entr
 
 from calviz.core import errors, p_values, predictions
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
@@ -34,8 +34,9 @@ _BETS = (0.1, 0.3, 0.9)
 _COST_STARTS = (0.0, 0.25, 0.5, 0.75), (0.25, 0.25, 0.25, 0.25)
 _STARTS = (0.0, 0.1, 0.25, 0.5), (0.85, 0.05, 0.05, 0.05)
 
-#: Where it takes more than this many times the rows, the risk is too close to what was asked for to be shown by more of them.
-_MOST_MORE = 10
+#: More rows would hardly help where each threshold that keeps this share of them takes more than so many times as many; up to the
+#: last of these, a number is told.
+_USABLE, _MOST_MORE, _MOST_TOLD = 0.05, 10, 30
 
 RiskName = Literal["error", "precision", "recall", "fpr", "cost"]
 #: Whether a row counts, by cell: kept hits, kept misses, hits and misses that are not kept; and what is then lost by it.
@@ -264,12 +265,13 @@ class RiskTests:
         bound = brentq(too_large, low, high) if too_large(low) > 0 else low
         return least + unit * float(bound)
 
-    def rows_missing(self, target: float, confidence: float) -> int | None:
-        """About how many more rows like these would show a threshold with this risk; None if ten times as many would not, as far as these rows tell.
+    def rows_missing(self, target: float, confidence: float) -> float | None:
+        """About how many more rows like these would show a threshold with this risk; infinity if ten times as many would not, None if these rows do not tell.
 
         At each step the risk is taken to be ``(lost + 1) / (rows + 2)``; m rows with a risk of q show one of at most r if
-        ``m KL(q, r) >= ln(1 / (1 - confidence))`` (the Chernoff bound of the binomial tail). With weights or clusters, rows
-        count as in the test of so many.
+        ``m KL(q, r) >= ln(1 / (1 - confidence))`` (the Chernoff bound of the binomial tail). Ten times as many would not if they did
+        not even with the risk at its lower exact 95 % bound at each step; of errors and precision, thresholds that keep less than a
+        twentieth of the rows are left out. With weights or clusters, rows count as in the test of so many.
         """
         n, population = float(self.kept[-1]), self.population
         if not 0 < target < 1 or not population:
@@ -283,31 +285,46 @@ class RiskTests:
                 [self.units.worth(self.risk, step, _MOST_MORE) for step in self.size - 1 - steps]
             )
         cells = self._cells(steps)
-        rows, lost = self.risk.counts @ cells * worth, self.risk.loss @ cells * worth
-        share = (lost + 1) / (rows + 2)
-        fine = (share < target) & (rows > 0)
-        if fine.any():
-            q, counted = share[fine], rows[fine]
-            divergence = q * np.log(q / target) + (1 - q) * np.log((1 - q) / (1 - target))
+        counted = self.risk.counts @ cells
+        rows, lost = counted * worth, self.risk.loss @ cells * worth
+
+        def more(share: FloatArray) -> float:
+            """More rows that show a threshold if these are the risks."""
+            q = np.minimum(share, target)
+            shown = rows * (rel_entr(q, target) + rel_entr(1 - q, 1 - target))
             # A share that is the target up to rounding may diverge by less than 0.
-            divergence = np.maximum(divergence, 1e-12)
-            more = n * float(np.min(-math.log1p(-confidence) / divergence / counted)) - n
-            if more <= _MOST_MORE * n:
-                return math.ceil(max(more, n / 10))
+            return -n * math.log1p(-confidence) / max(float(shown.max()), 1e-9) - n
+
+        likely, least = more((lost + 1) / (rows + 2)), max(n, fewest * n / population)
+        if likely <= _MOST_TOLD * least:
+            return math.ceil(max(likely, n / 10))
+        low = p_values.clopper_pearson(lost, rows, level=0.9)[0]
+        if more(np.where(counted < _USABLE * population, target, low)) > _MOST_MORE * least:
+            return math.inf
         # Too few rows to tell: three times as many as without any loss show a quarter of the risk nine times in ten.
-        short = (3 * fewest - population) * n / population
-        return math.ceil(short) if population < fewest else None
+        return math.ceil(n * (3 * fewest / population - 1)) if population < fewest else None
 
 
-def more_rows_words(more: int | None, wrong: float | None = None) -> str:
+@claim(
+    "more-rows",
+    says="At no threshold are clearly fewer than x % wrong, and more rows would hardly change that.",
+    chosen="none: every threshold that keeps a twentieth of the rows is tested",
+    adjusted="none needed: each of them must be refuted, at a level of 5 % (exact, of the effective number of rows with weights or clusters)",
+)
+def more_rows_words(more: float | None, wrong: float | None = None) -> str:
     """Say what more rows would do where no threshold can be shown, and why none, if a share `wrong` of the kept was asked for.
 
     The number of `RiskTests.rows_missing` is rounded up to two digits, as it is rough.
     """
     if more is None:
-        if not wrong:
-            return "more rows would hardly help"
-        return f"at no threshold are clearly fewer than {percent(wrong)} wrong, and more rows would hardly change that"
+        return "how many more rows are needed is not known"
+    if more == math.inf:
+        few = f"at no threshold are clearly fewer than {percent(wrong)} wrong" if wrong else ""
+        return (
+            f"{few}, and more rows would hardly change that"
+            if few
+            else "more rows would hardly help"
+        )
     digits = 10 ** max(0, len(str(more)) - 2)
     return f"about {math.ceil(more / digits) * digits:,} more rows are needed"
 

@@ -435,7 +435,7 @@ def test_what_is_not_available_says_why():
     app.open("risk_coverage")
     words = text_of(quiet(app))
     assert (
-        "No threshold can be shown to keep predictions of which at most 5.0 % are wrong"
+        "No threshold can promise that at most 5.0 % of the predictions kept are wrong"
         in words.replace("\xa0", " ")
     )
     app.segmented_control(key="by").set_value("share").run()

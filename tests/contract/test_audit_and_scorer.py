@@ -307,7 +307,7 @@ def test_the_record_is_that_of_python(file):
 
 
 def test_without_a_threshold_the_missing_rows_are_told_and_the_record_has_null(file):
-    result = run("threshold", file, "--risk", ".001", "--json", "-")
+    result = run("threshold", file, "--risk", ".02", "--json", "-")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["threshold"] is None
     assert "more rows are needed" in result.stderr

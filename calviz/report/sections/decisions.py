@@ -270,13 +270,10 @@ def make_threshold(subject: Subject) -> Iterator[Block]:
     if rare or top.data.rows < MIN_ROWS or subject.verdict.changed:
         return
     judged = subject.sample.split
-    split = fit_split_for(whole, judged) if whole is not None and judged else None
-    if whole is not None and split is not None:
+    if whole is not None and judged and (split := fit_split_for(whole, judged)):
         with suppress(errors.CalvizError):
-            choice = threshold(whole, RISK, choose_split=split)
-            if choice.threshold is not None:
-                yield Text(choice.reading())
-                return
+            yield Text(threshold(whole, RISK, choose_split=split).reading())
+            return
     figure = top.view(RiskCoverage.compute, ranking="confidence", band=False, **top.redrawing)
     yield Text(figure.at_risk(RISK, others=False).sentence)
 

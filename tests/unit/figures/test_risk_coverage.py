@@ -140,7 +140,7 @@ def test_all_rows_are_a_coverage_of_1_whatever_their_weights():
         data = calviz.Predictions(probs=p.probs, labels=p.labels, weights=weights)
         choice = RiskCoverage.compute(data).at_risk(1.0)
         assert choice.coverage == 1
-        assert "These are all of the rows" in choice.sentence
+        assert "Chosen on all of the rows here: all are kept" in choice.sentence
         assert calviz.evaluate(data, ["coverage_at_risk"], risk=1.0)["coverage_at_risk"].value == 1
 
 
@@ -224,22 +224,23 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     assert at_risk(29, 0).kept == 29
     # Taken as (0 + 1) / (28 + 2) wrong: ln 20 / KL(1/30, .1) = 92.4 rows.
     assert none.more_rows == 65
-    assert "About 65 more rows are needed." in none.sentence
+    assert "Tried on all of the rows here: about 65 more rows are needed." in none.sentence
     # Five right of five tell nothing: 3 ln 20 / -ln .9 = 85.3 rows.
     assert at_risk(5, 0).more_rows == 81
     # Of 18 right and then 82 wrong, 1 / 20 is 5 % up to rounding: no rows show that it is less.
     assert at_risk(101, 83, risk=0.05, confidence=0.9995).more_rows > 300
-    assert at_risk(40, 40).more_rows is None
+    assert at_risk(40, 40).more_rows == np.inf
     assert at_risk(40, 40).more_words == "none: more rows would hardly help"
-    why = "At no threshold are clearly fewer than 10.0 % wrong, and more rows would hardly change that."
+    why = "at no threshold are clearly fewer than 10.0 % wrong, and more rows would hardly change that."
     assert at_risk(40, 40).sentence.replace("\xa0", " ").endswith(why)
-    # 9.97 % wrong, the same at every threshold: millions of rows would show that these are fewer than 10 %.
+    # 9.97 % wrong, the same at every threshold: millions of rows would show that these are fewer than 10 %, or that they are not.
     wrong = np.tile(np.arange(1_003) % 10 == 5, 3)
     figure = RiskCoverage.compute(confidence(np.full(wrong.size, 0.9), ~wrong))
     assert figure.at_risk(0.1).more_rows is None
-    assert why in figure.at_risk(0.1).sentence.replace("\xa0", " ")
+    unknown = "how many more rows are needed is not known."
+    assert unknown in figure.at_risk(0.1).sentence.replace("\xa0", " ")
     assert at_risk(300, 0, risk=0.0).more_rows is None
-    assert "No number of rows can show that none is wrong." in at_risk(300, 0, risk=0.0).sentence
+    assert "no number of rows can show that none is wrong." in at_risk(300, 0, risk=0.0).sentence
     assert at_risk(1, 0).kept == 0
 
 
@@ -283,7 +284,7 @@ def test_the_sentence():
     assert figure.at_coverage(0.8).headline == "Keep 80.0 % of the rows: 97.5 % are right"
     wrong = RiskCoverage.compute(confidence(score, np.arange(1_000) % 40 == 0))
     assert wrong.at_coverage(0.8).headline == "Only 2.5 % are right if 80.0 % of the rows are kept"
-    none = "No threshold can be shown to keep predictions of which at most 5.0 % are wrong"
+    none = "No threshold can promise that at most 5.0 % of the predictions kept are wrong"
     assert wrong.at_risk(0.05).headline == none
 
 
@@ -300,13 +301,13 @@ def test_of_some_predicted_classes_by_hand():
     some = RiskCoverage.compute(data, predicted=["spam", "hate"])
     assert (some.n, some.risk[-1], some.predicted) == (1_000, 0.09, "'spam' or 'hate'")
     assert some.at_risk(0.05).kept == 0
-    none = "No threshold can be shown to keep predictions of 'spam' or 'hate' of which at most 5.0 % are wrong"
+    none = "No threshold can promise that at most 5.0 % of the predictions of 'spam' or 'hate' kept are wrong"
     assert some.at_risk(0.05).headline == none
     title = "Confidence ≥ 0.700: at most 20.0 % of what is kept as 'spam' or 'hate' is wrong"
     assert some.at_risk(0.2).headline == title
     assert some.at_risk(0.2).sentence.startswith(
         "Of the predictions of 'spam' or 'hate' with confidence ≥ 0.700, at most 20.0 % are wrong, with 95 % confidence. "
-        "These are all of the rows predicted as 'spam' or 'hate' here, 9.0 % of them wrong; no whole row is referred."
+        "Chosen on all of the rows predicted as 'spam' or 'hate' here: all are kept, 9.0 % of them wrong; no whole row is referred."
     )
     share = "Keep 50.0 % of the rows predicted as 'spam' or 'hate': 92.0 % are right"
     assert some.at_coverage(0.5).headline == share

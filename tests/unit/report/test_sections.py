@@ -179,7 +179,7 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     keys = [w.section.key for w in report.parts[0].sections]
     assert keys == ["verdict", "diagram", "fix", "where-to-look", "threshold"]
     text = report.markdown()
-    assert "No threshold can be shown to keep predictions of which at most 5.0 % are wrong" in text
+    assert "No threshold can promise that at most 5.0 % of the predictions kept are wrong" in text
     sure = replace(divided(), probs=np.eye(3)[divided().labels])
     subject = Subject(Sample.of(sure, split="test"), whole=sure)
     promise = calviz.threshold(sure, choose_split="calibration").reading()
@@ -356,6 +356,6 @@ def test_sets_of_many_classes_are_said_to_narrow_down_little():
     probs = rng.dirichlet(np.full(60, 5.0), 600)
     data = calviz.Predictions(probs=probs, labels=rng.integers(0, 60, 600))
     sets = prediction_sets(data, fit_fraction=0.5)
-    assert re.match(r"Sets narrow down little: \d\d of 60 classes on average; ", sets.headline)
+    assert re.match(r"Sets narrow down little: \d\d\.\d of 60 classes on average; ", sets.headline)
     sure = calviz.Predictions(probs=0.9 * np.eye(60)[data.labels] + 0.1 / 60, labels=data.labels)
     assert "little" not in prediction_sets(sure, fit_fraction=0.5).headline
