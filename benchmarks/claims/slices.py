@@ -24,7 +24,7 @@ from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, Where, rows_where
-from calviz.sample.slices import Slice, slices, usual_slices
+from calviz.sample.slices import USUAL_RATE, Slice, default_columns, slices, usual_slices
 from calviz.verdicts.sentence import judged
 
 
@@ -1001,6 +1001,60 @@ def two_slices(rng: np.random.Generator, n: int = 8_000) -> Sample:
 def _(rng: np.random.Generator) -> bool:
     headline = judged(two_slices(rng)).headline
     return re.match("Off in 2 slices, most clearly where [ab] = 0: ", headline) is not None
+
+
+REAR: Where = (("camera", "rear"),)
+
+
+def boxes(rng: np.random.Generator, *, others: float = 0.0, n: int = 20_000) -> Sample:
+    """Scores of which those of firmware v2.1, 30 % of the rows, are 1 logit too high, and those of the rear camera by `others`; all other columns say nothing."""
+    z, share = logit(np.clip(rng.beta(1.6, 1.2, n), 0.02, 0.99)), [0.5, 0.25, 0.15, 0.1]
+    groups = {
+        "firmware": np.where(rng.random(n) < 0.3, "v2.1", "v2.0"),
+        "camera": rng.choice(["front", "rear", "left", "right"], n),
+        "category": rng.choice(["car", "pedestrian", "truck", "cyclist"], n, p=share),
+        "weather": rng.choice(["clear", "rain", "fog", "snow"], n, p=share),
+        "lane": rng.integers(0, 10, n),
+    }
+    off = 1.0 * (groups["firmware"] == "v2.1") + others * (groups["camera"] == "rear")
+    data = Predictions(
+        probs=expit(z),
+        labels=(rng.random(n) < expit(z - off)).astype(int),
+        groups=groups,
+        numbers={"x1": rng.uniform(0, 1900, n), "y1": rng.uniform(0, 1000, n)},
+    )
+    return Sample(data, "positive")
+
+
+for how, pairs in (("", False), (", pairs", True)):
+
+    @simulation(
+        "slices",
+        "a second slice named beside the one that is off",
+        f"1 logit in 30 % of 20,000 rows, 7 columns{how}",
+        at_most=0.05,
+        files=60,
+    )
+    def _(rng: np.random.Generator, pairs: bool = pairs) -> bool:
+        sample = boxes(rng)
+        named = slices(sample, default_columns(sample), pairs=pairs, rate=USUAL_RATE).named
+        return any(("firmware", "v2.1") not in s.where for s in named)
+
+    @simulation(
+        "slices",
+        "both named, and no other, with the numbers of their own rows",
+        f"1 logit in 30 % of 20,000 rows, 0.6 in another slice, 7 columns{how}",
+        at_least=0.8,
+        files=60,
+    )
+    def _(rng: np.random.Generator, pairs: bool = pairs) -> bool:
+        sample = boxes(rng, others=0.6)
+        found = slices(sample, default_columns(sample), pairs=pairs, rate=USUAL_RATE).named
+        score = sample.scored.score[np.asarray(rows_where(sample.data, REAR))]
+        gap = float(np.mean(score - expit(logit(score) - 0.6)))
+        return [s.where for s in found] == [(("firmware", "v2.1"),), REAR] and abs(
+            found[1].expected - gap
+        ) < 0.04
 
 
 for case, sample_of in (

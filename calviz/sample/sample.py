@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import MappingProxyType, SimpleNamespace
@@ -494,6 +494,12 @@ def on_days(data: Dataset, days: tuple[str, str], where: Where) -> Where:
     )
     one_side = f"> {since}" if since else f"≤ {until}"
     return (*others, (data.time_name, f"({since}, {until}]" if since and until else one_side))
+
+
+def rows_outside(data: Dataset, wheres: Iterable[Where]) -> BoolArray:
+    """Mask of the rows of none of some slices, shape (n,)."""
+    inside = [np.asarray(rows_where(data, where)) for where in wheres]
+    return np.asarray(~np.any([np.zeros(data.n, bool), *inside], axis=0))
 
 
 def where_words(where: Where, limit: int = 40) -> str:

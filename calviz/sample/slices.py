@@ -24,7 +24,7 @@ from calviz.sample import class_gaps, slice_tests
 from calviz.sample.error_bars import CHANGES, SEGMENTS, SLICES
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.multicalibration import beyond_noise, changed_slices, way_of_rows
-from calviz.sample.sample import AnyData, Sample, Where, rows_where, where_words
+from calviz.sample.sample import AnyData, Sample, Where, rows_outside, rows_where, where_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +66,8 @@ class Slice:
         The class whose probability this is about, as that shows more surely what is off than the top label does; "" for the score itself.
     top : Slice or None
         The same rows by the top label, if they are measured, where this is of one class.
+    without : tuple of (str, str) pairs
+        The slices more surely off of which it shares rows: the numbers are those of its others.
     """
 
     where: Where
@@ -75,15 +77,16 @@ class Slice:
     gap: float
     interval: Interval
     p_value: float
-    adjusted: float
     ece: float
     ece_noise: float
     difference: float
-    expected: float
     expected_interval: Interval
     p_calibrated: float
+    adjusted: float = 1.0
+    expected: float = math.nan
     of_class: str = ""
     top: Slice | None = None
+    without: tuple[Where, ...] = ()
 
     @property
     def of_score(self) -> bool:
@@ -99,7 +102,12 @@ class Slice:
     def name(self) -> str:
         """The condition in words: "league = Serie A, age in (23, 31]", and the class that it is about."""
         where = ", ".join(condition(column, value) for column, value in self.where)
-        return where + f": {listed([self.of_class])}" * bool(self.of_class)
+        return f"{where}{self.other_rows}" + f": {listed([self.of_class])}" * bool(self.of_class)
+
+    @property
+    def other_rows(self) -> str:
+        """Of which of its rows the numbers are: " (not region = East)"; "" if of all."""
+        return f" (not {' or '.join(map(where_words, self.without))})" * bool(self.without)
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,24 +177,15 @@ class Slices(Displayed):
     def summary(self) -> Summary:
         """Summarise the result: the slices, the most certainly off first."""
         shown = self.slices[:20]
+        cells = [(s.name, f"{s.rows:,}", percent(s.score, 2), percent(s.hits, 2)) for s in shown]
         more = len(self.slices) - len(shown)
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self.slices), 'slice')}, {len(self.off)} off beyond chance",
             header=("slice", "rows", "score", "hits", "on new rows (points)", "off"),
             rows=tuple(
-                (
-                    s.name,
-                    f"{s.rows:,}",
-                    percent(s.score, 2),
-                    percent(s.hits, 2),
-                    points(s.expected),
-                    self.word(s),
-                )
-                for s in shown
+                (*n, points(s.expected), self.word(s)) for n, s in zip(cells, shown, strict=True)
             ),
-            notes=tuple(
-                filter(None, (f"and {more} more" * (more > 0), self.remark, *self.skipped))
-            ),
+            notes=(*filter(None, (f"and {more} more" * (more > 0), self.remark, *self.skipped)),),
         )
 
     @cached_property
@@ -242,7 +241,7 @@ class Slices(Displayed):
         """A slice in few words, and its gap on new rows."""
         where = " and ".join(shorten(condition(*part, 40), 40) for part in one.where)
         of_class = f"{listed([one.of_class])} " * bool(one.of_class)
-        return where, of_class + expected_gap(one.expected)
+        return where + one.other_rows, of_class + expected_gap(one.expected)
 
     @property
     @claim("slices")
@@ -324,7 +323,8 @@ class Slices(Displayed):
 USUAL_RATE = SLICES - SEGMENTS - CHANGES
 _TINY = np.finfo(np.float64).tiny
 #: Slices whose rows are left out, one after the other, to see which others are off without them.
-_MOST_NAMED = 3
+#: And slices in which the classes are looked at.
+_MOST_BESIDE, _MOST_NAMED = 10, 3
 #: What is left of the gap of a slice, without the rows of another one that explains it, is less than this share of it.
 LEFT = 0.85
 
@@ -349,9 +349,7 @@ def default_columns(sample: Sample) -> tuple[str, ...]:
     """The columns of the default slices: the usual ones of the file and the predicted of several classes, or the score of the second of two."""
     columns = (*predictions.usual_columns(sample.data), *predictions.cycles(sample.data))
     own = {"top-label": PREDICTED, "positive": SCORE, "class": SCORE}.get(sample.reduction.kind)
-    if not columns:
-        return columns
-    known = predictions.sliceable_columns(sample.data)
+    known = predictions.sliceable_columns(sample.data) if columns else ()
     return tuple(name for name in known if name in columns or name == own)
 
 
@@ -415,20 +413,12 @@ def slices(
     errors.check_level(level)
     errors.check_choice("against", against, get_args(Against))
     sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
+    columns = default_columns(sample) if columns is None else columns
     if edges:
         sample = sample.with_data(predictions.cut_columns(sample.data, edges))
-    return sample.view(
-        _found,
-        rate=rate,
-        columns=predictions.chosen_columns(
-            sample.data, default_columns(sample) if columns is None else columns
-        ),
-        pairs=pairs,
-        against=against,
-        min_rows=min_rows,
-        level=level,
-        bins=sample.bins_used,
-    )
+    how = {"pairs": pairs, "against": against, "min_rows": min_rows, "level": level}
+    columns = predictions.chosen_columns(sample.data, columns)
+    return sample.view(_found, rate=rate, columns=columns, bins=sample.bins_used, **how)
 
 
 @takes_weights
@@ -436,8 +426,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     """Measure the slices, and test those that are off again: which of them differ from the other rows, and which are off without the first.
 
     Where a slice of another column carries what is wrong in the first of them, both together come first, and explain it. Where the rest is
-    not off, the first ones, one after the other, explain those whose p-value without their rows leads to no discovery, and whose gap there
-    is clearly smaller; a pair that so explains the slice that it is a part of comes before that.
+    not off, the first ones, one after the other, explain those that are not off without their rows, adjusted for all slices; those that are
+    have the numbers of their other rows. A pair comes before the slice that it is a part of, if that has no p-value of a discovery without it, and a clearly smaller gap.
     """
     changed = [where for *_, where in sample.once(changed_slices) if where[0][0] in how["columns"]]
     found = _at_rate(sample.view(_measured, **how), rate, how["level"])
@@ -453,7 +443,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     first, largest = found.off[0], rate * len(found.off) / len(found.slices)
 
     def others(one: Slice) -> BoolArray:
-        return ~np.asarray(rows_where(sample.data, one.where))
+        return rows_outside(sample.data, [one.where])
 
     whole = replace(first, where=first.where[:1]) if first.of_score else first
     # Where errors have both signs, those above a score are surer, but the other rows of its value may be off, too.
@@ -473,25 +463,50 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     if found.rest:
         return found
 
-    def still_off(some: Sequence[Slice], outside: BoolArray) -> list[Slice]:
-        tested = zip(
-            some, slice_tests.tested(sample, [s.where for s in some], outside, None), strict=True
-        )
-        return [s for s, (p, gap) in tested if s.of_class or p <= largest or gap / s.gap >= LEFT]
+    def carries(part: Slice, one: Slice) -> bool:
+        p, gap = slice_tests.tested(sample, [one.where], outside & others(part), None)[0]
+        return p > largest and gap / one.gap < LEFT
 
     named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
-    while left and len(named) < _MOST_NAMED:
+    while left and len(named) < _MOST_BESIDE:
         one = left[0]
         pairs = (s for s in left if {*one.where} < {*s.where} and not (s.of_score or one.of_class))
-        one = next((s for s in pairs if not still_off([one], outside & others(s))), one)
-        named.append(one)
+        one = next((s for s in pairs if carries(s, one)), one)
+        if named and len(one.where) == 1 and not how["pairs"]:
+            one = _carrying(sample.rows_of(outside), one, rate, how, unlike=False) or one
+        named.append(_outside(sample, one, named, how))
         outside &= others(one)
-        left = still_off([s for s in left if s is not one], outside)
+        left = _left(sample, found, [s for s in left if s.where != one.where], outside)
     off = {s.where for s in (*named, *left)}
     explained = found.explained | ({s.where for s in found.off} - off)
-    ordered = (*named, *left, *(s for s in found.slices if s.where not in off))
-    differ = tuple(dict.fromkeys([named[0].where, *found.differ]))
-    return replace(found, apart=True, slices=ordered, differ=differ, explained=explained)
+    beside = _at_rate(replace(found, slices=(*named[1:],)), rate, how["level"], len(found.slices))
+    more = (*beside.slices, *left, *(s for s in found.slices if s.where not in off))
+    found = replace(found, apart=True, slices=(named[0], *more), explained=explained)
+    return replace(found, differ=(*dict.fromkeys([named[0].where, *found.differ]),))
+
+
+def _left(sample: Sample, found: Slices, some: Sequence[Slice], outside: BoolArray) -> list[Slice]:
+    """Those of some slices whose rows `outside` are off, adjusted for all slices, the most surely first."""
+    p_values, some = np.ones(len(found.slices)), sorted(some, key=lambda s: s.of_class)
+    for of_class, same in groupby(enumerate(some), lambda item: item[1].of_class):
+        at, wheres = zip(*((i, s.where) for i, s in same), strict=True)
+        p = [p for p, _ in slice_tests.tested(judging(sample, of_class), wheres, outside, None)]
+        p_values[[*at]] = np.minimum(np.array(p) * (sample.data.n_classes if of_class else 1), 1.0)
+    each = zip(some, p_values.tolist(), benjamini_hochberg(p_values).tolist(), strict=False)
+    left = [replace(s, p_value=p, adjusted=q) for s, p, q in each if q <= found.rate]
+    return sorted(left, key=lambda s: s.p_value)
+
+
+def _outside(sample: Sample, one: Slice, named: Sequence[Slice], how: dict[str, Any]) -> Slice:
+    """A slice with the numbers of its rows outside those named before it, if it shares some with them."""
+    inside = np.asarray(rows_where(sample.data, one.where))
+    without = [s.where for s in named if (inside & ~rows_outside(sample.data, [s.where])).any()]
+    if not without:
+        return one
+    again = how | {"columns": (), "pairs": False, "min_rows": 1, "only": one.where}
+    of = judging(sample, one.of_class).view(_measured, **again, without=(*without,))
+    kept = picked(one, "p_value adjusted of_class top")
+    return replace(of.slices[0], **kept, without=(*without,))
 
 
 def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices:
@@ -538,17 +553,11 @@ def _with_pairs(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
         p = [slice_tests.tested(sample, [worst], rows, whole)[0][0] for rows in around]
         if max(p) * over_all.measured > SEGMENTS or len({s.gap > 0 for s in pairs}) < 2:
             return found
-    some = replace(found, slices=pairs)
-    pairs = _at_rate(some, SEGMENTS, how["level"], over_all.measured).slices
-    outside = ~np.any([np.asarray(rows_where(data, s.where)) for s in pairs], axis=0)
-    left = slice_tests.tested(sample, [s.where for s in found.off], outside, None)
-    explained = frozenset(
-        s.where
-        for s, (p, gap) in zip(found.off, left, strict=True)
-        if p * len(found.slices) > found.rate or gap * s.gap <= 0
-    )
+    some = _at_rate(replace(found, slices=pairs), SEGMENTS, how["level"], over_all.measured)
+    still = _left(sample, found, found.off, rows_outside(data, [s.where for s in pairs]))
+    explained = {s.where for s in found.off}.difference(s.where for s in still)
     others = (s for s in found.slices if s.where not in {s.where for s in pairs})
-    return replace(found, slices=(*pairs, *others), explained=explained)
+    return replace(found, slices=(*some.slices, *others), explained=frozenset(explained))
 
 
 def judging(sample: Sample, of_class: str) -> Sample:
@@ -595,20 +604,15 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     one that is off is tested if no other differs, and comes in the place of that if it carries the difference.
     """
     cell, _ = cells_of(sample.scored.score)
-    part, outside = slice_tests.alike(sample), np.ones(cell.size, bool)
+    part = slice_tests.alike(sample)
     # One of a class differs, as that is tested with it.
     differ = [s.where for s in found.off if s.of_class]
-    for where in (of_class := (*differ,)):
-        outside &= ~np.asarray(rows_where(sample.data, where))
+    outside = rows_outside(sample.data, of_class := (*differ,))
     parts = {s.where: s.gap for s in found.off if _is_part(sample, s, found)}
     may = {s.where: s.gap for s in found.off if s.where not in (*parts, *differ)}
     # One that is right where the others are off differs, too; it is tested if it seems to.
     may |= {s.where: s.gap for s in found.slices if _seems_unlike(s, found)}
     off = {s.where for s in found.off}
-
-    def inside(where: Where) -> BoolArray:
-        return np.asarray(rows_where(sample.data, where))
-
     while may:
         tested = slice_tests.tested(sample, list(may), outside, part)
         # All slices count, of which the others have been found not to differ.
@@ -623,14 +627,15 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
         ]
         if left:
             differ.append(min(left)[-1])
-            outside &= ~inside(differ[-1])
+            outside &= rows_outside(sample.data, differ[-1:])
         may = {where: may[where] for *_, where in left if where not in differ}
         if not may and not differ:
             may, parts = parts, {}
 
     for i, where in enumerate(differ):
         for s in (s for s in found.off if {*where} < {*s.where} and where not in of_class):
-            others = outside | inside(where) & ~inside(s.where)
+            within = rows_outside(sample.data, [s.where]) & ~rows_outside(sample.data, [where])
+            others = outside | within
             p, more = slice_tests.tested(sample, [where], others, part)[0]
             if p > _NO_GAP and more / s.gap < _SHARE:
                 differ[i], outside = s.where, others
@@ -719,6 +724,7 @@ def _measured(
     bins: int,
     sides: bool = False,
     only: Where = (),
+    without: tuple[Where, ...] = (),
 ) -> Slices:
     """Measure the slices, with `sides` also what lies on either side of each edge of a number, or the rows of `only` some conditions; this does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
@@ -772,11 +778,9 @@ def _measured(
                     gap=gap,
                     interval=Interval(float(low[i]), float(high[i])),
                     p_value=min(among * float(p_values[i]), 1.0),
-                    adjusted=1.0,
                     ece=float(eces[i]),
                     ece_noise=float(noises[i]),
                     difference=float(differences[i]),
-                    expected=gap,
                     expected_interval=Interval(gap, gap),
                     p_calibrated=min(among * float(alone[i]), 1.0),
                 )
@@ -823,7 +827,8 @@ def _measured(
         value = slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows)
         wheres += [((name, value),)] * bool(value)
     for where in wheres:
-        inside = Factor(np.asarray(rows_where(data, where)).astype(np.intp), ("", "inside"))
+        rows = np.asarray(rows_where(data, where)) & rows_outside(data, without)
+        inside = Factor(rows.astype(np.intp), ("", "inside"))
         of = {name: Factor(np.zeros(data.n, np.intp), (value,)) for name, value in where}
         first = {where[0][0]: of[where[0][0]]}
         for _, codes, table in slice_tests.above_edge(inside, first, terms, bin_of):
@@ -856,9 +861,8 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
     adjusted = benjamini_hochberg([s.p_value for s in measured])
     with_adjusted = [replace(s, adjusted=float(p)) for s, p in zip(measured, adjusted, strict=True)]
 
-    def first(s: Slice) -> tuple[float, bool, float]:
+    def first(s: Slice) -> tuple[float, bool, float, str]:
         # Slices of the same rows differ in the last digits of their sums.
-        return float(f"{s.p_value:.10g}"), s.of_score, -round(abs(s.gap), 12)
+        return float(f"{s.p_value:.10g}"), s.of_score, -round(abs(s.gap), 12), s.name
 
-    ordered = groupby(sorted(with_adjusted, key=first), key=first)
-    return tuple(s for _, equal in ordered for s in sorted(equal, key=lambda s: s.name))
+    return tuple(sorted(with_adjusted, key=first))

@@ -22,7 +22,7 @@ from calviz.core.words import capitalised, counted, decimal, decimals_for, perce
 from calviz.recalibrators import softmax_fits
 from calviz.sample.binning import dependence, residuals
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.sample import FEWEST_LEVELS, MIN_ROWS, Sample, rows_where
+from calviz.sample.sample import FEWEST_LEVELS, MIN_ROWS, Sample, rows_outside, rows_where
 from calviz.sample.slices import Slice, usual_slices
 from calviz.verdicts.joint_tests import in_reverse, tested_views
 from calviz.verdicts.watching import watched
@@ -373,8 +373,8 @@ def rest_of_rows(sample: Sample) -> Sample | None:
     found = usual_slices(sample)
     if found is None or not (found.apart or (found.rest and found.named)):
         return None
-    inside = np.any([np.asarray(rows_where(sample.data, s.where)) for s in found.named], axis=0)
-    others = None if inside.all() else sample.rows_of(~inside)
+    outside = rows_outside(sample.data, [s.where for s in found.named])
+    others = sample.rows_of(outside) if outside.any() else None
     return others if others and others.data.rows >= MIN_ROWS else None
 
 

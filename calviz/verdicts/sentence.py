@@ -193,17 +193,18 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         ways = {"over": "overconfident", "under": "underconfident"}
     way = ways.get(evidence.direction)
     size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-    extreme = evidence.extreme or "off in places"
+    of_classes = () if evidence.shows_places or evidence.extremes else classes_off(rest)
+    extreme = (*of_classes, evidence.extreme or "off in places")[0]
     elsewhere = slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
         verdict, change = judged(rest, others), "a change over time"
         if verdict.changed:
             return f"Off{in_many} most{surely} {where}. {told}, but {change}.", change
         is_right = verdict.direction == "calibrated"
-        if not more:
+        if not (more or verdict.classes_off):
             return f"Off {where}. {verdict.sentence}" * is_right, ""
         elsewhere = evaluation.NOT_OFF if is_right else elsewhere
-        return f"Off{in_many} most clearly {where}. {verdict.sentence}", elsewhere
+        return f"Off{in_many} most{surely} {where}. {verdict.sentence}", elsewhere
     whole = sample.once(joint_tests.collect_evidence)
     held, sides = least_error(slices.named, sample), whole.interval or (0.0, 0.0)
     others_hold, on_average = evidence.rows * evidence.ece, whole.direction in ("over", "under")
@@ -275,10 +276,9 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not (evidence.shows_places or evidence.extremes):
         label = shorten(evidence.reduction.label, 40)
-        return (
-            f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
-            f"{strongest(evidence)}"
-        )
+        classes = "".join(f"{off} and " for off in classes_off(sample))
+        head = f"No miscalibration of the {label} found on {rows}, but {classes}the probabilities of all classes are off"
+        return f"{head}: {strongest(evidence)}"
     but = "but"
     if evidence.off_on_average:
         head = _by(evidence, sample, points(abs(evidence.mcs), mcs_decimals(evidence.interval)))
