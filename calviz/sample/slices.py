@@ -465,7 +465,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
 
     def carries(part: Slice, one: Slice) -> bool:
         p, gap = slice_tests.tested(sample, [one.where], outside & others(part), None)[0]
-        return p > largest and gap / one.gap < LEFT
+        # Where no row is left, both are the same.
+        return p > largest and 0 != gap / one.gap < LEFT
 
     named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
     while left and len(named) < _MOST_BESIDE:
@@ -494,7 +495,7 @@ def _left(sample: Sample, found: Slices, some: Sequence[Slice], outside: BoolArr
         p_values[[*at]] = np.minimum(np.array(p) * (sample.data.n_classes if of_class else 1), 1.0)
     each = zip(some, p_values.tolist(), benjamini_hochberg(p_values).tolist(), strict=False)
     left = [replace(s, p_value=p, adjusted=q) for s, p, q in each if q <= found.rate]
-    return sorted(left, key=lambda s: s.p_value)
+    return sorted(left, key=lambda s: (float(f"{s.p_value:.10g}"), len(s.where)))
 
 
 def _outside(sample: Sample, one: Slice, named: Sequence[Slice], how: dict[str, Any]) -> Slice:
