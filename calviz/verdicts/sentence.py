@@ -276,7 +276,9 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not (evidence.shows_places or evidence.extremes):
         label = shorten(evidence.reduction.label, 40)
-        classes = "".join(f"{off} and " for off in classes_off(sample))
+        # "The probabilities of the classes against the rest" would say the same again.
+        of_some = (off for off in classes_off(sample) if not off.startswith("the probabilities"))
+        classes = "".join(f"{off}, and " for off in of_some)
         head = f"No miscalibration of the {label} found on {rows}, but {classes}the probabilities of all classes are off"
         return f"{head}: {strongest(evidence)}"
     but = "but"
