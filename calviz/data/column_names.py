@@ -43,6 +43,7 @@ MODELS = (
 CLUSTER_WORDS = frozenset((
     "cluster", "patient", "patienten", "patiente", "paciente", "paziente", "subject", "participant", "user", "customer", "client",
     "cliente", "kunde", "kunden", "account", "loan", "household", "site", "hospital",
+    "contract", "policy", "vertrag", "vertrags", "policen", "contrat", "police", "contrato", "contratto", "póliza", "poliza", "polizza",
 ))  # fmt: skip
 _NUMBER_WORDS = ID_WORDS | {"n", "no", "num", "number", "numéro", "numero", "número"}
 WEIGHTS = (
@@ -50,6 +51,8 @@ WEIGHTS = (
     "case_weights", "row_weight", "obs_weight", "observation_weight", "design_weight", "class_weight", "w", "wt", "wts", "wgt", "sample_wt", "survey_wt", "freq", "frequency", "n_rows", "gewicht", "gewichte", "stichprobengewicht", "fallgewicht", "gewichtung", "gewichtungsfaktor", "poids", "pondération", "ponderation",
     "peso", "pesos", "ponderación", "ponderacion", "pesi", "ponderazione", "gewichten", "weging", "wegingsfactor",
 )  # fmt: skip
+#: Names of weights that hold fractions: with whole numbers, they may be anything.
+EXPOSURES = ("exposure", "exposures", "exposition", "exposición", "exposicion", "esposizione")
 TIMES = (
     "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
     "event_date", "game_date", "match_date", "forecast_date", "study_date", "studydate", "created", "period", "stichtag", "zeitpunkt", "zeit", "tag", "monat",
