@@ -17,9 +17,7 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.words import decimals_for, file_size, shorten
-from calviz.data import Together, are_logs
-from calviz.data.format import FORMATS
-from calviz.data.formats.numpy_formats import zipped
+from calviz.data import FORMATS, Together, are_logs, zipped
 
 _NUMBER = "calviz.uploader"
 

@@ -255,14 +255,18 @@ def is_identifier(name: str) -> bool:
     return bool(named) and not own & NO_ID_WORDS
 
 
-def ends_as_number(name: str) -> bool:
-    """Whether a name ends in a word for a number, as that of what has one does, and has none for classes or scores.
+def is_numbered(name: str) -> bool:
+    """Whether a name ends in a word for a number, as that of what has one does, and has none for classes or scores, or begins so before what rows belong to.
 
-    >>> ends_as_number("Claim No."), ends_as_number("number of visits"), ends_as_number("pred_no")
-    (True, False, False)
+    >>> is_numbered("Claim No."), is_numbered("N° contrat"), is_numbered("number of visits"), is_numbered("pred_no")
+    (True, True, False, False)
     """
-    *before, last = words(name) or ("",)
-    return bool(before) and last in _NUMBER_WORDS - {"n"} and NO_ID_WORDS.isdisjoint(before)
+    first, *rest = words(name) or ("",)
+    of_cluster = first in _NUMBER_WORDS and CLUSTER_WORDS.issuperset(rest)
+    named = (
+        rest and rest[-1] in _NUMBER_WORDS - {"n"} and NO_ID_WORDS.isdisjoint((first, *rest[:-1]))
+    )
+    return bool(rest) and (of_cluster or bool(named))
 
 
 def may_be_cluster(name: str) -> bool:

@@ -38,7 +38,8 @@ from calviz.data.format import (
     options_of,
     short,
 )
-from calviz.data.formats.numpy_formats import MAGIC, zipped
+from calviz.data.formats.numpy_formats import MAGIC
+from calviz.data.formats.numpy_formats import zipped as zipped
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.judge_columns import (
     columns_of_judges,

@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -22,15 +22,8 @@ from calviz.core import errors
 from calviz.core.blocks import Factor, FloatArray, map_threads
 from calviz.core.errors import MAX_ARRAY, MAX_CLASSES, MAX_ROWS, Finding, InputError, size_text
 from calviz.core.probabilities import RowsInRange
-from calviz.data.column_names import (
-    LABELS,
-    LOGIT_WORDS,
-    LOGITS,
-    PROBABILITIES,
-    SPLIT_WORDS,
-    plain,
-    words,
-)
+from calviz.data import column_names
+from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
     SAMPLE_ROWS,
     Column,
@@ -603,27 +596,27 @@ def zipped(files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     >>> zipped([("a.csv", b"p,label")])
     [('a.csv', b'p,label')]
     """
-    headers = {n: read_header(io.BytesIO(c), n) for n, c in files if c.startswith(MAGIC)}
-    content = dict(files)
+    content, headers = dict(files), dict[str, Header]()
+    for name, array in files:
+        with suppress(InputError):  # which is said where it is opened
+            headers[name] = read_header(io.BytesIO(array), name)
     single = [n for n, h in headers.items() if len(h.shape) == 1 and h.dtype.kind in "biuUS"]
     scores = {n: h.shape for n, h in headers.items() if h.dtype.kind == "f" and n not in single}
-    if len(single) != 1 or not scores:
+    if len(single) != 1 or not scores or len(content) < len(files):
         return list(files)
-    found: dict[str, bytes] = {}
-    used = {*single, *scores}
+    found, used = dict[str, bytes](), {*single, *scores}
     for name, shape in scores.items():
-        kind = "logits" if {*words(name)} & LOGIT_WORDS else "probs"
+        kind = "logits" if {*column_names.words(name)} & column_names.LOGIT_WORDS else "probs"
         arrays = {kind: content[name], "labels": content[single[0]]}
         for other in (n for n in content if n.endswith(_LISTS) and len(shape) == 2):
-            lines = content[other].decode("utf-8", "replace").split("\n")
-            classes = [line.strip() for line in lines if line.strip()]
-            if len(classes) == shape[1]:
-                npy_format.write_array(stream := io.BytesIO(), np.array(classes))
+            lines = content[other].decode("utf-8", "replace").strip().splitlines()
+            if len(lines) == shape[1]:
+                npy_format.write_array(stream := io.BytesIO(), np.array([*map(str.strip, lines)]))
                 arrays["class_names"] = stream.getvalue()
                 used.add(other)
         with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
-            for key, array in arrays.items():  # without the time, on which a digest would depend
-                archive.writestr(zipfile.ZipInfo(f"{key}.npy"), array)
+            for key, values in arrays.items():  # without the time, on which a digest would depend
+                archive.writestr(zipfile.ZipInfo(f"{key}.npy"), values)
         found[name] = packed.getvalue()
     return [(n, found.get(n, c)) for n, c in files if n in found or n not in used]
 
