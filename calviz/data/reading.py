@@ -362,7 +362,7 @@ def read(
         if labels is not None and isinstance(labels.source, str | os.PathLike):
             with Source(source, name, options) as opened, Source(labels.source) as other:
                 if opened.path and opened.head(6) == other.head(6) == MAGIC:
-                    both = [(one.name, one.open().read()) for one in (opened, other)]
+                    both = [(one.name, one.head(-1)) for one in (opened, other)]
                     (name, source), *rest = zipped(both)
                     labels = labels if rest else None
         with Source(source, name, options) as opened:
