@@ -166,6 +166,11 @@ def find_again(secret: str) -> None:
     if (found := _BY_SECRET.get(secret)) is not None:
         files().update(dict(found))
         files().maps |= found.maps
+        if (failure := unreadable_file()) is not None and found:
+            answered = [key for key, entry in found.items() if entry.source == failure.source]
+            if answered:
+                forget_unreadable_file()
+            select((answered or [*found])[-1])
     link = waiting_link()
     if link is not None and link.key in files():
         select(link.key)
@@ -321,6 +326,8 @@ def open_file(
     files()[key] = entry
     forget_unreadable_file()
     _apply_waiting_link(key)
+    if source == _of_server():
+        st.session_state[_FIRST] = key
     closed = make_room(files(), key)
     if closed is not None:
         queue_note(closed)

@@ -17,8 +17,7 @@ from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.words import decimals_for, file_size, shorten
-from calviz.data import Together, are_logs
-from calviz.data.format import FORMATS
+from calviz.data import FORMATS, Together, are_logs, zipped
 
 _NUMBER = "calviz.uploader"
 
@@ -46,7 +45,7 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
     for name, content in given:
         if is_map(content):
             _open_map(name, content)
-    files = tuple(one for one in given if not (is_view(one[1]) or is_map(one[1])))
+    files = tuple(zipped([one for one in given if not (is_view(one[1]) or is_map(one[1]))]))
     if files:
         with st.container(key="calviz.reading"):
             _read(files, keep_current=keep_current)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -320,13 +321,22 @@ _FORMATS = (
 )  # fmt: skip
 
 
+#: A quarter: 2022Q1, 2022-Q1, Q1 2022, in French 2022T1.
+_QUARTER = re.compile(r"^(?:([12]\d\d\d)[ /-]?[QT]([1-4])|Q([1-4])[ /-]?([12]\d\d\d))$")
+
+
 #: Remedy for dates that cannot be read.
 WRITE_DATES = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
 
 
+def _first_month(quarter: re.Match[str]) -> str:
+    return f"{quarter[1] or quarter[4]}-{3 * int(quarter[2] or quarter[3]) - 2:02d}"
+
+
 def date_text(level: str) -> str:
-    """The text of a date without what a column of numbers adds to it."""
+    """The text of a date without what a column of numbers adds to it; of a quarter, its first month."""
     text = level.strip()
+    text = _QUARTER.sub(_first_month, text) if len(text) < 8 else text
     return text.removesuffix(".0") if text.removesuffix(".0").isdigit() else text
 
 
@@ -369,7 +379,9 @@ def _iso(text: str) -> datetime:
 
 
 #: Source that reads dates as `as_values` does, for a program of a fitted map.
-DATES_SOURCE = '''\
+DATES_SOURCE = (
+    '''\
+import re
 from datetime import datetime, timedelta
 
 
@@ -378,9 +390,10 @@ def {name}_dates(values, own=""):
     if np.asarray(values).dtype.kind != "M":
         texts, ways = [str(value).strip() for value in values], set()
         known = sorted(set(texts) - set(__MISSING__))
+        months = [re.sub(__QUARTER__, lambda q: "%s-%02d" % (q[1] or q[4], 3 * int(q[2] or q[3]) - 2), t) for t in known]
         for form in [own] * isinstance(own, str) + ["", *__FORMATS__]:
             try:
-                read = [datetime.strptime(t, form) if form else datetime.fromisoformat(t) for t in known]
+                read = [datetime.strptime(t, form) if form else datetime.fromisoformat(t) for t in months]
                 ways.add(tuple((t - (t.utcoffset() or timedelta(0))).replace(tzinfo=None) for t in read))
             except ValueError:
                 continue
@@ -394,4 +407,7 @@ def {name}_dates(values, own=""):
     return np.where(np.isnat(values), np.nan, values.astype(float))
 
 
-'''.replace("__MISSING__", repr(MISSING_TEXTS)).replace("__FORMATS__", repr(_FORMATS))
+'''.replace("__MISSING__", repr(MISSING_TEXTS))
+    .replace("__FORMATS__", repr(_FORMATS))
+    .replace("__QUARTER__", repr(_QUARTER.pattern))
+)

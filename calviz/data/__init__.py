@@ -10,7 +10,7 @@ from calviz.data.first_rows import FirstRows, first_rows
 from calviz.data.format import FORMATS, REPAIRS, ReadingOptions
 from calviz.data.joining import LabelFile
 from calviz.data.loaded import Loaded, Recognition
-from calviz.data.reading import Together, are_logs, load, read
+from calviz.data.reading import Together, are_logs, load, read, zipped
 
 __all__ = [
     "FORMATS",
@@ -25,4 +25,5 @@ __all__ = [
     "first_rows",
     "load",
     "read",
+    "zipped",
 ]

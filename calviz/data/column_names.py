@@ -43,6 +43,7 @@ MODELS = (
 CLUSTER_WORDS = frozenset((
     "cluster", "patient", "patienten", "patiente", "paciente", "paziente", "subject", "participant", "user", "customer", "client",
     "cliente", "kunde", "kunden", "account", "loan", "household", "site", "hospital",
+    "contract", "policy", "vertrag", "vertrags", "policen", "contrat", "police", "contrato", "contratto", "póliza", "poliza", "polizza",
 ))  # fmt: skip
 _NUMBER_WORDS = ID_WORDS | {"n", "no", "num", "number", "numéro", "numero", "número"}
 WEIGHTS = (
@@ -50,6 +51,8 @@ WEIGHTS = (
     "case_weights", "row_weight", "obs_weight", "observation_weight", "design_weight", "class_weight", "w", "wt", "wts", "wgt", "sample_wt", "survey_wt", "freq", "frequency", "n_rows", "gewicht", "gewichte", "stichprobengewicht", "fallgewicht", "gewichtung", "gewichtungsfaktor", "poids", "pondération", "ponderation",
     "peso", "pesos", "ponderación", "ponderacion", "pesi", "ponderazione", "gewichten", "weging", "wegingsfactor",
 )  # fmt: skip
+#: Names of weights that hold fractions: with whole numbers, they may be anything.
+EXPOSURES = ("exposure", "exposures", "exposition", "exposición", "exposicion", "esposizione")
 TIMES = (
     "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
     "event_date", "game_date", "match_date", "forecast_date", "study_date", "studydate", "created", "period", "stichtag", "zeitpunkt", "zeit", "tag", "monat",
@@ -252,14 +255,18 @@ def is_identifier(name: str) -> bool:
     return bool(named) and not own & NO_ID_WORDS
 
 
-def ends_as_number(name: str) -> bool:
-    """Whether a name ends in a word for a number, as that of what has one does, and has none for classes or scores.
+def is_numbered(name: str) -> bool:
+    """Whether a name ends in a word for a number, as that of what has one does, and has none for classes or scores, or begins so before what rows belong to.
 
-    >>> ends_as_number("Claim No."), ends_as_number("number of visits"), ends_as_number("pred_no")
-    (True, False, False)
+    >>> is_numbered("Claim No."), is_numbered("N° contrat"), is_numbered("number of visits"), is_numbered("pred_no")
+    (True, True, False, False)
     """
-    *before, last = words(name) or ("",)
-    return bool(before) and last in _NUMBER_WORDS - {"n"} and NO_ID_WORDS.isdisjoint(before)
+    first, *rest = words(name) or ("",)
+    of_cluster = first in _NUMBER_WORDS and CLUSTER_WORDS.issuperset(rest)
+    named = (
+        rest and rest[-1] in _NUMBER_WORDS - {"n"} and NO_ID_WORDS.isdisjoint((first, *rest[:-1]))
+    )
+    return bool(rest) and (of_cluster or bool(named))
 
 
 def may_be_cluster(name: str) -> bool:

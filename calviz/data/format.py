@@ -30,7 +30,7 @@ from calviz.core.probabilities import RENORMALISE, SCORE_SLACK, RowsInRange, fro
 from calviz.core.registry import Registry
 from calviz.core.words import PLAIN_CSV
 from calviz.data import column_names
-from calviz.data.column_names import WEIGHTS, class_key, event_of, is_missing, plain
+from calviz.data.column_names import EXPOSURES, WEIGHTS, class_key, event_of, is_missing, plain
 
 # ---- Options
 
@@ -685,6 +685,8 @@ class Column:
     def is_weight(self) -> bool:
         """Whether its name says that it holds the weight of each row, and it holds numbers that may be; a "w" of 0 and 1 may be a win."""
         named = plain(self.name) in WEIGHTS and self.numeric and (self._values >= 0).all()
+        if plain(self.name) in EXPOSURES and self.type == "number":
+            return bool((self._values > 0).all() and (self._values % 1).any())
         return bool(named) and not (self.words == {"w"} and self.is_zero_one)
 
     @cached_property

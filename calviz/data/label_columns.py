@@ -138,6 +138,38 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
         raise _several_labels([*names, label], what)
 
 
+def ask_what_was_right(view: TableView, score: ScoreColumns, label: str, taken: set[str]) -> None:
+    """Ask which column says whether a single score was right, where the one called like a label holds several texts.
+
+    Raises
+    ------
+    InputError
+        With a reading for each column of 0 and 1, and for each true class beside a prediction.
+    """
+    truth, options = view.table[label], view.options
+    is_chosen = options.label is not None or options.class_names or options.for_map
+    several = truth.type == "text" and len(truth.classes) > 2 and not truth.pairs
+    if is_chosen or not several or score.width > 1:
+        return
+    name = score.columns[0]
+    free = [c for c in view.table.columns if c.name not in {*taken, name} and c.is_label_like]
+    readings = [
+        Reading(f"'{short(c.name)}' is whether it was right", {"label": c.name})
+        for c in free
+        if c.is_zero_one and _is_followed(view, c, score)
+    ]
+    classes = [c for c in free if len(c.classes) > 2][:_MOST_CANDIDATES]
+    for column in (c for c in classes if c.is_called_label):
+        for said in (c for c in classes if c.classes & column.classes and c is not column):
+            if roles.agree(said.keys, column.keys):
+                text = f"'{short(column.name)}' is the true class, and '{short(said.name)}' the prediction"
+                chosen = {"label": column.name, "prediction_column": said.name}
+                readings.append(Reading(text, chosen | {"scores": (name,), "kind": "confidence"}))
+    if readings:
+        what = f"'{short(name)}' is one score, but '{short(label)}' has {len(truth.classes):,} classes: what says whether it was right?"
+        raise InputError(what, readings=[*readings[:3], _NO_LABELS])
+
+
 def note_agreement(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
     """Say what speaks for the classes of the columns: that they are the labels, and that the prediction is the class of the largest."""
     first = found.scores[0]
@@ -239,6 +271,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     )
     possible = [*worded, *(c for c in events_first if c not in worded)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
+    possible = [c for c in possible if plain(c.name) not in column_names.MODELS] or possible
     # Such as a reference standard, before the sex.
     possible.sort(key=lambda c: not c.classes & {"neg", *column_names.NO_EVENT_WORDS})
     if not possible:

@@ -544,7 +544,7 @@ def identifier_column(view: TableView, model: str | None = None) -> str | None:
     """The column that identifies the rows, of each model if a column names it: one with a usual name or, but for a map, a word for it."""
     worded: list[str] = []
     if not view.options.for_map:
-        may_be = (column_names.is_identifier, column_names.ends_as_number)
+        may_be = (column_names.is_identifier, column_names.is_numbered)
         worded = [key for is_one in may_be for key, name in view.plain.items() if is_one(name)]
     fits = partial(_may_be_id, within=view.table[model] if model else None)
     return _role(view, view.options.id_column, (*column_names.IDS, *worded), fits)

@@ -38,6 +38,8 @@ from calviz.data.format import (
     options_of,
     short,
 )
+from calviz.data.formats.numpy_formats import MAGIC
+from calviz.data.formats.numpy_formats import zipped as zipped
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.judge_columns import (
     columns_of_judges,
@@ -357,6 +359,12 @@ def read(
             return _read_logs(Logs.of_folder(Path(source), name, options), options)
         if isinstance(source, tuple):
             return _read_logs(Logs.of_files(source, name, options), options)
+        if labels is not None and isinstance(labels.source, str | os.PathLike):
+            with Source(source, name, options) as opened, Source(labels.source) as other:
+                if opened.path and opened.head(6) == other.head(6) == MAGIC:
+                    both = [(one.name, one.head(-1)) for one in (opened, other)]
+                    (name, source), *rest = zipped(both)
+                    labels = labels if rest else None
         with Source(source, name, options) as opened:
             try:
                 return _read(opened, options, labels)

@@ -121,9 +121,12 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     options = view.options
     named = label_columns.named_label(view, taken)
     event = label_columns.event_column(view, taken) if named is None else None
-    # Beside whether it was right, without a label, a single score can only be that of the prediction.
-    is_right = options.kind is None and named is None and options.correct_column
-    if options.kind == "confidence" or (is_right and len(options.scores or ()) == 1):
+    # Beside whether it was right, or one of many classes that was predicted, a single score can only be that of the prediction.
+    chosen = options.scores or ()
+    right = options.correct_column if named is None else None
+    if named and chosen and chosen[0] in view.table and len(view.table[named].classes) > 2:
+        right = view.predicted({*taken, named}) if view.table[chosen[0]].width is None else None
+    if options.kind == "confidence" or (options.kind is None and right and len(chosen) == 1):
         return single_score(view, taken, named or event)
     scores = score_columns.find_scores(view, taken, named or event)
     found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
@@ -271,6 +274,8 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
     scores = (score,) if score is not None else score_columns.by_values(view, taken, label)
     if not scores:
         raise no_scores(view, taken)
+    if label is not None:
+        label_columns.ask_what_was_right(view, scores[0], label, taken)
     return ColumnRoles(scores, label=label)
 
 
@@ -645,7 +650,7 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
     )
     if not named:
         what = "there are no columns that add up to 1 in every row, as probabilities do"
-        remedy = "say which columns hold the scores, and whether they are logits"
+        remedy = "say which columns hold the scores, and whether they are logits; labels of their own are given by --labels, or uploaded with them"
     elif view.table.arrays:
         remedy = "name the array 'probs' or 'logits', or say which one holds the scores"
     return InputError(f"{what}{present}", remedy=remedy, asks=True)

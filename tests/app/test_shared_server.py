@@ -281,6 +281,25 @@ def test_files_are_found_again_by_the_secret_of_their_session_until_it_is_emptie
     assert not [*open_files.files(), *open_files.files().maps]
 
 
+def test_the_answered_file_of_the_server_is_found_again_instead_of_its_question(
+    monkeypatch, tmp_path
+):
+    rows = "".join(f"0.{i % 9 + 1},0.{i % 7 + 1},{i % 2}\n" for i in range(60))
+    file = tmp_path / "asks.csv"
+    file.write_text(f"p_a,p_b,died\n{rows}")
+    monkeypatch.setenv(open_files.OPEN_VARIABLE, str(file))
+    monkeypatch.setattr(open_files.st, "session_state", {})
+    asked = open_files.open_file(file.name, file)
+    answer = asked.questions[0].readings[0]
+    key = open_files.open_file(file.name, file, asked.options.answered(answer)).key
+    before = open_files.files()
+    monkeypatch.setattr(open_files.st, "session_state", {})
+    open_files.open_file(file.name, file)
+    assert open_files.nothing_but_unreadable()
+    open_files.find_again(before.secret)
+    assert (open_files.current_key(), open_files.unreadable_file()) == (key, None)
+
+
 def test_a_file_that_is_open_in_another_reading_than_that_of_a_link_is_read_as_it_says(monkeypatch):
     rows = "".join(f"0.{i % 9 + 1},{i % 2},{i % 3}\n" for i in range(60))
     monkeypatch.setattr(open_files.st, "session_state", {})

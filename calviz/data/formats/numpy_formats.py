@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -22,6 +22,7 @@ from calviz.core import errors
 from calviz.core.blocks import Factor, FloatArray, map_threads
 from calviz.core.errors import MAX_ARRAY, MAX_CLASSES, MAX_ROWS, Finding, InputError, size_text
 from calviz.core.probabilities import RowsInRange
+from calviz.data import column_names
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
     SAMPLE_ROWS,
@@ -78,8 +79,8 @@ class Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(stream: Readable, name: str) -> Header:
-    """Read and check the header of an NPY stream; raises InputError if it is not usable."""
+def read_header(stream: Readable, name: str, *, objects: bool = False) -> Header:
+    """Read and check the header of an NPY stream; raises InputError if it is not usable, also of Python objects unless these are left out."""
     try:
         magic = stream.read(8)
         if magic[:6] != MAGIC:
@@ -100,7 +101,7 @@ def read_header(stream: Readable, name: str) -> Header:
         raise InputError(
             "is damaged or incomplete: its NPY header cannot be read", column=name
         ) from None
-    if dtype.hasobject:
+    if dtype.hasobject and not objects:
         raise _objects(name)
     return Header(shape, dtype, fortran, 8 + len(field) + length)
 
@@ -487,7 +488,7 @@ def open_npy(source: Source) -> Table:
         raise InputError(
             f"the array has shape {header.shape} and type {header.dtype}, expected 2-D numbers: "
             "the scores and one column with the label",
-            remedy="save scores and labels together as NPZ (probs, labels)",
+            remedy="give scores and labels together: upload both at once, --labels, or one NPZ (probs, labels)",
         )
     n, m = header.shape
     MAX_ROWS.check(n, f"the array has {n:,} rows")
@@ -571,8 +572,53 @@ def open_npz(source: Source) -> Table:
         errors.check_expansion("the file", sum(e.file_size for e in entries), source.size)
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
-    members = {name: m for name, m in members.items() if m.header.shape != ()}
-    return _table(members, _class_names(members))
+    objects = [name for name, m in members.items() if m.header.dtype.hasobject]
+    members = {n: m for n, m in members.items() if n not in objects and m.header.shape != ()}
+    for name in objects:
+        _, role = _role(name) or ("", plain(name))
+        if role in (*PROBABILITIES, *LOGITS, *LABELS):
+            raise _objects(name)
+    table = _table(members, _class_names(members))
+    if objects:
+        names = ", ".join(f"'{short(name)}'" for name in objects[:8])
+        text = f"left out, as opening Python objects (pickle) can run any program: {names}"
+        table.notices.append(Notice.LEFT_OUT.finding("warning", text))
+    return table
+
+
+#: Ends of the names of texts that may list the classes.
+_LISTS = (".txt", ".names")
+
+
+def zipped(files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """Put the labels, the only array of one value per row, and a list of the class names beside the scores of each other NPY file, as NPZ files; other files stay as they are.
+
+    >>> zipped([("a.csv", b"p,label")])
+    [('a.csv', b'p,label')]
+    """
+    content, headers = dict(files), dict[str, Header]()
+    for name, array in files:
+        with suppress(InputError):  # which is said where it is opened
+            headers[name] = read_header(io.BytesIO(array), name)
+    single = [n for n, h in headers.items() if len(h.shape) == 1 and h.dtype.kind in "biuUS"]
+    scores = {n: h.shape for n, h in headers.items() if h.dtype.kind == "f" and n not in single}
+    if len(single) != 1 or not scores or len(content) < len(files):
+        return list(files)
+    found, used = dict[str, bytes](), {*single, *scores}
+    for name, shape in scores.items():
+        kind = "logits" if {*column_names.words(name)} & column_names.LOGIT_WORDS else "probs"
+        arrays = {kind: content[name], "labels": content[single[0]]}
+        for other in (n for n in content if n.endswith(_LISTS) and len(shape) == 2):
+            lines = content[other].decode("utf-8", "replace").strip().splitlines()
+            if len(lines) == shape[1]:
+                npy_format.write_array(stream := io.BytesIO(), np.array([*map(str.strip, lines)]))
+                arrays["class_names"] = stream.getvalue()
+                used.add(other)
+        with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+            for key, values in arrays.items():  # without the time, on which a digest would depend
+                archive.writestr(zipfile.ZipInfo(f"{key}.npy"), values)
+        found[name] = packed.getvalue()
+    return [(n, found.get(n, c)) for n, c in files if n in found or n not in used]
 
 
 def _table(
@@ -618,8 +664,9 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
         raise damaged()
     with archive.open(entry) as stream:
-        header = read_header(cast(Readable, stream), name)
-    check_size(header, entry.file_size - header.size, name)
+        header = read_header(cast(Readable, stream), name, objects=True)
+    if not header.dtype.hasobject:
+        check_size(header, entry.file_size - header.size, name)
     errors.check_expansion(f"'{short(name)}'", entry.file_size, entry.compress_size)
 
     @contextmanager

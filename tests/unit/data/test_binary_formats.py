@@ -19,7 +19,7 @@ import pytest
 
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.data import Loaded, ReadingOptions, read
+from calviz.data import LabelFile, Loaded, ReadingOptions, read, zipped
 from tests.inputs.relatives import npy, npz, parquet
 
 P = np.array([[0.5, 0.5], [0.25, 0.75], [0.125, 0.875]])
@@ -421,3 +421,27 @@ def test_arrays_of_splits_without_labels_are_named(tmp_path: Path) -> None:
         "'test_probs' is left out: a split needs scores and labels",
         "'epoch' is left out: not every split has such an array",
     ]
+
+
+# ---------------------------------------------------------------- scores, labels and class names in files of their own
+
+
+def test_npy_files_of_scores_and_labels_are_read_together(tmp_path):
+    logits, labels = np.eye(3)[[0, 1, 2, 1]] * 2.0, np.array([0, 1, 2, 2])
+    files = [("m_logits.npy", npy(logits)), ("m_labels.npy", npy(labels)), ("c.txt", b"a\nb\nc\n")]
+    ((name, content),) = zipped(files)
+    found = read(content, name=name)
+    assert (found.first.kind, found.first.class_names) == ("logits", ("a", "b", "c"))
+    assert zipped(files) == [(name, content)]
+    assert zipped(files[::2]) == files[::2]
+    for file, array in files[:2]:
+        (tmp_path / file).write_bytes(array)
+    of = LabelFile(tmp_path / "m_labels.npy")
+    assert read(tmp_path / "m_logits.npy", labels=of).first.labels.tolist() == [0, 1, 2, 2]
+
+
+def test_objects_of_an_npz_file_that_are_not_needed_are_left_out():
+    stream, objects = io.BytesIO(), np.array(["x", 1, None, 2], dtype=object)
+    np.savez(stream, probs=np.full((4, 2), 0.5), labels=[0, 1, 0, 1], date=objects)
+    found = read(stream.getvalue())
+    assert any("'date'" in n.message and "pickle" in n.message for n in found.notices)

@@ -1146,3 +1146,36 @@ def test_the_probability_of_a_model_called_logit_is_no_logit(name, is_logit):
     found = loaded("\n".join([f"label,{name}", *rows])).first
     assert (found.kind == "logits") == is_logit
     np.testing.assert_allclose(found.probs[:, 1], expit(z), atol=1e-5)
+
+
+def test_what_says_whether_one_score_was_right_is_asked():
+    rng = np.random.default_rng(0)
+    p, kind = rng.uniform(0.3, 1, 300), rng.integers(0, 9, 300)
+    right = rng.uniform(size=300) < p
+    rows = zip(kind, p, right, strict=True)
+    boxes = "category,score,matched\n" + "".join(f"c{k},{s:.3f},{r:d}\n" for k, s, r in rows)
+    with pytest.raises(InputError, match="what says whether it was right") as asked:
+        loaded(boxes)
+    assert [way.options for way in asked.value.readings] == [{"label": "matched"}, {"label": ""}]
+    said = np.where(right, kind, (kind + 1) % 9)
+    rows = zip(kind, said, p, strict=True)
+    top = "target,index,label,prob\n" + "".join(f"{k},{j},n{j},{s:.3f}\n" for k, j, s in rows)
+    with pytest.raises(InputError, match="what says whether it was right") as asked:
+        loaded(top)
+    way = asked.value.readings[0].options
+    assert (way["label"], way["prediction_column"], way["kind"]) == (
+        "target",
+        "index",
+        "confidence",
+    )
+    named = loaded(top, **{key: value for key, value in way.items() if key != "kind"})
+    np.testing.assert_array_equal(named.first.correct, right)
+
+
+@pytest.mark.parametrize("text", ["2022Q{}", "2022-Q{}", "2022 Q{}", "Q{} 2022", "2022T{}"])
+def test_quarters_are_dates(text):
+    rows = "".join(f"0.{i % 9 + 1},{i % 2},{text.format(i % 4 + 1)}\n" for i in range(60))
+    times = loaded(f"p,label,date\n{rows}").first.times
+    assert [str(day) for day in times[:4].astype("datetime64[D]")] == [
+        f"2022-{m}-01" for m in ("01", "04", "07", "10")
+    ]
