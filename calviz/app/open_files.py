@@ -315,9 +315,6 @@ def open_file(
         st.session_state[_UNREADABLE] = failure
         return failure
     entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
-    if (column := loaded.recognition.model_column) and options.model_column is None:
-        names = f"{len(loaded.models)} models, named in '{shorten(column)}'"
-        queue_note(f"{loaded.file} holds {names}; behind the file's name it can be read as one.")
     files()[key] = entry
     forget_unreadable_file()
     _apply_waiting_link(key)

@@ -221,9 +221,11 @@ class Periods:
 
 
 def _usual_length(sample: Sample, min_rows: int) -> Every:
-    """Return the shortest length with few periods of which most have enough rows; months or years at least, if all times are the first day of one."""
+    """Return the shortest length with few periods of which most have enough rows; months, quarters or years at least, if each has rows of one day only."""
     times = np.asarray(sample.data.times)
-    for length in EVERY[{"D": 0, "M": 2, "Y": 4}[_unit(times)] : -1]:
+    days = np.unique(times.astype("datetime64[D]"))
+    least = max(i for i in (0, 2, 3, 4) if len(periods(days, EVERY[i]).names) == days.size)
+    for length in EVERY[least:-1]:
         count = np.bincount(periods(times, length).code, sample.row_counts)
         enough = count[count >= min_rows].sum() >= MOST_ROWS * count.sum()
         if enough and 1 < count.size <= USUAL_PERIODS:

@@ -118,7 +118,10 @@ class SliceGaps(Figure):
             where, p = r.place(r.slices[0])[0], r.slices[0].adjusted
             files = "calibrated files" if r.against == "calibrated" else "files where none differs"
             near = f"Chance alone brings a slice as near in up to {words.percent(p, int(p < 0.01))} of {files}"
-            return f"Nearest to it: {where}. {near} (adjusted {words.p_value(p)}; off at {r.rate:g} or less)."
+            near += f" (adjusted {words.p_value(p)}; off at {r.rate:g} or less)"
+            return (
+                f"Nearest to it: {where}{f'. {near}' if p < 0.5 else ', as chance would have it'}."
+            )
         if not r.named:
             return ""
         first, *off = r.named

@@ -285,12 +285,14 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
 
     Yield one table of all metrics by family and, below it, why some have no value.
     """
-    evaluation = subject.evaluation
+    two = subject.preset == "credit" and subject.sample.data.n_classes == 2
+    # One of two classes is the other turned: numbers that count classes say nothing.
+    void = ("Class-wise", "Over- and underconfidence") if two else ()
     results = {
         r.key: r
         for family in content.families()
-        for r in evaluation
-        if METRICS[r.key].family == family
+        for r in subject.evaluation
+        if METRICS[r.key].family == family and (r.key == "mcs" or family not in void)
     }
     available = {key: r for key, r in results.items() if r.available}
     shown = content.written_columns(available, subject.verdict)
