@@ -347,8 +347,7 @@ def _other_than_of(link: WaitingLink, name: str | None, source: FileSource) -> s
 
 
 def _another_one(link: WaitingLink) -> str:
-    of_link = link.query.get(FILE)
-    return f"it is another one{f' than {of_link}' if of_link else ''}."
+    return f"it is another one{f' than {name}' if (name := link.query.get(FILE)) else ''}."
 
 
 def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> ReadingOptions | None:

@@ -990,10 +990,8 @@ class ComparisonColumn:
     ) -> ComparisonColumn:
         """Make a column that marks the best, those of its value or `tied` with it, and the best of the others."""
         ranking = ordered(results, METRICS[key].direction)
-        best = [results[row].value for row in ranking[:1]]
-        first = tuple(
-            r for r in ranking if r == ranking[0] or r in tied or results[r].value in best
-        )
+        value = {row: results[row].value for row in ranking}
+        first = tuple(r for r in ranking if r in tied or value[r] == value[ranking[0]])
         others = tuple(row for row in ranking if row not in first)
         # The last of all is not marked as the best of one.
         return cls(key, results, first, others[:1] if len(others) > 1 else ())

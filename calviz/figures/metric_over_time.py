@@ -228,8 +228,8 @@ class WatchLine(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name and rows."""
-        looks = f"{counted(self.state.looks, 'look')}"
-        return shorten(self.name, NAME_LENGTH), facts(None, counted(self.state.rows, "row"), looks)
+        counts = counted(self.state.rows, "row"), counted(self.state.looks, "look")
+        return shorten(self.name, NAME_LENGTH), facts(None, *counts)
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
@@ -344,8 +344,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
     scale, every = scale_of(r.metric)[0], figure.result.periods
     at = [p.name for p in every]
     x = np.array([at.index(p.name) for p in r.periods], dtype=float)
-    floors = [p.result.noise_floor for p in r.periods]
-    floor = np.array([np.nan if one is None else one.mean for one in floors])
+    floor = np.array([f.mean if (f := p.result.noise_floor) else np.nan for p in r.periods])
     look: Trace = {"width": 1.5, "hoverinfo": None}
     each = "Each period"
     if figure.where:
@@ -375,10 +374,12 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         changes = [p for p in r.periods if (p.adjusted <= r.level) == changed]
         if not changes:
             continue
-        results = [p.result for p in changes]
         yield _with_whiskers(
             [at.index(p.name) for p in changes],
-            [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
+            [
+                [scale * v for v in (f.value, *(f.interval or (f.value, f.value)))]
+                for f in (p.result for p in changes)
+            ],
             palette.ink if changed else palette.blue,
             symbol="diamond" if changed else "circle",
             name="Differs from the others beyond chance" if changed else f"{each}, 95 % CI",

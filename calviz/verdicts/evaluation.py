@@ -83,8 +83,8 @@ class BinGap:
     @property
     def percents(self) -> str:
         """The same in percent ("between 80 and 90", "more than 9")."""
-        ends = re.sub(r"[\d.]+", lambda end: f"{100 * float(end[0]):.10g}", self.where)
-        return ends.replace("above", "more than")
+        where = self.where.replace("above", "more than")
+        return re.sub(r"[\d.]+", lambda end: f"{100 * float(end[0]):.10g}", where)
 
 
 @dataclass(frozen=True)

@@ -203,16 +203,15 @@ def unrepeated(evaluation: Evaluation, findings: Iterable[Finding]) -> list[Find
     """Return these findings without those that repeat the verdict."""
     verdict = evaluation.verdict
     assert verdict is not None  # findings come with it
-    # Where the event is rare, nearly all rows have forecasts up to 0.5; where both sides are off as the verdict says, that is all there is.
-    of_event = verdict.reduction == "positive"
-    rare = of_event and verdict.observed <= 0.1
-    same = of_event and verdict.direction in ("over", "under", "mixed")
+    mixed, rare = verdict.direction == "mixed", verdict.observed <= 0.1
+    same = mixed or verdict.direction in ("over", "under")
 
     def repeats(f: Finding) -> bool:
-        both = "both sides" in f.short or verdict.direction == "mixed"
-        by_class = CHECKS[f.code].about == "predicted-class"
-        says = (same and both) or (rare and "above" not in f.short)
-        return (by_class and says) or f.short == verdict.headline
+        if verdict.reduction != "positive" or CHECKS[f.code].about != "predicted-class":
+            return f.short == verdict.headline
+        # Where the event is rare, nearly all rows have forecasts up to 0.5; where both sides are off as the verdict says, that is all there is.
+        both = mixed or "both sides" in f.short
+        return (same and both) or (rare and "above" not in f.short)
 
     return [f for f in findings if not repeats(f)]
 
