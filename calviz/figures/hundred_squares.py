@@ -106,10 +106,9 @@ class HundredSquares(Figure):
             decimals = share_decimals(one.score, expected)
             panels.append(Promise(title, one.score, one.hits, one.rows, decimals, expected))
         elif worst is not None:
-            title = f"Where it says {worst.percents}\u00a0%"
             decimals = share_decimals(worst.mean_score, worst.expected)
             numbers = worst.mean_score, worst.observed, worst.rows, decimals, worst.expected
-            panels.append(Promise(title, *numbers))
+            panels.append(Promise(f"Where it says {worst.percents}\u00a0%", *numbers))
         return cls(Reduction.of(v.reduction), tuple(panels))
 
     @property

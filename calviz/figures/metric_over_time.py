@@ -374,12 +374,10 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         changes = [p for p in r.periods if (p.adjusted <= r.level) == changed]
         if not changes:
             continue
+        results = [p.result for p in changes]
         yield _with_whiskers(
             [at.index(p.name) for p in changes],
-            [
-                [scale * v for v in (f.value, *(f.interval or (f.value, f.value)))]
-                for f in (p.result for p in changes)
-            ],
+            [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
             palette.ink if changed else palette.blue,
             symbol="diamond" if changed else "circle",
             name="Differs from the others beyond chance" if changed else f"{each}, 95 % CI",

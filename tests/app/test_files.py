@@ -698,14 +698,14 @@ def test_a_note_stays_until_the_page_or_the_file_changes():
         "label,prob\n" + "\n".join(f"{i % 2},{p}" for i, p in enumerate(_scores(200)))
     ).encode()
     app, note = open_page(page="data"), "shown once"
-    app.session_state["calviz.notes"] = note
+    app.session_state["calviz.note"] = note
     app.run()
     for _ in range(2):  # as when it is drawn again for its width
         assert text_of(app).count(note) == 1
         app.run()
     assert note not in text_of(app.open("overview"))
     assert note not in text_of(app.open("data"))
-    app.session_state["calviz.notes"] = note
+    app.session_state["calviz.note"] = note
     assert note in text_of(app.run())
     assert note not in text_of(upload(app, "mine.csv", content))
 
