@@ -104,16 +104,17 @@ def overview(chosen: Settings) -> None:
 
 
 def _draw_other_model(chosen: Settings) -> None:
-    """Say, in a link to the comparison, what the other of two models says on average and how often it is right."""
+    """Link to the comparison: of two models, with what the other says on average and how often it is right."""
     others = [name for name in chosen.entry.loaded.models if name != chosen.model]
+    words = f"{len(others) + 1} models: {md(chosen.model, 24)} is shown; compare them"
     if len(others) == 1:
         sums = replace(chosen, model=others[0]).sample.view(event_sums)
         said, true = two_shares(*(float(s[0] / sums.n) for s in (sums.score_sum, sums.hit_sum)))
         top = chosen.reduction.kind == "top-label"
         means = f"sure of {said}, right in {true}" if top else f"mean score {said}, observed {true}"
-        navigation.draw_link(
-            "compare_models", f"Compare with {md(others[0], 24)}: {means}", width="content"
-        )
+        words = f"Compare with {md(others[0], 24)}: {means}"
+    if others:
+        navigation.draw_link("compare_models", words, width="content")
 
 
 def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:

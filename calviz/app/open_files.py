@@ -320,9 +320,6 @@ def open_file(
         st.session_state[_UNREADABLE] = failure
         return failure
     entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
-    if (column := loaded.recognition.model_column) and options.model_column is None:
-        names = f"{len(loaded.models)} models, named in '{shorten(column)}'"
-        queue_note(f"{loaded.file} holds {names}; behind the file's name it can be read as one.")
     files()[key] = entry
     forget_unreadable_file()
     _apply_waiting_link(key)
@@ -357,8 +354,7 @@ def _other_than_of(link: WaitingLink, name: str | None, source: FileSource) -> s
 
 
 def _another_one(link: WaitingLink) -> str:
-    of_link = link.query.get(FILE)
-    return f"it is another one{f' than {of_link}' if of_link else ''}."
+    return f"it is another one{f' than {name}' if (name := link.query.get(FILE)) else ''}."
 
 
 def _answers_of(like: OpenFile, name: str | None, source: FileSource) -> ReadingOptions | None:

@@ -36,6 +36,7 @@ from calviz.core.words import (
 )
 from calviz.data.loaded import judged_split
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
+from calviz.verdicts.miscalibration_checks import unrepeated
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from calviz.comparison.comparison_results import ModelComparison
     from calviz.comparison.over_time import OverTime
     from calviz.core.entry_specs import Conventions
-    from calviz.core.errors import Finding
     from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
@@ -82,7 +82,7 @@ def print_screen(evaluation: Evaluation, *, named: bool, findings: bool) -> None
     _print_metrics(evaluation, named)
     if not findings:
         return
-    left = len(evaluation.findings) - _print_worst(evaluation.findings)
+    left = len(evaluation.findings) - _print_worst(evaluation)
     more = f" and {counted(left, 'more finding')}" if left else ""
     show(f"--all shows {len(METRICS)} metrics{more}, in full.", "dim")
 
@@ -94,12 +94,13 @@ def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
     show(": ".join([*names, verdict]), "bold")
     values = (f"{name_of(r)} {_number(r.value)}" for r in evaluation if r.available)
     show(f"  {', '.join(values)}")
-    _print_worst(evaluation.findings)
+    _print_worst(evaluation)
 
 
-def _print_worst(findings: Sequence[Finding]) -> int:
-    """Print the worst findings, but for remarks, without their numbers; returns how many."""
-    wrong = [f for f in errors.worst_first(findings) if f.severity != "info"][:_ON_SCREEN]
+def _print_worst(evaluation: Evaluation) -> int:
+    """Print the worst findings, but for remarks and what the verdict says, without their numbers; returns how many."""
+    found = errors.worst_first(unrepeated(evaluation, evaluation.findings))
+    wrong = [f for f in found if f.severity != "info"][:_ON_SCREEN]
     for f in wrong:
         _finding(f.severity, f.code, f.short or re.split("[:;] ", f.message.rstrip("."))[0])
     return len(wrong)

@@ -988,9 +988,10 @@ class ComparisonColumn:
     def of(
         cls, key: str, results: Mapping[str, MetricResult], tied: tuple[str, ...] = ()
     ) -> ComparisonColumn:
-        """Make a column that marks the best, those `tied` with it, and the best of the others."""
+        """Make a column that marks the best, those of its value or `tied` with it, and the best of the others."""
         ranking = ordered(results, METRICS[key].direction)
-        first = ranking[:1] + tuple(row for row in ranking[1:] if row in tied)
+        value = {row: results[row].value for row in ranking}
+        first = tuple(r for r in ranking if r in tied or value[r] == value[ranking[0]])
         others = tuple(row for row in ranking if row not in first)
         # The last of all is not marked as the best of one.
         return cls(key, results, first, others[:1] if len(others) > 1 else ())
@@ -1020,11 +1021,12 @@ class ComparisonColumn:
 
     def mark(self, row: str) -> Mark | None:
         """Return the mark of a row; a row that is tied with the best has the sign of ties instead."""
-        return "best" if row in self.best[:1] else "second" if row in self.second else None
+        at_best = row in self.best and not self.is_tied(row)
+        return "best" if at_best else "second" if row in self.second else None
 
     def is_tied(self, row: str) -> bool:
         """Whether a row does not have the best value, but is not told apart from it."""
-        return row in self.best[1:]
+        return row in self.best and self.results[row].value != self.results[self.best[0]].value
 
 
 def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:

@@ -221,9 +221,11 @@ class Periods:
 
 
 def _usual_length(sample: Sample, min_rows: int) -> Every:
-    """Return the shortest length with few periods of which most have enough rows; months or years at least, if all times are the first day of one."""
+    """Return the shortest length with few periods of which most have enough rows; months, quarters or years at least, if each has rows of one day only."""
     times = np.asarray(sample.data.times)
-    for length in EVERY[{"D": 0, "M": 2, "3M": 3, "Y": 4}[_unit(times)] : -1]:
+    days = np.unique(times.astype("datetime64[D]"))
+    least = max(i for i in (0, 2, 3, 4) if len(periods(days, EVERY[i]).names) == days.size)
+    for length in EVERY[least:-1]:
         count = np.bincount(periods(times, length).code, sample.row_counts)
         enough = count[count >= min_rows].sum() >= MOST_ROWS * count.sum()
         if enough and 1 < count.size <= USUAL_PERIODS:
@@ -260,10 +262,8 @@ def periods(times: npt.NDArray[np.datetime64], every: Every, *, parts: int = PAR
 
 
 def _unit(times: npt.NDArray[np.datetime64]) -> str:
-    """Return "Y", "3M" or "M" if all times are the first, or all the last, day of a year, quarter or month, otherwise "D"."""
-    ends = (times, times + np.timedelta64(1, "D"))
-    units = (u for u in ("Y", "3M", "M") for t in ends if (t.astype(f"datetime64[{u}]") == t).all())
-    return next(units, "D")
+    """Return "Y" or "M" if all times are the first day of a year or of a month, otherwise "D"."""
+    return next((u for u in "YM" if (times.astype(f"datetime64[{u}]") == times).all()), "D")
 
 
 def _from_to(times: npt.NDArray[np.datetime64], unit: str) -> str:

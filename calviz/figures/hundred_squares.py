@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
-from calviz.core.words import counted, listed, percent, plotly_text, range_ends, share_decimals
+from calviz.core.words import counted, listed, percent, plotly_text, share_decimals
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
@@ -106,12 +106,9 @@ class HundredSquares(Figure):
             decimals = share_decimals(one.score, expected)
             panels.append(Promise(title, one.score, one.hits, one.rows, decimals, expected))
         elif worst is not None:
-            ends = range_ends(worst.low, worst.high, tolerance=0.06)
-            low, high = (f"{HUNDRED * float(end):.10g}" for end in ends)
-            title = f"Where it says {low} to {high}\u00a0%"
             decimals = share_decimals(worst.mean_score, worst.expected)
             numbers = worst.mean_score, worst.observed, worst.rows, decimals, worst.expected
-            panels.append(Promise(title, *numbers))
+            panels.append(Promise(f"Where it says {worst.percents}\u00a0%", *numbers))
         return cls(Reduction.of(v.reduction), tuple(panels))
 
     @property

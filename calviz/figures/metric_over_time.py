@@ -228,8 +228,8 @@ class WatchLine(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name and rows."""
-        looks = f"{counted(self.state.looks, 'look')}"
-        return shorten(self.name, NAME_LENGTH), facts(None, counted(self.state.rows, "row"), looks)
+        counts = counted(self.state.rows, "row"), counted(self.state.looks, "look")
+        return shorten(self.name, NAME_LENGTH), facts(None, *counts)
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
@@ -292,14 +292,16 @@ def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
 
 
 def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
-    """A line at the day on which calibration changed, and the band of days on which it may have, with 95 % confidence; a period lies at its first day."""
-    found = r.watch and r.watch.found
-    if since := found.since if found else r.watch and r.watch.changed:
+    """A line at the day on which calibration changed, and the band of days on which it may have, with 95 % confidence; a period lies at the first day of its rows."""
+    watch, found = r.watch, r.watch and r.watch.found
+    if watch and (since := found.since if found else watch.changed):
         # Names begin with the first day, month, quarter or year of a period.
         names = (p.name.split(" to ")[0].partition("-Q") for p in r.periods)
         months = (f"{start}-{3 * int(q) - 2:02}" if q else start for start, _, q in names)
         when = (since, *(found.between if found else ()))
-        first, days = ([np.datetime64(d, "D").astype(int) for d in some] for some in (months, when))
+        given = (months, when, (day for day, _ in watch.path))
+        starts, days, known = (np.array([*some], "M8[D]").astype(int) for some in given)
+        first = known[np.searchsorted(known, starts).clip(max=known.size - 1)].tolist()
         first.append(2 * first[-1] - first[-2:][0])  # the end of the last one
         at, *ends = np.interp(days, first, np.arange(len(first))).tolist()
         panel: Trace = {"xref": "x", "yref": "y domain"}
@@ -342,8 +344,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
     scale, every = scale_of(r.metric)[0], figure.result.periods
     at = [p.name for p in every]
     x = np.array([at.index(p.name) for p in r.periods], dtype=float)
-    floors = [p.result.noise_floor for p in r.periods]
-    floor = np.array([np.nan if one is None else one.mean for one in floors])
+    floor = np.array([f.mean if (f := p.result.noise_floor) else np.nan for p in r.periods])
     look: Trace = {"width": 1.5, "hoverinfo": None}
     each = "Each period"
     if figure.where:
@@ -377,9 +378,9 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         yield _with_whiskers(
             [at.index(p.name) for p in changes],
             [[scale * v for v in (f.value, *(f.interval or (f.value, f.value)))] for f in results],
-            palette.vermillion if changed else palette.blue,
+            palette.ink if changed else palette.blue,
             symbol="diamond" if changed else "circle",
-            name="Differs beyond chance" if changed else f"{each}, 95 % CI",
+            name="Differs from the others beyond chance" if changed else f"{each}, 95 % CI",
             customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )

@@ -116,9 +116,10 @@ class SliceGaps(Figure):
             return f"Over all days: {words.within_sentence(replace(self, change='').answer())}"
         if r.slices and not (r.off or r.changed):
             where, p = r.place(r.slices[0])[0], r.slices[0].adjusted
+            if p >= 0.5:
+                return f"Nearest to it: {where}, as chance would have it."
             files = "calibrated files" if r.against == "calibrated" else "files where none differs"
-            near = f"Chance alone brings a slice as near in up to {words.percent(p, int(p < 0.01))} of {files}"
-            return f"Nearest to it: {where}. {near} (adjusted {words.p_value(p)}; off at {r.rate:g} or less)."
+            return f"Nearest to it: {where}. Chance alone brings a slice as near in up to {words.percent(p, int(p < 0.01))} of {files} (adjusted {words.p_value(p)}; off at {r.rate:g} or less)."
         if not r.named:
             return ""
         first, *off = r.named

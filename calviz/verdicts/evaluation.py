@@ -80,6 +80,12 @@ class BinGap:
         """The edges in words ("between 0.8 and 0.9")."""
         return words.between(self.low, self.high)
 
+    @property
+    def percents(self) -> str:
+        """The same in percent ("between 80 and 90", "more than 9")."""
+        where = self.where.replace("above", "more than")
+        return re.sub(r"[\d.]+", lambda end: f"{100 * float(end[0]):.10g}", where)
+
 
 @dataclass(frozen=True)
 class CalibrationTest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy.special import ndtr
@@ -195,22 +195,25 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
     if verdict.off_alone:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
         said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
-    acted_on = (f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run not in said)
-    # Where the event is rare, nearly all rows have forecasts up to 0.5; where both sides are off as the verdict says, that is all there is.
-    of_event = verdict.reduction == "positive"
-    rare = of_event and verdict.observed <= 0.1
-    same = of_event and verdict.direction in ("over", "under", "mixed")
+    acted_on = unrepeated(evaluation, to_act_on(evaluation.findings))
+    return [f for f in acted_on if CHECKS[f.code].run not in said]
+
+
+def unrepeated(evaluation: Evaluation, findings: Iterable[Finding]) -> list[Finding]:
+    """Return these findings without those that repeat the verdict."""
+    verdict = evaluation.verdict
+    assert verdict is not None  # findings come with it
+    mixed, rare = verdict.direction == "mixed", verdict.observed <= 0.1
+    same = mixed or verdict.direction in ("over", "under")
 
     def repeats(f: Finding) -> bool:
-        both = "both sides" in f.short or verdict.direction == "mixed"
+        if verdict.reduction != "positive" or CHECKS[f.code].about != "predicted-class":
+            return f.short == verdict.headline
+        # Where the event is rare, nearly all rows have forecasts up to 0.5; where both sides are off as the verdict says, that is all there is.
+        both = mixed or "both sides" in f.short
         return (same and both) or (rare and "above" not in f.short)
 
-    return [
-        f
-        for f in acted_on
-        if f.short != verdict.headline
-        and not (CHECKS[f.code].about == "predicted-class" and repeats(f))
-    ]
+    return [f for f in findings if not repeats(f)]
 
 
 #: Smallest difference that is reported, however significant; and the level of the test.

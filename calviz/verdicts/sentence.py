@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -592,10 +591,8 @@ class _Sentences:
         if v.changed:
             return f"{v.changed}."
         if worst is not None:
-            # As it is written elsewhere, in percent: "0.87" is "87".
-            place = re.sub(r"[\d.]+", lambda end: f"{HUNDRED * float(end[0]):.10g}", worst.where)
             return (
-                f"Beyond chance it is furthest off where it says {place} percent: on these {worst.row_words} it said "
+                f"Beyond chance it is furthest off where it says {worst.percents} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise and self.group is None:

@@ -286,28 +286,26 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
     Yield one table of all metrics by family and, below it, why some have no value.
     """
     evaluation = subject.evaluation
+    two = subject.preset == "credit" and subject.sample.data.n_classes == 2
+    # One of two classes is the other turned: numbers that count classes say nothing.
+    void = ("Class-wise", "Over- and underconfidence") if two else ()
     results = {
         r.key: r
         for family in content.families()
         for r in evaluation
-        if METRICS[r.key].family == family
+        if METRICS[r.key].family == family and (r.key == "mcs" or family not in void)
     }
     available = {key: r for key, r in results.items() if r.available}
     shown = content.written_columns(available, subject.verdict)
-    right = [c for c in shown.columns if c in content.NUMBER_COLUMNS]
-    bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
-    groups: dict[int, str] = {}
-    for row, key in enumerate(available):
-        if METRICS[key].family not in groups.values():
-            groups[row] = METRICS[key].family
+    families = [METRICS[key].family for key in available]
     yield TableBlock(
         "metrics",
         "All metrics",
         shown,
         content.metric_numbers(results),
-        right,
-        groups=groups,
-        bullets=bullets,
+        [c for c in shown.columns if c in content.NUMBER_COLUMNS],
+        groups={families.index(family): family for family in families},
+        bullets=[Bullet.of(r) for r in available.values()] if subject.has_error_bars else [],
         one_scale=False,
     )
     yield Note(

@@ -466,6 +466,13 @@ def test_the_best_those_tied_with_it_and_the_best_of_the_others(key, tied, best,
     assert {row for row in marks if result.is_tied(row)} == set(best[1:])
 
 
+@pytest.mark.parametrize("tied", [(), ("a", "b")])
+def test_equal_values_are_both_the_best(tied):
+    result = column("accuracy", tied, a=0.6707, b=0.6707, c=0.6143, d=0.5)
+    assert [result.mark(row) for row in "abcd"] == ["best", "best", "second", None]
+    assert not any(result.is_tied(row) for row in "abcd")
+
+
 def test_a_column_has_one_number_of_decimals_and_its_unit():
     result = column("ece", a=0.012345, b=0.5, none=math.nan)
     assert result.heading == "ECE (points)"

@@ -43,6 +43,24 @@ def test_periods_are_those_of_the_calendar():
     assert periods(times, "equal counts", parts=2).code.tolist() == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("days", "every"),
+    [
+        (["03-31", "06-30", "09-30", "12-31"], "quarter"),
+        (["01-31", "02-28", "03-31", "04-30"], "month"),
+        (["01-30", "01-31", "03-31", "04-30"], "day"),
+        (["06-30"], "year"),
+    ],
+)
+def test_dates_of_one_day_a_period_are_that_period(days, every):
+    dates = np.array(
+        [f"{year}-{day}" for year in range(2020, 2024) for day in days], "datetime64[D]"
+    )
+    data = drifting()
+    data = calviz.Predictions(probs=data.probs, labels=data.labels, times=np.resize(dates, data.n))
+    assert over_time(data, "nll", method=None).every == every
+
+
 def test_each_period_is_measured_as_its_rows_are():
     data = drifting()
     series = over_time(data, "nll", method=None)
