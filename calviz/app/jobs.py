@@ -192,8 +192,7 @@ def latest(place: str, about: tuple[str, ...] = ()) -> Job | None:
 
 def all_jobs() -> dict[str, dict[tuple[str, ...], Job]]:
     """Return all kept jobs of this session, by place."""
-    jobs: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_JOBS, {})
-    return jobs
+    return st.session_state.setdefault(_JOBS, {})
 
 
 def _jobs_of(place: str) -> dict[tuple[str, ...], Job]:

@@ -795,8 +795,7 @@ def ranking_values(sample: Sample, by: RankedBy) -> FloatArray:
 
 
 def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:
-    events: BinaryEvents = view.__dict__.get("_events", sample.top_scored)
-    return events
+    return view.__dict__.get("_events", sample.top_scored)
 
 
 def errors_along(view: Steps, kept: FloatArray) -> FloatArray:

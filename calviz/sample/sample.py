@@ -305,8 +305,7 @@ class Sample:
             value = make(self, **params)
             finish(make, value)
             self.cache[key] = value
-        result: T = value
-        return result
+        return value
 
     def _drawable(self, make: Callable[..., T], view: T) -> None:
         """Tell a view of weighted or clustered rows how it is to be drawn, unless it was told."""
