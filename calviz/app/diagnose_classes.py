@@ -72,8 +72,7 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
         "calviz.classes.again",
         stopped=lambda _: "Stopped before the errors of the classes were known.",
     )
-    class_errors: AllowedClassViews | None = work.draw(at_once=True, patience=PATIENCE).result
-    return class_errors
+    return work.draw(at_once=True, patience=PATIENCE).result
 
 
 def _compute_views(

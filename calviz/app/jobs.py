@@ -78,7 +78,7 @@ class Job:
     ahead: int = 0
 
     def __post_init__(self) -> None:
-        self._stop_request = threading.Event()
+        self.stop_request = threading.Event()
         self._started_at = time.monotonic()
         self._run_time: float | None = None
         # A daemon thread: a server that is shut down does not wait for it.
@@ -94,17 +94,12 @@ class Job:
 
     def stopping(self) -> bool:
         """Whether the job should end."""
-        return self._stop_request.is_set() or self.is_abandoned()
+        return self.stop_request.is_set() or self.is_abandoned()
 
     @property
     def running(self) -> bool:
         """Whether the job has not ended yet."""
         return self.state == "running"
-
-    @property
-    def is_stop_requested(self) -> bool:
-        """Whether the job was asked to stop."""
-        return self._stop_request.is_set()
 
     @property
     def seconds(self) -> float:
@@ -117,7 +112,7 @@ class Job:
 
     def stop(self) -> None:
         """Ask the job to stop; it does so at its next checkpoint."""
-        self._stop_request.set()
+        self.stop_request.set()
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the job has ended."""
@@ -130,7 +125,7 @@ class Job:
                 self._started_at = time.monotonic()
                 with watching(self._check):
                     self.result = self.work(self)
-            state = "stopped" if self._stop_request.is_set() else "finished"
+            state = "stopped" if self.stop_request.is_set() else "finished"
         except Stopped:
             state = "stopped"
         except CalvizError as error:
@@ -192,8 +187,7 @@ def latest(place: str, about: tuple[str, ...] = ()) -> Job | None:
 
 def all_jobs() -> dict[str, dict[tuple[str, ...], Job]]:
     """Return all kept jobs of this session, by place."""
-    jobs: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_JOBS, {})
-    return jobs
+    return st.session_state.setdefault(_JOBS, {})
 
 
 def _jobs_of(place: str) -> dict[tuple[str, ...], Job]:
@@ -460,9 +454,9 @@ def _watch(job: Job) -> None:
             done = f"{job.done:,} of {job.total:,} · " if job.total else ""
             st.markdown(f"**{md(job.title)}** {done}{job.seconds:.0f} s", width="stretch")
             st.button(
-                "Stopping …" if job.is_stop_requested else "Stop",
+                "Stopping …" if job.stop_request.is_set() else "Stop",
                 icon=":material/stop_circle:",
-                disabled=job.is_stop_requested,
+                disabled=job.stop_request.is_set(),
                 on_click=job.stop,
                 key="calviz.job.stop",
                 help="What is finished by then is kept.",

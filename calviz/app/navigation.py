@@ -199,8 +199,7 @@ def _first_tab(room: Room) -> str:
 
 def here() -> str:
     """Return the key of the page that is shown."""
-    key: str = st.session_state[_HERE]
-    return key
+    return st.session_state[_HERE]
 
 
 def _navigation(opened: Mapping[str, str], panels: Mapping[str, Callable[[], None]]) -> Page:
@@ -234,8 +233,7 @@ def _nothing() -> None:
 
 def link(key: str) -> Page:
     """Return what `st.page_link` and `st.switch_page` take to open a page."""
-    page: Page = st.session_state[_LINKS][key]
-    return page
+    return st.session_state[_LINKS][key]
 
 
 def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:

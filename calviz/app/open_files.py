@@ -150,8 +150,7 @@ def files() -> SessionFiles:
     """Return the files of this session."""
     if _FILES not in st.session_state:
         st.session_state[_FILES] = SessionFiles()
-    entries: SessionFiles = st.session_state[_FILES]
-    return entries
+    return st.session_state[_FILES]
 
 
 def keep_map(name: str, kept: SessionMap) -> None:
@@ -389,8 +388,7 @@ def close(key: str) -> None:
 
 def unreadable_file() -> UnreadableFile | None:
     """Return the last file that could not be read, until it is dealt with."""
-    failure: UnreadableFile | None = st.session_state.get(_UNREADABLE)
-    return failure
+    return st.session_state.get(_UNREADABLE)
 
 
 def nothing_but_unreadable() -> bool:
@@ -418,8 +416,7 @@ def queue_note(text: str) -> None:
 
 def take_notes() -> str | None:
     """Take the queued sentences from the queue."""
-    notes: str | None = st.session_state.pop(_NOTES, None)
-    return notes
+    return st.session_state.pop(_NOTES, None)
 
 
 def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
@@ -594,8 +591,7 @@ def _read_as(options: ReadingOptions) -> None:
 
 def waiting_link() -> WaitingLink | None:
     """Return the link that waits for its file, if any."""
-    link: WaitingLink | None = st.session_state.get(_WAITING_LINK)
-    return link
+    return st.session_state.get(_WAITING_LINK)
 
 
 def stop_waiting() -> None:
@@ -689,8 +685,7 @@ def request_settings(requests: Mapping[str, str]) -> None:
 
 def requested_settings() -> dict[str, str]:
     """Return what is asked for, until it is drawn."""
-    requests: dict[str, str] = st.session_state.get(_REQUESTS, {})
-    return requests
+    return st.session_state.get(_REQUESTS, {})
 
 
 def forget_requests() -> None:
@@ -895,5 +890,4 @@ def _request_step(view: SavedView) -> None:
 
 def requested_step() -> tuple[str, SavedView] | None:
     """Return the view that the browser should go to, after the unique name of that step."""
-    step: tuple[str, SavedView] | None = st.session_state.get(_STEP)
-    return step
+    return st.session_state.get(_STEP)

@@ -36,7 +36,7 @@ from calviz.comparison import comparison_results
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
 from calviz.comparison.fitting import apply_map, reading_for_map, rows_of_its_model
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
-from calviz.core.errors import CalvizError, InputError, Reading
+from calviz.core.errors import CalvizError, InputError, Reading, picked
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     capitalised,
@@ -333,8 +333,7 @@ def numbers(outcome: ComparisonOutcome, columns: Sequence[ComparisonColumn]) -> 
                     "best_share": math.nan if share is None else share,
                     "tied_with_best": m.key in outcome.comparison.tied.get(key, ()),
                     "predictions_changed": m.predictions_changed if m.ok else math.nan,
-                    "fit_seconds": m.fit_seconds,
-                    "apply_seconds": m.apply_seconds,
+                    **picked(m, "fit_seconds apply_seconds"),
                     "reason": m.reason or "",
                 }
             )

@@ -346,8 +346,7 @@ class _SelectionState:
 
 
 def _state() -> _SelectionState:
-    state: _SelectionState = st.session_state.setdefault(_STATE, _SelectionState())
-    return state
+    return st.session_state.setdefault(_STATE, _SelectionState())
 
 
 class Selected(NamedTuple):

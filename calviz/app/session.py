@@ -62,8 +62,7 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def cached(*args: P.args, **kwargs: P.kwargs) -> R:
             settings = cast(Settings, args[-1])
             compute_once = of_session if settings.entry.sample is None else of_all_sessions
-            result: R = compute_once(*args, **kwargs)
-            return result
+            return compute_once(*args, **kwargs)
 
         return cached
 
@@ -285,8 +284,7 @@ def cells(data: Dataset) -> int:
 
 def current() -> Settings:
     """Return what the bar chose in this run (in a fragment: in the last full run)."""
-    chosen: Settings = st.session_state[_CHOSEN]
-    return chosen
+    return st.session_state[_CHOSEN]
 
 
 def has_current() -> bool:

@@ -80,10 +80,7 @@ class CommandGroup(click.Group):
         """Import a command; None if there is no such command."""
         for module, names in _COMMANDS.items():
             if cmd_name in names:
-                command: click.Command = getattr(
-                    importlib.import_module(module), cmd_name.replace("-", "_")
-                )
-                return command
+                return getattr(importlib.import_module(module), cmd_name.replace("-", "_"))
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

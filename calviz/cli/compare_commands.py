@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from calviz.core.errors import NotAvailable, OptionError
 if TYPE_CHECKING:
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
-    from calviz.comparison.folds_and_sites import FoldResults, SiteResults
     from calviz.sample.sample import Sample
 
 
@@ -311,10 +310,10 @@ def folds(
 
     how: dict[str, Any] = {"split": split, "reduction": reduction, "bins": bins, "seed": seed}
     keys = metrics or FOLD_METRICS
-    _by_level(
-        lambda data: folds(data, by, keys, resamples=resamples, **how),
-        *(file, model, json_only, reading),
-    )
+    _, data = options.read_model(file, model, json_only, reading)
+    with naming(file):
+        result = folds(data, by, keys, resamples=resamples, **how)
+    json_only.tell(result)
 
 
 @options.command
@@ -340,22 +339,10 @@ def sites(
     """
     from calviz.comparison.folds_and_sites import sites
 
-    how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
-    _by_level(
-        lambda data: sites(data, by, resamples=resamples, **how), *(file, model, json_only, reading)
-    )
-
-
-def _by_level(
-    measure: Callable[[options.Dataset], FoldResults | SiteResults],
-    file: str,
-    model: str | None,
-    json_only: options.Outputs,
-    reading: options.ReadingOptions,
-) -> None:
     _, data = options.read_model(file, model, json_only, reading)
+    how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
     with naming(file):
-        result = measure(data)
+        result = sites(data, by, resamples=resamples, **how)
     json_only.tell(result)
 
 

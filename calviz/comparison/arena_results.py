@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, Interval
-from calviz.core.errors import DataFrame, InputError, OptionError, claim, data_frame
+from calviz.core.errors import DataFrame, InputError, OptionError, claim, data_frame, picked
 from calviz.core.words import counted, listed, percent, shorten
 
 #: Keys of the proper scores that an arena judges by; lower is better.
@@ -194,23 +194,19 @@ class ResultTable:
 
     def frame(self) -> DataFrame:
         """Return a table with one row per experiment and method."""
-        rows: list[dict[str, Any]] = [
+        return data_frame(
             {
-                "benchmark": e.benchmark,
-                "dataset": e.dataset,
-                "model": e.model,
+                **picked(e, "benchmark dataset model"),
                 "cal_size": e.rows,
                 "test_size": e.evaluation_rows,
                 "n_classes": e.classes,
                 "method": score.method,
                 **score.scores,
-                "seconds": score.seconds,
-                "reason": score.reason,
+                **picked(score, "seconds reason"),
             }
             for e, scores in self.results()
             for score in scores
-        ]
-        return data_frame(rows)
+        )
 
 
 def _merged(

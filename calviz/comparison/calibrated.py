@@ -157,8 +157,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         # By the names in the map, which are texts.
         names = [name for name in self.columns or () if str(name) in needed]
         more = self._columns(X, names) if needed else {}
-        probs: FloatArray = self.recalibrator_.transform(self._scores(X), **more)
-        return probs
+        return self.recalibrator_.transform(self._scores(X), **more)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest calibrated probability for each row, shape (n,)."""

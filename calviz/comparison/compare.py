@@ -376,9 +376,7 @@ class _Judging:
         measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
         return Comparison(
             name=self.data.name,
-            fit=rows.fit,
-            evaluation=rows.evaluation,
-            in_sample=rows.in_sample,
+            **errors.picked(rows, "fit evaluation in_sample"),
             seed=plan.division.seed,
             reduction=self.reduction.key,
             bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),

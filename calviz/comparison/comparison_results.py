@@ -202,8 +202,7 @@ class Compared(Displayed, Generic[R]):
     @property
     def results(self) -> Mapping[str, R]:
         """The results: `methods` by key, or `models` by name."""
-        results: Mapping[str, R] = getattr(self, f"{self.KIND}s")
-        return results
+        return getattr(self, f"{self.KIND}s")
 
     @property
     def paired(self) -> Container[str]:

@@ -455,11 +455,8 @@ def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) ->
     paired = pair(
         {"after": after, "before": before},
         [metric],
-        reduction=sample.reduction,
-        resamples=sample.resamples,
         rng=np.random.default_rng([sample.seed, 7]),
-        bins=sample.bins,
-        scheme=sample.scheme,
+        **errors.picked(sample, "reduction resamples bins scheme"),
     )
     one = paired.metrics.get(metric)
     return None if one is None else one.difference("after", "before")
@@ -633,16 +630,11 @@ class OverTime:
                 "high": interval.high if interval else None,
                 "noise_mean": floor.mean if floor else None,
                 "noise_p_value": floor.p_value if floor else None,
-                "expected": p.expected,
-                "p_value": p.p_value,
-                "adjusted": p.adjusted,
+                **errors.picked(p, "expected p_value adjusted"),
                 "changed": p.adjusted <= self.level,
-                "gap": p.gap,
-                "expected_gap": p.expected_gap,
-                "by_gap": p.by_gap,
+                **errors.picked(p, "gap expected_gap by_gap"),
                 "recalibrated": after.value if after else None,
-                "fitted_on": p.fitted_on,
-                "before_labels": p.before_labels,
+                **errors.picked(p, "fitted_on before_labels"),
             }
 
         return errors.data_frame([row(p) for p in self.periods])

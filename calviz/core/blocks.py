@@ -138,8 +138,7 @@ class Factor:
         if level not in self.levels:
             levels = ", ".join(shortened(name) for name in self.levels[:10])
             raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {levels}")
-        mask: BoolArray = self.codes == self.levels.index(level)
-        return mask
+        return self.codes == self.levels.index(level)
 
     def take(self, rows: npt.NDArray[Any]) -> Factor:
         """Return the factor of the selected rows (mask or indices); levels without rows are dropped."""
@@ -568,8 +567,7 @@ _before: list[tuple[Any, int]] = []
 def _libraries() -> list[Any]:
     from threadpoolctl import ThreadpoolController
 
-    libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return libraries
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def _set(library: Any, threads: int) -> None:

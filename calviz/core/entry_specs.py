@@ -131,11 +131,6 @@ makes_steps = _Marked("makes_steps")
 is_of_steps = makes_steps.found
 
 
-def knows_cells(function: Callable[..., Any]) -> bool:
-    """Whether a function of a sample supports profiles: it supports weighted rows, and does not need single rows."""
-    return knows_weights(function) and not is_of_rows(function)
-
-
 def reweighting_of(maker: Callable[..., Any]) -> Reweighting | None:
     """Return how a maker's view is recomputed from row weights; None if that is unknown."""
     return getattr(_plain(maker)[0], _REWEIGHTING, None)

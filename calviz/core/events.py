@@ -295,6 +295,10 @@ def ordered_rows(
 
 # ---- Reductions
 
+#: Why what looks at the classes of a row has no value.
+CONFIDENCE_ONLY = (
+    "not available for confidence-only data: it needs the probabilities of all classes."
+)
 ReductionKind = Literal["top-label", "top-r", "within-top-r", "class", "positive"]
 
 
@@ -448,10 +452,7 @@ class Reduction:
         """Raise NotAvailable or OptionError, with the reason, if these data do not allow the reduction."""
         if data.kind == "confidence":
             if self.kind != "top-label":
-                raise NotAvailable(
-                    "not available for confidence-only data: it needs the probabilities "
-                    "of all classes."
-                )
+                raise NotAvailable(CONFIDENCE_ONLY)
             return
         if self.kind == "positive" and data.n_classes != 2:
             raise OptionError(

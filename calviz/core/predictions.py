@@ -139,8 +139,7 @@ class Predictions(registry.Constructors, RowColumns):
     @property
     def row_sums(self) -> RowSumDeviation:
         """How far the row sums are from 1 (for a selection of rows, those of the whole data)."""
-        sums: RowSumDeviation = self.__dict__["_row_sums"]
-        return sums
+        return self.__dict__["_row_sums"]
 
     @property
     def n(self) -> int:
@@ -155,8 +154,7 @@ class Predictions(registry.Constructors, RowColumns):
     @property
     def kind(self) -> Kind:
         """Source of the probabilities: "logits" (their softmax) or "probabilities"."""
-        kind: Kind = self.__dict__["_kind"]
-        return kind
+        return self.__dict__["_kind"]
 
     @property
     def predicted(self) -> IntArray:
@@ -349,8 +347,7 @@ def with_rows(
         columns["weights"] = np.asarray(weights)
     if times is not None:
         columns["times"] = np.asarray(times)
-    result: D = data._with(columns)  # type: ignore[assignment]
-    return result
+    return data._with(columns)  # type: ignore[return-value]
 
 
 def checked_rates(rates: Any, classes: int | None, name: str) -> FloatArray:
@@ -457,8 +454,7 @@ def repeated(data: D, counts: npt.ArrayLike) -> D:
         )
     rows: Any = data.take(np.repeat(np.arange(data.n), weights.astype(np.intp)))
     # Repeated rows have no identifiers of their own.
-    result: D = rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
-    return result
+    return rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
 
 
 #: Largest number of rows that aggregated data are expanded to.
@@ -684,8 +680,7 @@ def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
                 f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
             )
         cuts[name] = cut
-    result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
-    return result
+    return data._with({"cuts": cuts})  # type: ignore[return-value]
 
 
 def cut_at_score(data: D, where: Iterable[tuple[str, str]]) -> D:
@@ -700,8 +695,7 @@ def with_group(data: D, name: str, values: Factor) -> D:
     """Return the same data with another group column, each value of which is a slice."""
     cuts = dict(data.cuts) | {name: Cut(kept=values.levels)}
     groups = dict(data.groups) | {name: values}
-    result: D = data._with({"groups": groups, "cuts": cuts})  # type: ignore[assignment]
-    return result
+    return data._with({"groups": groups, "cuts": cuts})  # type: ignore[return-value]
 
 
 def no_group_column(data: Dataset, column: str) -> OptionError:

@@ -572,9 +572,7 @@ def _sums_agree(cells: pl.DataFrame) -> BoolArray:
     with np.errstate(invalid="ignore"):
         rounding = 1e-6 * np.maximum(n, 1)
         valid = (n >= 1) & (low >= -1e-6) & (low <= high) & (high <= 1 + 1e-6)
-        return np.asarray(
-            valid & (total >= n * low - rounding) & (total <= n * high + rounding), np.bool_
-        )
+        return valid & (total >= n * low - rounding) & (total <= n * high + rounding)
 
 
 def _in_range(column: pl.Series, last: int) -> BoolArray:

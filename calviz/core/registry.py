@@ -172,8 +172,7 @@ def register_constructors(**homes: str) -> None:
 def constructor(source: str) -> Callable[..., Any]:
     """Return the function that implements a constructor; it is imported on first use."""
     module, _, name = _HOMES[source].rpartition(".")
-    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return function
+    return getattr(importlib.import_module(module), name)
 
 
 def _implemented(source: str) -> Callable[[F], F]:

@@ -468,7 +468,7 @@ class RowColumns:
             return Factor(self.predicted, names)
         cut = own or self.cuts.get(column)
         if cut is None:
-            return known[column]  # type: ignore[no-any-return]  # of few values
+            return known[column]  # of few values
         codes = cut.codes(known[self.time_name if cut.cycle else column], column)
         used = np.bincount(codes, minlength=len(cut.labels)) > 0
         place = np.cumsum(used, dtype=np.int32) - 1

@@ -20,7 +20,7 @@ from calviz.figures.marks import UNFADED, Drawing, Overlay, Page, Sheet, Trace, 
 from calviz.sample import class_gaps
 from calviz.sample.class_gaps import beyond
 from calviz.sample.error_bars import resampled, widened
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, predicted_classes
 from calviz.sample.true_classes import true_class_errors_of_sample
 
 Mode = class_gaps.ClassView
@@ -169,7 +169,7 @@ class ClassBars(SampleFigure):
         rows = np.rint(mass).astype(np.int64)
         if sample.weights is not None and sample.data.cells is None:
             predicted = mode == "predicted-class"
-            of_row = class_gaps.winners(sample) if predicted else sample.data.labels
+            of_row = predicted_classes(sample.data) if predicted else sample.data.labels
             assert of_row is not None
             rows = np.bincount(of_row, minlength=mass.size)
         names = sample.data.class_names

@@ -13,6 +13,7 @@ from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.entry_specs import figure
 from calviz.core.errors import NotAvailable, OptionError, check_choice
 from calviz.core.words import counted, decimal, percent, plotly_text, shorten, told_apart
+from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, named
 from calviz.figures.marks import UNSEEN, Drawing, Page, Sheet, Trace, drawn, frame, name_room
 from calviz.sample.sample import Sample, reduce
@@ -271,7 +272,7 @@ def _traces(f: Confusion, sheet: Sheet, by: By, shown: IntArray) -> Iterator[Tra
 
     A heat map does not report where it was clicked.
     """
-    place = np.full(len(f.class_names), -1)
+    p, place = sheet.palette, np.full(len(f.class_names), -1)
     place[shown] = np.arange(shown.size)
     y, x = place[f.true], place[f.predicted]
     inside, share, right = (x >= 0) & (y >= 0), f.share(by), f.true == f.predicted
@@ -286,7 +287,6 @@ def _traces(f: Confusion, sheet: Sheet, by: By, shown: IntArray) -> Iterator[Tra
             z[y[i], x[i]], texts[y[i], x[i]] = share[i], hover[i]
             confidence = "" if sheet.narrow else f"<br>{f.confidence[i]:.2f}"
             text[y[i], x[i]] = f"{f.rows[i]:,}{confidence}"
-        p = sheet.palette
         colour = p.blue if is_right else p.vermillion
         yield {
             "type": "heatmap",
@@ -304,19 +304,11 @@ def _traces(f: Confusion, sheet: Sheet, by: By, shown: IntArray) -> Iterator[Tra
             "hovertemplate": "%{customdata}<extra></extra>",
             "hoverongaps": False,
         }
-    yield {
-        "type": "scatter",
-        "mode": "markers",
-        "x": x[at],
-        "y": y[at],
-        "marker": {"symbol": "square", "size": _ROW - 2, "opacity": 0},
-        **UNSEEN,
-        # Lists, because for a two-dimensional array the browser returns the clicked row as an object, {"0": true, "1": predicted}.
-        "customdata": np.stack([f.true[at], f.predicted[at]], axis=1).tolist(),
-        "hoverinfo": "text",
-        "hovertext": list(hover.values()),
-        "showlegend": False,
-    }
+    # Lists, because for a two-dimensional array the browser returns the clicked row as an object, {"0": true, "1": predicted}.
+    classes = np.stack([f.true[at], f.predicted[at]], axis=1).tolist()
+    look: Trace = {"size": _ROW - 2, "symbol": "square", "opacity": 0, "showlegend": False}
+    hovering = list(hover.values())
+    yield marks.markers(x[at], y[at], p.ink, **look, **UNSEEN, customdata=classes, hover=hovering)
 
 
 def _hover(f: Confusion, i: int, share: float, by: str) -> str:

@@ -70,9 +70,7 @@ class Costs:
 
     def total(self, kept: FloatArray, errors: FloatArray, n: FloatArray | float) -> FloatArray:
         """Total cost of `n` predictions of which `kept` are kept and `errors` of these are wrong, shape (...)."""
-        return np.asarray(
-            self.wrong * errors + self.right * (kept - errors) + self.referred * (n - kept)
-        )
+        return self.wrong * errors + self.right * (kept - errors) + self.referred * (n - kept)
 
 
 def kept_and_wrong(view: Steps, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -257,11 +255,10 @@ class Decision(SampleFigure):
         costs: Costs,
         level: float = 0.95,
         band: bool = True,
-        seed: int | None = None,
     ) -> Self:
         """Compute the figure for `judged`, with the threshold chosen on `choosing` if given; cached with the judged sample."""
         check_level(level)
-        sample = Sample.of(judged, seed=seed).top_label
+        sample = Sample.of(judged).top_label
         chosen: Sample | None = None if choosing is None else Sample.of(choosing).top_label
         return sample.view(
             cls._judged,

@@ -50,16 +50,14 @@ class Figure(ABC):
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         figure: Any = self.plot()
-        bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
-        return bundle
+        return figure._repr_mimebundle_(**options)
 
     def _repr_html_(self) -> str | None:
         figure: Any = self.plot()
         # Notebooks that can render plotly use the MIME bundle above; elsewhere the HTML must be self-contained.
         if figure._repr_mimebundle_():
             return None
-        page: str = figure.to_html(full_html=False, include_plotlyjs=True)
-        return page
+        return figure.to_html(full_html=False, include_plotlyjs=True)
 
     @classmethod
     def from_predictions(

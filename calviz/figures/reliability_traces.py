@@ -228,31 +228,16 @@ class Diagram:
             return
         low, high = map(self._at, f.band)
         left, right, gap = self._left, self._right, np.full(f.bin.shape, np.nan)
-        yield {
-            "type": "scatter",
-            "mode": "lines",
-            "hoverinfo": "skip",
-            "x": np.stack([left, right, right, left, left, gap], axis=1).ravel(),
-            "y": np.stack([low, low, high, high, low, gap], axis=1).ravel(),
-            "fill": "toself",
-            "fillcolor": p.calibrated,
-            "line": {"width": 0},
-            "name": f"{self._level} range if calibrated",
-            "legendrank": 5,
-        }
+        x = np.stack([left, right, right, left, left, gap], axis=1).ravel()
+        y = np.stack([low, low, high, high, low, gap], axis=1).ravel()
+        look: Trace = {"fill": "toself", "fillcolor": p.calibrated, "legendrank": 5}
+        yield marks.line(x, y, p.ink, width=0, name=f"{self._level} range if calibrated", **look)
 
     def _diagonal(self) -> Trace:
         """Draw the diagonal of perfect calibration."""
-        return {
-            "type": "scatter",
-            "mode": "lines",
-            "x": self._at([0, 1]),
-            "y": self._at([0, 1]),
-            "line": {"color": self.sheet.palette.ink, "width": 1.5, "dash": "dash"},
-            "name": "Perfect calibration",
-            "hoverinfo": "skip",
-            "legendrank": 6,
-        }
+        ends = self._at([0, 1])
+        look: Trace = {"width": 1.5, "dash": "dash", "name": "Perfect calibration", "legendrank": 6}
+        return marks.line(ends, ends, self.sheet.palette.ink, **look)
 
     def _points(self) -> Iterator[Trace]:
         """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint, those without hits at the edge of logarithmic axes."""

@@ -788,15 +788,12 @@ def ranking_values(sample: Sample, by: RankedBy) -> FloatArray:
         return sample.top_scored.score
     data = full_predictions(sample)
     if by == "entropy":
-        return np.asarray(
-            np.maximum(1 + negative_entropy(data.probs) / math.log(data.n_classes), 0)
-        )
-    return np.asarray(np.maximum(margin(data.probs), 0))
+        return np.maximum(1 + negative_entropy(data.probs) / math.log(data.n_classes), 0)
+    return np.maximum(margin(data.probs), 0)
 
 
 def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:
-    events: BinaryEvents = view.__dict__.get("_events", sample.top_scored)
-    return events
+    return view.__dict__.get("_events", sample.top_scored)
 
 
 def errors_along(view: Steps, kept: FloatArray) -> FloatArray:

@@ -29,19 +29,17 @@ from calviz.sample.steps import MAX_STEPS, Steps
 
 _binned = partial(error_metric, family="Binned", interval="inverted")
 _equal_width = partial(_binned, view=partial(bin_sums, scheme="equal-width"))
-_equal_mass = partial(_binned, view=partial(bin_sums, scheme="equal-mass"))
 _ECE = r"\sum_m \frac{|B_m|}{n} \left| \mathrm{conf}_m - \mathrm{acc}_m \right|"
+_ece = partial(_binned, formula=_ECE, at_least="mcs", bound=cell_bounds.of_error)
 _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \right)^2"
 
 
-@_equal_width(
+@_ece(
     tables=("fits", "methods", "rivals", "drawn"),
     criterion=4,
     label="ECE",
-    formula=_ECE,
     reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
-    at_least="mcs",
-    bound=cell_bounds.of_error,
+    view=partial(bin_sums, scheme="equal-width"),
 )
 def ece(sums: BinSums) -> FloatArray:
     """Expected calibration error: the absolute gap between mean score and share of hits, averaged over bins weighted by their rows.
@@ -114,12 +112,10 @@ def mce(sums: BinSums) -> FloatArray:
     return np.asarray(np.abs(sums.gap).max(axis=-1))
 
 
-@_equal_mass(
+@_ece(
     label="ECE (equal mass)",
-    formula=_ECE,
     reference="Nixon et al. 2019; Kumar et al. 2019",
-    at_least="mcs",
-    bound=cell_bounds.of_error,
+    view=partial(bin_sums, scheme="equal-mass"),
 )
 def ece_equal_mass(sums: BinSums) -> FloatArray:
     """ECE over bins that hold (nearly) equally many rows each; tied scores stay in one bin.
@@ -133,13 +129,10 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     return ece(sums)
 
 
-@_binned(
+@_ece(
     label="ECE (Sturges)",
-    formula=_ECE,
     reference="Zhang et al. 2020, section 5.1; Sturges 1926",
     view=partial(bin_sums, bins=1, scheme="sturges"),
-    at_least="mcs",
-    bound=cell_bounds.of_error,
 )
 def ece_sturges(sums: BinSums) -> FloatArray:
     """ECE over equal-width bins, ceil(log2 n) + 1 of them for n rows (Sturges' rule).
@@ -168,9 +161,10 @@ def _root(view: BinSums) -> Mapping[str, float]:
 FINE_AFTER = 33
 
 
-@_equal_mass(
+@_binned(
     unit="plain",
     label="ECE², debiased",
+    view=partial(bin_sums, scheme="equal-mass"),
     bounds=(-1.0, 1.0),
     formula=r"\sum_m \frac{|B_m|}{n} \left[ (\mathrm{conf}_m - \mathrm{acc}_m)^2 - \frac{\mathrm{acc}_m (1 - \mathrm{acc}_m)}{|B_m| - 1} \right]",
     reference="Kumar et al. 2019, section 5",

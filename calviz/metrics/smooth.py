@@ -320,11 +320,8 @@ def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
 
     def density(mass: Callable[[Steps], FloatArray], least: float = 0.0) -> FloatArray:
         # A kernel whose ends are cut off by the grid may oscillate slightly below 0.
-        return np.asarray(
-            np.maximum(
-                step_views.smooth(step_views.spread_parts(s, mass, view.nodes), response), least
-            )
-        )
+        spread = step_views.spread_parts(s, mass, view.nodes)
+        return np.maximum(step_views.smooth(spread, response), least)
 
     least = -math.inf if view.signed else 0.0
     return np.linspace(0, 1, view.nodes, dtype=dtype), density(rows), density(hits, least)

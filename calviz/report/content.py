@@ -15,7 +15,7 @@ from calviz.comparison.comparison_results import Comparison, ComparisonColumn, M
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.core import entry_specs, predictions
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
-from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
+from calviz.core.errors import Finding, NotAvailable, OptionError, picked, shortened
 from calviz.core.registry import Registry
 from calviz.core.words import p_number, share_cell, shorten, signed_points, whole
 from calviz.data import Loaded, ReadingOptions
@@ -315,9 +315,7 @@ class Origin:
     def of(cls, loaded: Loaded, options: ReadingOptions | None = None) -> Origin:
         """Record the origin of loaded data."""
         return cls(
-            file=loaded.file,
-            size=loaded.size,
-            digest=loaded.digest,
+            **picked(loaded, "file size digest"),
             rows=loaded.recognition.rows,
             recognised=loaded.recognition.sentence(),
             options=options or ReadingOptions(),

@@ -56,8 +56,7 @@ def plain(value: Any, *, digits: int | None = None) -> Any:
 
 def stamped(record: JsonRecord) -> JsonRecord:
     """Return plain values, after the version that wrote them."""
-    made: JsonRecord = plain({"calviz": __version__, **record})
-    return made
+    return plain({"calviz": __version__, **record})
 
 
 def audit_record(
@@ -105,7 +104,7 @@ def audit_record(
 
 def convention_records(conventions: Conventions) -> list[JsonRecord]:
     """Convert the ECE of other libraries to plain values, ready for JSON."""
-    records: list[JsonRecord] = plain(
+    return plain(
         [
             {
                 **picked(v.convention, "key library version call"),
@@ -118,7 +117,6 @@ def convention_records(conventions: Conventions) -> list[JsonRecord]:
             for v in conventions
         ]
     )
-    return records
 
 
 def _metric(result: MetricResult, names: str, if_any: str) -> JsonRecord:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 class _Callable(ModuleType):
     def __call__(self, key: str = "digits", model: str | None = None) -> Dataset:
-        found: Dataset = constructor("sample")(key, model)
-        return found
+        return constructor("sample")(key, model)
 
 
 sys.modules[__name__].__class__ = _Callable

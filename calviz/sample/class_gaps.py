@@ -333,7 +333,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         For confidence-only data without predicted classes.
     """
     data, events, weights = sample.data, sample.top_scored, sample.row_weights
-    winner = winners(sample)
+    winner = predicted_classes(data)
     k = data.n_classes or int(winner.max()) + 1
     sums = np.zeros((5, k))
     for start in range(0, data.n, BLOCK_ROWS):  # so that a block stays in the cache
@@ -356,17 +356,6 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         residuals=sums[3:],
         effective_rows=rows if events.counted else blocks.effective_numbers(winner, weights, k),
     )
-
-
-def winners(sample: Sample) -> IntArray:
-    """The predicted class of each row, shape (n,).
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data without predicted classes.
-    """
-    return predicted_classes(sample.data)
 
 
 # ---- True classes of a calibrated model
@@ -517,7 +506,7 @@ def sums_of_clusters(sample: Sample, *, view: ClassView) -> SumsByCluster:
     """
     cluster, weights = sample.row_draws.unit, sample.row_weights
     if view == "predicted-class":
-        events, winner = sample.top_scored, winners(sample)
+        events, winner = sample.top_scored, predicted_classes(sample.data)
         score, classes = events.score.astype(np.float64), sample.data.n_classes
         each = blocks.rows_by_class(winner, classes or int(winner.max()) + 1)
         found = [_moments(cluster[i], weights[i], score[i], events.hit[i]) for i in each]

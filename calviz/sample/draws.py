@@ -148,8 +148,7 @@ class GroupWeights:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the weights as an array."""
-        kind: np.dtype[Any] = self.times.dtype
-        return kind
+        return self.times.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         group = self.rows.group
@@ -193,8 +192,7 @@ RowWeights = FloatArray | npt.NDArray[np.uint8] | GroupWeights
 def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
     """The weights of the rows numbered `rows`, shape (m,), in each resample, shape (m, b)."""
     if not isinstance(weights, GroupWeights):
-        chosen: FloatArray = np.asarray(weights[rows])
-        return chosen
+        return np.asarray(weights[rows])
     draws = weights.rows
     every: FloatArray = weights.times[rows if draws.group is None else draws.group[rows]]
     return every if draws.weights is None else every * draws.weights[rows, None]
@@ -251,8 +249,7 @@ class Drawing:
             parts.append(
                 drawn(rows.counts(rng, size))(None) if bootstrap else drawn(rng, rows, size)
             )
-        view_of_all: V = joined(parts)
-        return view_of_all
+        return joined(parts)
 
 
 def joined(views: list[V]) -> V:
@@ -265,8 +262,7 @@ def joined(views: list[V]) -> V:
         parts = [getattr(view, name) for view in views]
         return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else joined(parts)
 
-    whole: V = replace(first, **{name: together(name) for name in first.DRAWN})
-    return whole
+    return replace(first, **{name: together(name) for name in first.DRAWN})
 
 
 # ---- Sums over weighted rows

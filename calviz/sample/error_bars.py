@@ -72,10 +72,9 @@ def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
     own = drawn_by(view)
     if draw == "independent":
         draw, own = "under_calibration", None if own is None else own.of_independent_rows()
-    drawn: V = (
-        getattr(view, draw)(rng, resamples) if own is None else own.draw(view, draw, rng, resamples)
-    )
-    return drawn
+    if own is None:
+        return getattr(view, draw)(rng, resamples)
+    return own.draw(view, draw, rng, resamples)
 
 
 def drawn_by(view: Any) -> Any:

@@ -450,9 +450,7 @@ def _sample_fit(view: Steps) -> FloatArray:
     base, places = view.merged(), _places(view)
     columns = base.count[:, None], base.hits[:, None]
     start = np.zeros((1, places.penalty.size))
-    return np.asarray(
-        penalised_logistic(places.x, places.z, *columns, places.penalty, start, 1e-12)[0]
-    )
+    return penalised_logistic(places.x, places.z, *columns, places.penalty, start, 1e-12)[0]
 
 
 def _spline(view: Steps, of_sample: bool) -> FloatArray:

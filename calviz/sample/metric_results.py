@@ -94,8 +94,7 @@ class Resampling:
 def measured(sample: Sample, key: str) -> MetricResult:
     """The metric `key` of a sample, with its default parameters."""
     request = request_of(sample, METRICS[key], {})
-    result: MetricResult = sample.view(value_of, request=request)
-    return result
+    return sample.view(value_of, request=request)
 
 
 def request_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> MetricRequest:

@@ -20,6 +20,7 @@ from calviz.core.errors import (
     check_level,
     claim,
     data_frame,
+    picked,
 )
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
@@ -195,10 +196,7 @@ class Multicalibration(metric_results.Displayed):
         return data_frame(
             {
                 "segment": s.name,
-                "rows": s.rows,
-                "ecce": s.ecce,
-                "sigma": s.sigma,
-                "p_value": s.p_value,
+                **picked(s, "rows ecce sigma p_value"),
                 "adjusted_p_value": s.adjusted,
                 "gap": s.gap,
                 "low": s.interval.low,

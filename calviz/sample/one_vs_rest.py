@@ -300,8 +300,7 @@ class BinnedColumns:
             cells = y * np.intp(m + 1)
             cells += self._table[rows].ravel()[first[: y.size] + y]
             hits += np.bincount(cells, minlength=hits.size)
-        of_bins: IntArray = hits.reshape(k, m + 1)[:, :m]
-        return of_bins
+        return hits.reshape(k, m + 1)[:, :m]
 
     def plain_hits(self, labels: IntArray) -> IntArray:
         """Count rows by label and by bin of the label's probability, shape (K, M)."""
@@ -312,8 +311,7 @@ class BinnedColumns:
             score = self.data.probs[np.arange(start, start + y.size), y]
             own = None if self.weights is None else self.weights[start : start + HIT_ROWS]
             hits += np.bincount(self.class_bins.cells(score, y, k), own, minlength=k * m + 1)
-        of_bins: IntArray = hits[:-1].reshape(k, m)
-        return of_bins
+        return hits[:-1].reshape(k, m)
 
     @cached_property
     def _table(self) -> IntArray:

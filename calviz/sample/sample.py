@@ -305,8 +305,7 @@ class Sample:
             value = make(self, **params)
             finish(make, value)
             self.cache[key] = value
-        result: T = value
-        return result
+        return value
 
     def _drawable(self, make: Callable[..., T], view: T) -> None:
         """Tell a view of weighted or clustered rows how it is to be drawn, unless it was told."""
@@ -316,7 +315,7 @@ class Sample:
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
         if self.data.cells is not None:
-            if not entry_specs.knows_cells(make):
+            if not entry_specs.knows_weights(make) or entry_specs.is_of_rows(make):
                 raise NotAvailable("needs the rows: a profile holds their sums only.")
         elif self.data.weights is not None and not entry_specs.knows_weights(make):
             raise NotAvailable("not available for weighted rows: it does not take weights.")
@@ -445,9 +444,7 @@ def full_predictions(sample: Sample) -> Predictions:
     """The sample's probabilities and labels; raises NotAvailable for confidence-only data."""
     data = sample.data
     if not isinstance(data, Predictions):
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the probabilities of all classes."
-        )
+        raise NotAvailable(events.CONFIDENCE_ONLY)
     return data
 
 
