@@ -946,8 +946,9 @@ class Difference:
         """The difference with the two sets exchanged."""
         adjusted = None if self.adjusted is None else self.adjusted.turned
         distance = None if self.distance is None else -self.distance
-        verdict = _TURNED[self.verdict]
-        return Difference(-self.value, self.interval.turned, verdict, adjusted, distance)
+        return Difference(
+            -self.value, self.interval.turned, _TURNED[self.verdict], adjusted, distance
+        )
 
 
 # ---- The table of a comparison
@@ -1020,8 +1021,8 @@ class ComparisonColumn:
 
     def mark(self, row: str) -> Mark | None:
         """Return the mark of a row; a row that is tied with the best has the sign of ties instead."""
-        at_best = row in self.best and not self.is_tied(row)
-        return "best" if at_best else "second" if row in self.second else None
+        best = row in self.best and not self.is_tied(row)
+        return "best" if best else "second" if row in self.second else None
 
     def is_tied(self, row: str) -> bool:
         """Whether a row does not have the best value, but is not told apart from it."""

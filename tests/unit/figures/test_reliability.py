@@ -30,8 +30,8 @@ from tests.inputs.reliability import binary, drawn, multiclass
 
 
 def test_the_label_of_the_worst_bin_covers_no_point_of_a_small_diagram():
-    # A bin at 0.7 whose interval reaches down to 0; on a phone the label at the lower right would begin left of it.
-    score = np.repeat([0.7, 0.9], [8, 329])
+    # A bin at 0.6 whose interval reaches down to 0; on a phone the label at the lower right would begin left of it.
+    score = np.repeat([0.6, 0.9], [8, 329])
     hit = np.arange(337) < 8 + 223
     hit[:8] = False
     data = calviz.Predictions(probs=score, labels=hit.astype(int))
