@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from calviz.core import entry_specs, events, predictions
+from calviz.core import entry_specs, events, predictions, words
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.core.words import (
@@ -17,7 +17,6 @@ from calviz.core.words import (
     bins_words,
     condition,
     counted,
-    decimal,
     decimals_for,
     listed,
     shorten,
@@ -863,7 +862,7 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
         shown = [after.column(key).written.scale * number for number in apart.shown]
-        value, low, high = (decimal(v, decimals_for(*shown, least=4, most=9)) for v in shown)
+        value, low, high = (words.decimal(v, decimals_for(*shown, least=4, most=9)) for v in shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 
@@ -946,9 +945,8 @@ class Difference:
         """The difference with the two sets exchanged."""
         adjusted = None if self.adjusted is None else self.adjusted.turned
         distance = None if self.distance is None else -self.distance
-        return Difference(
-            -self.value, self.interval.turned, _TURNED[self.verdict], adjusted, distance
-        )
+        verdict = _TURNED[self.verdict]
+        return Difference(-self.value, self.interval.turned, verdict, adjusted, distance)
 
 
 # ---- The table of a comparison
@@ -990,8 +988,8 @@ class ComparisonColumn:
     ) -> ComparisonColumn:
         """Make a column that marks the best, those of its value or `tied` with it, and the best of the others."""
         ranking = ordered(results, METRICS[key].direction)
-        value = {row: results[row].value for row in ranking}
-        first = tuple(r for r in ranking if r in tied or value[r] == value[ranking[0]])
+        best = {results[row].value for row in ranking[:1]}
+        first = tuple(row for row in ranking if row in tied or results[row].value in best)
         others = tuple(row for row in ranking if row not in first)
         # The last of all is not marked as the best of one.
         return cls(key, results, first, others[:1] if len(others) > 1 else ())
@@ -1021,8 +1019,8 @@ class ComparisonColumn:
 
     def mark(self, row: str) -> Mark | None:
         """Return the mark of a row; a row that is tied with the best has the sign of ties instead."""
-        best = row in self.best and not self.is_tied(row)
-        return "best" if best else "second" if row in self.second else None
+        marks: Mark | None = "second" if row in self.second else None
+        return "best" if row in self.best and not self.is_tied(row) else marks
 
     def is_tied(self, row: str) -> bool:
         """Whether a row does not have the best value, but is not told apart from it."""
