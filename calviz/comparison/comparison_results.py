@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from calviz.core import entry_specs, events, predictions, words
+from calviz.core import entry_specs, events, predictions
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.core.words import (
@@ -17,6 +17,7 @@ from calviz.core.words import (
     bins_words,
     condition,
     counted,
+    decimal,
     decimals_for,
     listed,
     shorten,
@@ -716,8 +717,7 @@ class ModelComparison(Compared[ModelResult]):
         return tuple(k for k in order if k == order[0] or not self._beats(metric, order[0], k))
 
     def _beats(self, metric: str, one: str, other: str) -> bool:
-        difference = self.difference(metric, one, other)
-        return difference is not None and difference.verdict == "better"
+        return bool((d := self.difference(metric, one, other)) and d.verdict == "better")
 
     def frame(self) -> DataFrame:
         """Return a table with one row per model: its metrics, or the reason if it has none."""
@@ -862,7 +862,7 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
         shown = [after.column(key).written.scale * number for number in apart.shown]
-        value, low, high = (words.decimal(v, decimals_for(*shown, least=4, most=9)) for v in shown)
+        value, low, high = (decimal(v, decimals_for(*shown, least=4, most=9)) for v in shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 
