@@ -301,7 +301,7 @@ def test_a_range_of_small_scores_is_said_as_it_is():
     high = calviz.Predictions(probs=(3 * data.probs[:, 1]).clip(0, 1), labels=data.labels)
     worst = calviz.verdict(high, scheme="equal-mass").worst
     (said,) = re.findall(
-        r"says above ([\d.]+) percent", calviz.explain(high, scheme="equal-mass")[2]
+        r"says more than ([\d.]+) percent", calviz.explain(high, scheme="equal-mass")[2]
     )
     assert float(said) == pytest.approx(100 * worst.low, rel=0.02)
     assert worst.high == 1
