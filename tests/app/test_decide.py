@@ -64,7 +64,8 @@ def test_decisions_on_weighted_rows_are_counted_in_rows_and_by_weight_in_1000():
     on, total = score >= 0.6, weight.sum()
     cells = [[hit & on, ~hit & on], [hit & ~on, ~hit & ~on]]
     counts = [[f"{cell.sum()}" for cell in row] for row in cells]
-    rates = [[f"{1000 * weight[cell].sum() / total:.2f}" for cell in row] for row in cells]
+    # Whole ones, as there are ten or more of each.
+    rates = [[f"{1000 * weight[cell].sum() / total:.0f}" for cell in row] for row in cells]
     for method in ("none", "temperature"):
         app.selectbox(key="recalibrated").set_value(method).run()
         matrix = next(d.value for d in quiet(app).dataframe if "decision" in d.value)
@@ -74,7 +75,7 @@ def test_decisions_on_weighted_rows_are_counted_in_rows_and_by_weight_in_1000():
             assert f"finds {100 * weight[hit & on].sum() / weight[hit].sum():.1f}" in text_of(app)
         # By weight, too, beside a map.
         assert sum(float(value) for row in shown[2:] for value in row) == pytest.approx(
-            1000, abs=0.03
+            1000, abs=2
         )
 
 
@@ -225,7 +226,9 @@ def test_that_few_are_wrong_says_nothing_of_rare_events(tmp_path):
     score, hit = data.probs[1::2, 1].round(7), data.labels[1::2]
     for line in alerts.to_dict("records"):
         acted = score >= float(line["cutoff"])
-        assert float(line["alerts per 1,000"]) == pytest.approx(1000 * acted.mean(), abs=0.06)
+        per_1000 = 1000 * acted.mean()
+        off = 0.5 if per_1000 >= 10 else 0.06  # whole ones from ten on
+        assert float(line["alerts per 1,000"]) == pytest.approx(per_1000, abs=off)
         found = 100 * hit[acted].sum() / hit.sum()
         assert float(line["events found, %"].split()[0]) == pytest.approx(found, abs=0.06)
 
