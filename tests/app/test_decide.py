@@ -74,9 +74,7 @@ def test_decisions_on_weighted_rows_are_counted_in_rows_and_by_weight_in_1000():
             assert shown == counts + rates
             assert f"finds {100 * weight[hit & on].sum() / weight[hit].sum():.1f}" in text_of(app)
         # By weight, too, beside a map.
-        assert sum(float(value) for row in shown[2:] for value in row) == pytest.approx(
-            1000, abs=2
-        )
+        assert sum(float(value) for row in shown[2:] for value in row) == pytest.approx(1000, abs=2)
 
 
 @pytest.mark.slow
