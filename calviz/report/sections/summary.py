@@ -58,13 +58,11 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
 
 @section("verdict", "Verdict", 10, brief=True)
 def make_verdict(subject: Subject) -> Iterator[Block]:
-    """One sentence, and five metrics with their error bars."""
+    """The verdict in the words of Overview, and five metrics with their error bars."""
     verdict = subject.verdict
     tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
-    # The first sentence is for readers in a hurry; what a long verdict adds is text.
-    first, stop, more = verdict.sentence.partition(". ")
-    yield content.Lead(first + stop.strip(), tone, subject.sample.words)
-    if more:
+    yield content.Lead(verdict.headline, tone, subject.sample.words)
+    if more := verdict.beyond_headline:
         yield Text(more)
     if verdict.other_view:
         yield Text(verdict.other_view)
