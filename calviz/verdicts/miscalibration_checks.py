@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -196,7 +198,9 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.
         said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
     acted_on = unrepeated(evaluation, to_act_on(evaluation.findings))
-    return [f for f in acted_on if CHECKS[f.code].run not in said]
+    found = [f for f in acted_on if CHECKS[f.code].run not in said]
+    named_first = ".*; also off: " if named else "$^"
+    return [replace(f, short=re.sub(named_first, "Also off: ", f.short)) for f in found]
 
 
 def unrepeated(evaluation: Evaluation, findings: Iterable[Finding]) -> list[Finding]:
