@@ -842,7 +842,8 @@ def test_scores_beside_a_list_of_their_classes(classes: list[str], by_row: bool,
         )
     if form == "text":
         text = pd.DataFrame(rows).to_csv(index=False).encode()
-        return _same(text, "x.csv", p, y, classes)
+        _same(text, "x.csv", p, y, classes)
+        return
     _same(_lines(rows), "x.jsonl", p, y, classes)
 
 
