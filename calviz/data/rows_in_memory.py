@@ -18,7 +18,16 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data.column_names import IDS, LABELS, MISSING_WORDS, PREDICTED, PROBABILITIES, is_identifier, is_score_name, plain  # fmt: skip
+from calviz.data.column_names import (  # fmt: skip
+    IDS,
+    LABELS,
+    MISSING_WORDS,
+    PREDICTED,
+    PROBABILITIES,
+    is_identifier,
+    is_score_name,
+    plain,
+)
 from calviz.data.format import (
     IN_PERCENT,
     SAMPLE_ROWS,
