@@ -94,6 +94,10 @@ LOGITS = (
     "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",
     "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
 )  # fmt: skip
+#: The confidence of the prediction in ``$L-churn``, as SPSS Modeler names it: ``$LP-churn``.
+MODELER = re.compile(r"\$([A-Z]+)[CP]-(.+)")
+#: Words for what a model gives before it is turned into a probability.
+RAW = frozenset(("raw", "margin", "margins", "decision"))
 #: Words of which one marks what is said of the rows, afterwards, and for people who say it.
 VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
 PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))

@@ -12,6 +12,7 @@ import numpy as np
 
 from calviz.core.errors import CalvizError, InputError, Reading
 from calviz.data import other_columns, recognition
+from calviz.data.column_names import is_identifier
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
@@ -332,7 +333,8 @@ def _as_read(
     """The roles with which a file was read, and the classes of score columns; texts of many values are sliced by the most frequent ones."""
     roles, classes = _named(table, read.roles, options, as_read=True)
     for name in (n for n in read.first.texts if n in read.first.cuts):
-        roles.setdefault(name, "group")
+        if _repeats(table[name]) or not is_identifier(name):
+            roles.setdefault(name, "group")
     return roles, classes
 
 

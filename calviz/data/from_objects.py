@@ -450,12 +450,12 @@ def from_frame(
     """Recognise the columns of a frame; see `Predictions.from_frame`."""
     reading = options_of(options)
     with np.errstate(all="ignore"):
-        data = flattened(_arrow(frame))
-        if not data.num_rows:
-            raise InputError("the frame has no rows", remedy="give at least one")
-        tool = f"{type(frame).__module__.partition('.')[0]} frame"
-        table = arrow_rows(data, "the frame has", format=tool, holder="frame")
         try:
+            data = flattened(_arrow(frame))
+            if not data.num_rows:
+                raise InputError("the frame has no rows", remedy="give at least one")
+            tool = f"{type(frame).__module__.partition('.')[0]} frame"
+            table = arrow_rows(data, "the frame has", format=tool, holder="frame")
             return one_model(of_table(reshaped(table), reading, name=name), model)
         except InputError as error:
             raise error.in_code() from None

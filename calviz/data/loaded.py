@@ -325,7 +325,9 @@ class Recognition:
             parts.append(f"{name}({counts})")
         columns = {"identifiers": self.id_column, "clusters": self.cluster_column}
         columns |= {"weights": self.weight_column, "times": self.time_column}
-        parts += [f"{words} {_quoted(column)}" for words, column in columns.items() if column]
+        unnamed = {"identifiers 'Unnamed: 0'": "row names"}  # of a file of R or pandas
+        named = (f"{words} {_quoted(column)}" for words, column in columns.items() if column)
+        parts += [unnamed.get(text, text) for text in named]
         if self.groups:
             parts.append(f"groups {_some(self.groups, most)}")
         if self.numbers:

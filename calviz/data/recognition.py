@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ from calviz.data.roles import (
 
 #: Words and numbers of a name; a number may be negative.
 _PARTS = re.compile(r"(?<![a-z0-9])-\d+|\d+|[^\W\d_]+")
+#: A number in a name, and what stands around it.
+_RANK = re.compile(r"(|.*\D)(\d+)(|\D.*)")
 
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -119,6 +122,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
 
 def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     options = view.options
+    _ask_if_top(view)
     named = label_columns.named_label(view, taken)
     event = label_columns.event_column(view, taken) if named is None else None
     # Beside whether it was right, or one of many classes that was predicted, a single score can only be that of the prediction.
@@ -572,6 +576,29 @@ def _no_confidence(view: TableView, score: Column, below: float, k: int, label: 
     )
 
 
+def _ask_if_top(view: TableView) -> None:
+    """Ask about columns with the classes of the first ranks in each row, and their scores: no class has a column of its own."""
+    options, ranked = view.options, dict[tuple[str, str], list[Column]]()
+    if options.scores or options.models or options.kind or options.for_map:
+        return
+    for column in view.table.columns:
+        if match := _RANK.fullmatch(column.name):
+            ranked.setdefault((match[1], match[3]), []).append(column)
+    several = [columns for columns in ranked.values() if len(columns) > 1]
+    falling = [s for s in several if all(c.type == "number" and c.in_unit for c in s)]
+    falling = [s for s in falling if all(np.all(a.head >= b.head) for a, b in pairwise(s))]
+    for scores in falling:
+        of = (w for w in several if len(w) == len(scores) and all(c.is_label_like for c in w))
+        if classes := next((w for w in of if all(np.all(a.keys != b.keys) for a, b in pairwise(w))), None):  # fmt: skip
+            first, its_class = scores[0].name, classes[0].name
+            chosen = {"kind": "confidence", "scores": (first,), "prediction_column": its_class}
+            raise InputError(
+                f"'{span(tuple(c.name for c in scores))}' fall in every row: scores of its top {len(scores)} classes, which "
+                f"'{span(tuple(c.name for c in classes))}' name, not of the same classes in all rows",
+                readings=[Reading(f"'{first}' is the confidence of '{its_class}'", chosen)],
+            )
+
+
 def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
     label, score = (view.plain.get(name) for name in ("label", "score"))
@@ -637,6 +664,13 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
         called = [name for name in void if view.table[name].is_called_label]
         if len(called or void) == 1:
             return labels.no_outcomes((called or void)[0])
+    raw = [c.name for c in view.numeric(taken) if not c.in_unit and c.words & column_names.RAW]
+    if len(raw) == 1:
+        chosen = {"scores": (raw[0],), "kind": "logits"}
+        raise InputError(
+            f"'{short(raw[0])}' is not within 0 to 1: is it the log-odds of the event, as of boosted trees with a logistic loss?",
+            readings=[Reading("log-odds: their sigmoid is taken", chosen)],
+        )
     unit = [c.name for c in view.numeric(taken) if c.in_unit and not c.is_label_like]
     pairs = [c.name for c in view.table.columns if c.width is None and c.is_label_like and c.pairs]
     if len(unit) > 1 and len(pairs) == 1:

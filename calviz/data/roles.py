@@ -226,6 +226,11 @@ class TableView:
         self.plain: dict[str, str] = {}
         for column in table.columns:
             self.plain.setdefault(column_names.plain(column.name), column.name)
+            if match := column_names.MODELER.fullmatch(column.name):
+                names = (match[2], f"${match[1]}-{match[2]}", column.name)
+                usual = zip(("label", "prediction", "confidence"), names, strict=True)
+                if {*names} <= {*table.names}:
+                    self.plain |= {role: name for role, name in usual if role not in self.plain}
 
     def named(self, names: tuple[str, ...], taken: set[str]) -> str | None:
         """The first column with one of the names (in order of preference) that is not taken."""

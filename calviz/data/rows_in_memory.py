@@ -18,7 +18,16 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data.column_names import IDS, LABELS, MISSING_WORDS, PREDICTED, is_score_name, plain
+from calviz.data.column_names import (  # fmt: skip
+    IDS,
+    LABELS,
+    MISSING_WORDS,
+    PREDICTED,
+    PROBABILITIES,
+    is_identifier,
+    is_score_name,
+    plain,
+)
 from calviz.data.format import (
     IN_PERCENT,
     SAMPLE_ROWS,
@@ -145,7 +154,9 @@ def flat(table: Table) -> Table:
 
     if not isinstance(table, arrow_tables.TypedTable):
         return table
-    if not any(nested_fields(field.type) or _is_words(field.type) for field in table.schema):
+    if not any(
+        nested_fields(f.type) or any(map(_is_words, (f, *_within(f)))) for f in table.schema
+    ):
         return table
     check_expansion("the table", 8 * len(table.columns) * table.rows, table.source.size)
     with arrow_tables.readable(table.format):
@@ -154,7 +165,7 @@ def flat(table: Table) -> Table:
 
 
 def flattened(table: Any) -> Any:
-    """Replace lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``, vectors of Spark by lists, and lists of some of the names of an object by 0 or 1 for each.
+    """Replace lists ``[{"label": "a", "score": 0.9}, ...]``, and lists of scores beside one of their classes, by objects ``{"a": 0.9, ...}``, vectors of Spark by lists, and lists of some of the names of an object by 0 or 1 for each.
 
     Parameters
     ----------
@@ -162,19 +173,19 @@ def flattened(table: Any) -> Any:
     """
     import pyarrow as pa
 
+    table = _matched(table)
     for at, name in enumerate(table.column_names):
         fields = nested_fields(table.schema.field(name).type)
         if not fields:
             continue
         rows = table.column(name).to_pylist()
-        values = _vectors(rows) if "values" in fields else _objects(rows, fields)
+        values = _vectors(rows) if "values" in fields else _objects(rows, fields, name)
         try:
             table = table if values is None else table.set_column(at, name, pa.array(values))
         except pa.ArrowException:
             continue
-    kinds = {field.name: field.type for field in table.schema}
-    objects = [[f.name for f in kind] for kind in kinds.values() if pa.types.is_struct(kind)]
-    for name in (name for name, kind in kinds.items() if _is_words(kind)):
+    objects = [[f.name for f in _within(one)] for one in table.schema]
+    for name in (f.name for f in table.schema if _is_words(f)):
         rows = table.column(name).to_pylist()
         held = {word for row in rows for word in row or ()}
         for word in next((names for names in objects if held and held <= {*names}), ()):
@@ -183,11 +194,66 @@ def flattened(table: Any) -> Any:
     return table
 
 
-def _is_words(kind: Any) -> bool:
+def _matched(table: Any) -> Any:
+    """Replace lists of scores beside a list of their classes by objects, also inside an object, as Vertex AI writes them beside that of the inputs."""
     import pyarrow as pa
 
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return is_list and any(is_text(kind.value_type) for is_text in (pa.types.is_string, pa.types.is_large_string))  # fmt: skip
+    held = {f.name: _within(f) for f in table.schema}
+    inside = [n for n, of in held.items() if any(map(_is_words, of)) and any(map(_is_scores, of))]
+    bare = {f"{n}.{f.name}": f.name for n, of in held.items() if inside for f in of}
+    table = table.flatten() if inside else table
+    words = sorted(
+        filter(_is_words, table.schema), key=lambda f: is_identifier(f.name.rpartition(".")[2])
+    )
+    used = set[str]()
+    for at, one in enumerate(table.schema if words else ()):
+        of = next((f"{n}." for n in inside if one.name.startswith(f"{n}.")), "")
+        for name in (f.name for f in words if _is_scores(one) and f.name.startswith(of)):
+            lists = (table.column(each).to_pylist() for each in (name, one.name))
+            found = _by_class([*zip(*lists, strict=True)], (name, one.name), bool(of))
+            if found is not None:
+                table, used = table.set_column(at, one.name, pa.array(found)), {*used, name}
+                break
+    table = table.drop_columns([*used])
+    often = Counter(bare.get(name, name) for name in table.column_names)
+    renamed = (bare.get(name, name) for name in table.column_names)
+    names = zip(renamed, table.column_names, strict=True)
+    return table.rename_columns([new if often[new] == 1 else name for new, name in names])
+
+
+def _by_class(
+    rows: Sequence[tuple[list[str] | None, list[float] | None]], names: tuple[str, str], sure: bool
+) -> list[dict[str, float] | None] | None:
+    """Scores by class; None for lists that may be anything else: unless they are `sure` to belong together, all rows must have the same classes."""
+    pairs = [(classes or [], scores or []) for classes, scores in rows]
+    differ = [row for row, (classes, scores) in enumerate(pairs) if len(classes) != len(scores)]
+    sure = sure or len({frozenset(classes) for classes, _ in pairs if classes}) == 1
+    if not sure or len(differ) == len(rows) or any(len({*c}) < len(c) for c, _ in pairs):
+        return None
+    if differ:
+        classes, scores = pairs[differ[0]]
+        what = f"{len(classes):,} classes in '{short(names[0])}', but {len(scores):,} scores"
+        raise InputError(what, row=differ[0] + 1, column=names[1])
+    of_class = [[{"": c, "p": p} for c, p in zip(*pair, strict=True)] or None for pair in pairs]
+    return _objects(of_class, ("", "p"), names[1])
+
+
+def _within(field: Any) -> list[Any]:
+    return [*field.type] if str(field.type).startswith("struct<") else []
+
+
+def _elements(field: Any) -> str:
+    """The type of what lists hold; "" of other columns."""
+    is_list = str(field.type).startswith(("list<", "large_list<"))
+    return str(field.type.value_type) if is_list else ""
+
+
+def _is_words(field: Any) -> bool:
+    return _elements(field) in ("string", "large_string")
+
+
+def _is_scores(field: Any) -> bool:
+    return _elements(field) in ("float", "double")
 
 
 def nested_fields(kind: Any) -> tuple[str, ...]:
@@ -211,7 +277,7 @@ def nested_fields(kind: Any) -> tuple[str, ...]:
 
 
 def _objects(
-    rows: Sequence[Sequence[Mapping[str, Any]] | None], pair: tuple[str, ...]
+    rows: Sequence[Sequence[Mapping[str, Any]] | None], pair: tuple[str, ...], name: str
 ) -> list[dict[str, float] | None] | None:
     """Return ``[{"label": "a", "score": "0.9"}]`` as ``{"a": 0.9}``; None if a row is empty or a score is no number."""
     key, score = pair
@@ -222,6 +288,15 @@ def _objects(
         ]
     except ValueError:
         return None
+    every = {key for row in objects for key in row or ()}
+    most = max((len(row) for row in objects if row), default=0)
+    named = is_score_name(name) or plain(name.rpartition(".")[2]) in PROBABILITIES
+    if named and most < len(every) and {} not in objects:
+        raise InputError(
+            f"no row has scores of more than {most:,} of {len(every):,} classes, and nothing says how the others share the rest",
+            column=name,
+            remedy="write the scores of all classes (top_k=None), or the first class of each row as 'predicted_label' and its score as 'confidence', beside the true class",
+        )
     return None if {} in objects else objects
 
 
@@ -258,9 +333,17 @@ def reshaped(table: Table) -> Table:
         return table
     written = {c.name: cell for c in table.columns if (cell := _written(c)) is not None}
     if written:
+        widths = {cell.width for cell in written.values()}
+        lists = {c.name: [*map(_words, c.head)] for c in table.columns if c.type == "text"}
+        of = {n: w[0] for n, w in lists.items() if len({frozenset(c) for c in w}) == 1 and len({*w[0]}) > 1 and len(w[0]) in widths}  # fmt: skip
         table = WrittenCells(
             format=table.format,
-            columns=tuple(_described(c, written.get(c.name)) for c in table.columns),
+            columns=tuple(
+                _described(c, written.get(c.name), next(iter(of.values()), ()))
+                for c in table.columns
+                if c.name not in of
+            ),
+            listed=next(iter(of), ""),
             class_names=table.class_names,
             notices=table.notices,
             questions=table.questions,
@@ -287,6 +370,16 @@ _SPARSE = re.compile(
 )
 _NUMPY_SCALAR = re.compile(r"np\.float\d+\(([^()]*)\)")
 _PERCENT = re.compile(r"([+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)\s*%")
+
+
+def _words(text: str) -> list[str]:
+    """The words of a list that is written as text, each in quotes; none of other text.
+
+    >>> _words("['no', 'yes']"), _words('["no","yes"]'), _words("[0.1, 0.9]"), _words("no")
+    (['no', 'yes'], ['no', 'yes'], [], [])
+    """
+    is_list = text.strip().startswith("[") and text.strip().endswith("]")
+    return [match[1] for match in re.findall(r"""(['"])(.*?)\1""", text)] if is_list else []
 
 
 def vector(text: str) -> list[float] | None:
@@ -385,12 +478,13 @@ def _written(column: Column) -> _Cell | None:
     return None
 
 
-def _described(column: Column, cell: _Cell | None) -> Column:
+def _described(column: Column, cell: _Cell | None, classes: Sequence[str]) -> Column:
     if cell is None:
         return column
     if cell.width > 1:
         MAX_CLASSES.check(cell.width, f"'{short(column.name)}' holds {cell.width:,} values per row")
-        return Column(column.name, "number", np.empty(0), width=cell.width)
+        of = tuple(classes) if len(classes) == cell.width else ()
+        return Column(column.name, "number", np.empty(0), width=cell.width, fields=of)
     cells = [cell.read(text) or [np.nan] for text in column.head.tolist()]
     odd = {j: str(text) for j, text in enumerate(column.head) if np.isnan(cells[j][0])}
     note = IN_PERCENT if cell.read is percentage else ""
@@ -407,10 +501,13 @@ class WrittenCells(Table):
     base : Table
     written : mapping of str to _Cell
         How these columns are written.
+    listed : str
+        The column with the classes of each row, in the order of its numbers; "" if there is none.
     """
 
     base: Table
     written: Mapping[str, _Cell]
+    listed: str = ""
     _texts: dict[str, Factor] = field(default_factory=dict)
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
@@ -447,6 +544,13 @@ class WrittenCells(Table):
             self.notices.append(notice)
         factor = self._texts[name] = Factor.of(values)
         array = cell.array(factor, name, self.line)
+        if fields := self[name].fields:
+            lists = Factor.of(self.base.fetch([], [self.listed]).columns[self.listed])
+            orders = [_words(text) for text in lists.levels]
+            if odd := next((words for words in orders if {*words} != {*fields}), None):
+                raise InputError(f"{odd} are not the classes of the first row", column=self.listed)
+            order = np.array([[*map(words.index, fields)] for words in orders])
+            array = np.take_along_axis(array, order[lists.codes], axis=1)
         lost = np.flatnonzero(np.isnan(array).all(axis=1)) if cell.width > 1 else ()
         if cut := [int(r) for r in lost if " instead of " in self.missing_as(int(r), name)]:
             text = f"'{short(name)}' has {self.missing_as(cut[0], name)} in {places(cut, self.line)}: no scores are read there"

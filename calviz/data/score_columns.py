@@ -485,10 +485,12 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
     if not view.table.named:
         return None
     candidates = [c for c in view.numeric(taken) if c.name != label]
+    fractions = any(c.in_unit and not c.is_label_like for c in candidates)
     for declared, names in _USUAL.items():
         for column in candidates:
             key = plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
+            weak = weak or (fractions and column.is_zero_one)  # rather what happened
             if key not in names or (weak and column.is_label_like):
                 continue
             if declared == "logits" and column.in_unit and not view.options.kind_of_scores:

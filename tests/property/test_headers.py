@@ -376,10 +376,6 @@ def test_a_file_is_drawn_again_as_it_was() -> None:
 # ---- Exports in the layouts of other tools: read right, or a question with an answer that is right
 
 
-#: Files that are refused without a question: no header or value says what they hold.
-REFUSED_OF_LAYOUTS = {"vertex_arrays_rev"}
-
-
 def opened(layout: Layout, options: ReadingOptions) -> Loaded:
     return read(layout.content, name=f"x{layout.suffix}", options=options)
 
@@ -449,8 +445,8 @@ def test_an_export_is_read_right_or_asked_about() -> None:
         if not isinstance(found, InputError):
             assert (layout.asks, fault_of_layouts(found, layout)) == (False, ""), layout.name
             continue
-        assert found.readings or layout.name in REFUSED_OF_LAYOUTS, layout.name
-        if found.readings and not layout.asks:
+        assert found.readings, layout.name
+        if not layout.asks:
             every = answers(layout, found, ReadingOptions())
             assert "" in [fault_of_layouts(answer, layout) for answer in every], layout.name
 

@@ -579,6 +579,8 @@ def open_npz(source: Source) -> Table:
         if role in (*PROBABILITIES, *LOGITS, *LABELS):
             raise _objects(name)
     table = _table(members, _class_names(members))
+    if source.name.endswith(".npy"):  # which `zipped` made
+        table.format = "NPY files of scores and labels"
     if objects:
         names = ", ".join(f"'{short(name)}'" for name in objects[:8])
         text = f"left out, as opening Python objects (pickle) can run any program: {names}"

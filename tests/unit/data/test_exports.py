@@ -18,6 +18,7 @@ import calviz
 from calviz.core.errors import InputError, OptionError
 from calviz.data import LabelFile, ReadingOptions, first_rows, read
 from calviz.data.format import Source, Table
+from calviz.data.formats.numpy_formats import zipped
 from calviz.data.formats.r_and_weka import open_arff
 from calviz.data.writing import write_predictions
 from tests.inputs.command_line import outcome, run
@@ -789,3 +790,148 @@ def test_models_in_files_that_are_read_block_by_block_are_refused(
         with pytest.raises(InputError, match="'model' has 2 values that may name models"):
             make(str(tmp_path))
         make(str(tmp_path), model_column="")
+
+
+# ---- Classes beside their scores, ranks, raw scores, names of SPSS
+
+
+def _lines(rows: list[dict[str, object]]) -> bytes:
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def _same(content: bytes, name: str, p: np.ndarray, y: np.ndarray, classes: list[str]) -> None:
+    """Check that each class has its own scores and labels."""
+    data = read(content, name=name).first
+    order = [data.class_names.index(c) for c in classes]
+    np.testing.assert_allclose(data.probs[:, order], p, atol=1e-9)
+    assert [data.class_names[k] for k in data.labels] == [classes[k] for k in y]
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["1", "0"], ["ant", "bee", "cow"]])
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("form", ["vertex", "vertex_images", "sagemaker", "text", "zero_shot"])
+def test_scores_beside_a_list_of_their_classes(classes: list[str], by_row: bool, form: str) -> None:
+    p, y, _ = _rows_of(len(classes), [])
+    rows: list[dict[str, object]] = []
+    for row, k in zip(p, y, strict=True):
+        order = [*np.argsort(-row)] if by_row else [*range(len(classes))][::-1]
+        names, scores = [classes[j] for j in order], [float(row[j]) for j in order]
+        rows.append(
+            {
+                "vertex": {
+                    "instance": {"age": "41", "label": classes[k]},
+                    "prediction": {"classes": names, "scores": scores},
+                },
+                "vertex_images": {
+                    "instance": {"label": classes[k]},
+                    "prediction": {
+                        "ids": [f"9{classes.index(n)}" for n in names],
+                        "displayNames": names,
+                        "confidences": scores,
+                    },
+                },
+                "sagemaker": {"label": classes[k], "probabilities": scores, "labels": names},
+                "text": {"label": classes[k], "probabilities": str(scores), "labels": str(names)},
+                "zero_shot": {
+                    "sequence": "x",
+                    "labels": names,
+                    "scores": scores,
+                    "gold": classes[k],
+                },
+            }[form]
+        )
+    if form == "text":
+        text = pd.DataFrame(rows).to_csv(index=False).encode()
+        _same(text, "x.csv", p, y, classes)
+        return
+    _same(_lines(rows), "x.jsonl", p, y, classes)
+
+
+def test_lists_that_differ_in_length_are_one_sentence() -> None:
+    p, y, _ = _rows_of(3, [])
+    names = ["ant", "bee", "cow"]
+    rows = [
+        {"instance": {"y": names[k]}, "prediction": {"classes": names, "scores": [*row[: 3 - (i == 4)]]}}
+        for i, (row, k) in enumerate(zip(p, y, strict=True))
+    ]  # fmt: skip
+    with pytest.raises(InputError, match=r"row 5.*3 classes in 'prediction.classes', but 2 scores"):
+        read(_lines(rows), name="x.jsonl")
+
+
+def test_words_beside_numbers_that_are_no_classes_stay_as_they_are() -> None:
+    p, y, _ = _rows_of(2, [])
+    rows = [
+        {"label": int(k), "probs": [*row], "tokens": [f"w{i}", f"v{i % 7}"]}
+        for i, (row, k) in enumerate(zip(p, y, strict=True))
+    ]
+    np.testing.assert_allclose(read(_lines(rows), name="x.jsonl").first.probs, p)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_first_classes_of_each_row_are_asked_about(k: int) -> None:
+    p, y, _ = _rows_of(k, [])
+    order = np.argsort(-p, axis=1)[:, :2]
+    frame = pd.DataFrame({"true_label": [f"c{j}" for j in y]})
+    for rank in range(2):
+        frame[f"top{rank + 1}_label"] = [f"c{j}" for j in order[:, rank]]
+        frame[f"top{rank + 1}_score"] = np.take_along_axis(p, order, 1)[:, rank]
+    content = frame.to_csv(index=False).encode()
+    with pytest.raises(InputError, match="top 2 classes") as caught:
+        read(content)
+    data = read(content, options=ReadingOptions(**caught.value.readings[0].options)).first
+    np.testing.assert_allclose(data.confidence, p.max(axis=1))
+    np.testing.assert_array_equal(data.correct, p.argmax(axis=1) == y)
+
+
+def test_a_pipeline_that_names_only_the_first_classes_is_one_sentence() -> None:
+    p, y, _ = _rows_of(5, [])
+    rows = [
+        {"label": f"c{k}", "scores": [{"label": f"c{j}", "score": row[j]} for j in np.argsort(-row)[:2]]}
+        for row, k in zip(p, y, strict=True)
+    ]  # fmt: skip
+    with pytest.raises(InputError, match=r"more than 2 of 5 classes.*top_k=None"):
+        read(_lines(rows), name="x.jsonl")
+
+
+@pytest.mark.parametrize("name", ["RawFormulaVal", "raw_score", "margin"])
+def test_raw_scores_are_asked_about(name: str) -> None:
+    p, y, _ = _rows_of(2, [])
+    p = p.clip(1e-6, 1 - 1e-6)
+    raw = np.log(p[:, 1] / (1 - p[:, 1]))
+    content = pd.DataFrame({name: raw, "Label": y}).to_csv(index=False).encode()
+    with pytest.raises(InputError, match="log-odds of the event") as caught:
+        read(content)
+    data = read(content, options=ReadingOptions(**caught.value.readings[0].options)).first
+    np.testing.assert_allclose(data.probs[:, 1], p[:, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["0", "1"], ["ant", "bee", "cow"]])
+@pytest.mark.parametrize("names", [("$L-risk", "$LP-risk"), ("$R-risk", "$RC-risk")])
+def test_the_confidence_of_spss_is_not_the_probability_of_the_event(
+    classes: list[str], names: tuple[str, str]
+) -> None:
+    p, y, _ = _rows_of(len(classes), [])
+    guessed = [classes[j] for j in p.argmax(axis=1)]
+    columns = {"risk": [classes[k] for k in y], names[0]: guessed, names[1]: p.max(axis=1)}
+    data = read(pd.DataFrame(columns).to_csv(index=False).encode()).first
+    np.testing.assert_allclose(data.confidence, p.max(axis=1))
+    np.testing.assert_array_equal(data.correct, p.argmax(axis=1) == y)
+
+
+def test_files_are_called_what_they_are() -> None:
+    p, y, _ = _rows_of(2, [])
+    pair = []
+    for name, array in (("probs.npy", p), ("labels.npy", y)):
+        np.save(stream := io.BytesIO(), array)
+        pair.append((name, stream.getvalue()))
+    [(name, content)] = zipped(pair)
+    assert read(content, name=name).recognition.format == "NPY files of scores and labels"
+    text = pd.DataFrame({"label": y, "p": p[:, 1]}).to_csv().encode()
+    assert read(text).recognition.sentence().endswith("row names")
+
+
+def test_a_second_identifier_is_no_group() -> None:
+    p, y, _ = _rows_of(2, [])
+    columns = {"id": range(300), "det_id": range(900, 1200), "class": np.where(y, "red", "blue")}
+    content = pd.DataFrame(columns | {"score": p[:, 1]}).to_csv(index=False).encode()
+    assert first_rows(content).roles["det_id"] == "ignored"
