@@ -27,7 +27,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together, two_shares
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import ReliabilityOverlay
-from calviz.sample.sample import MIN_ROWS, event_sums, on_days
+from calviz.sample.sample import MIN_ROWS, dataset_of, event_sums, on_days
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -94,7 +94,10 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_findings(findings)
         if not navigation.has_judge(chosen.entry):
             reading_panel.draw_offers(chosen.entry, of="time_column")
-        reading_panel.draw_related(chosen.entry, chosen.whole.days_are_clusters, say=True)
+        # Each row may have been told to count by itself.
+        alone = chosen.entry.options.cluster_column == ""
+        rows = dataset_of(replace(chosen.whole, clusters_known=False)) if alone else chosen.whole
+        reading_panel.draw_related(chosen.entry, rows.days_are_clusters, say=True)
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():

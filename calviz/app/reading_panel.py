@@ -304,12 +304,15 @@ def draw_models_of_rows(entry: OpenFile, column: str) -> None:
 
 
 def draw_related(entry: OpenFile, by_days: bool = False, *, say: bool = False) -> None:
-    """Offer to count rows together that share a value, in one click each, or not to where they are counted `by_days`; `say` why."""
-    for name in (("",) * by_days or entry.loaded.first.related) * (entry.sample is None):
-        shown = md(shorten(name, 30))
+    """Offer to count rows together that share a value, or a day if these are alike (`by_days`), in one click each, or each row by itself again; `say` why."""
+    own, names = entry.options.cluster_column, entry.loaded.first.related
+    offers: dict[str, str | None] = {f"rows of one {md(shorten(name, 30))}": name for name in names}
+    if own or by_days:
+        offers = {"rows of one day": None} if own == "" else {"": None if own else ""}
+    for shown, name in offers.items() if entry.sample is None else ():
         if say and name:
-            st.caption(f"Rows of one {shown} may belong together: intervals may be too narrow.")
-        label = f"Count rows of one {shown} together" if name else "Count each row by itself"
+            st.caption(f"{capitalised(shown)} may belong together: intervals may be too narrow.")
+        label = f"Count {shown} together" if shown else "Count each row by itself"
         if st.button(label) and entry.source is not None:
             read_again(entry.title, entry.source, replace(entry.options, cluster_column=name))
 

@@ -71,8 +71,7 @@ class Predictions(registry.Constructors, RowColumns):
     cells : Cells, optional
         Given if each row stands for many observed rows (`calviz.core`); `weights` are then their counts.
     column_names : mapping of str to str, optional
-        Names in files of the columns "ids", "clusters" ("" if no rows belong together), "weights" and "times". They are not part of the
-        content that is hashed.
+        Names in files of the columns "ids", "clusters", "weights" and "times". They are not part of the content that is hashed.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     prevalence : tuple of float, optional
@@ -337,9 +336,10 @@ def with_rows(
     """
     given = {"clusters": clusters, "weights": weights, "times": times}
     kept = {key: name for key, name in data.column_names.items() if given.get(key) is None}
-    named = {"clusters": clusters} if isinstance(clusters, str) else {}
+    named = {"clusters": clusters} if isinstance(clusters, str) and clusters else {}
     columns: dict[str, Any] = {"column_names": {**kept, **named, **(names or {})}}
     if clusters is not None:
+        columns["clusters_known"] = True
         columns["clusters"] = (
             _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
         )

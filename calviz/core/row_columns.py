@@ -356,7 +356,7 @@ Kind = Literal["probabilities", "logits", "confidence"]
 
 #: Columns on which no metric depends.
 _DESCRIPTIVE = frozenset(
-    "name splits groups ids numbers texts times column_names time_form related cuts prevalence file_rows".split()
+    "name splits groups ids numbers texts times column_names time_form related clusters_known cuts prevalence file_rows".split()
 )
 
 
@@ -370,6 +370,8 @@ class RowColumns:
     numbers: Mapping[str, FloatArray] = field(default_factory=dict)
     texts: Mapping[str, Factor] = field(default_factory=dict)
     clusters: Factor | None = None
+    #: Whether it is known of these rows that none belong together, if there are no clusters: as said, or as no days are found to be some.
+    clusters_known: bool = False
     weights: FloatArray | None = None
     times: npt.NDArray[np.datetime64] | None = None
     #: How the file writes times, as `Cut.dates`.

@@ -331,8 +331,9 @@ class OtherColumns:
             self._keep(name, one(name), columns)
         # Rows have a number of their own, called "row"; arrays are named by what they hold.
         own = None if layout.id == "row" or self.table.arrays else layout.id
-        names = {"ids": own, "clusters": layout.cluster or self.options.cluster_column}
+        names = {"ids": own, "clusters": layout.cluster}
         names |= {"weights": layout.weight, "times": layout.time}
+        columns["clusters_known"] = self.options.cluster_column is not None
         columns["column_names"] = {k: self._shown(n) for k, n in names.items() if n is not None}
         if layout.cluster is not None:
             clusters = Factor.of(one(layout.cluster))
@@ -466,7 +467,7 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
             return {key: taken(column) for key, column in value.items()}
         return value.take(rows) if isinstance(value, Factor) else value[rows]
 
-    names = ("column_names", "related", "time_form")
+    names = ("column_names", "clusters_known", "related", "time_form")
     return {k: v if k in names else taken(v) for k, v in columns.items()}
 
 

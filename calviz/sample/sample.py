@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, TypedDict, TypeVar, get_args
 
 import numpy as np
@@ -374,17 +374,17 @@ class Sample:
 def dataset_of(data: Dataset | Profile) -> Dataset:
     """Return predictions, with days as clusters if their rows are found to depend on each other, and a profile as its cells (`Profile.predictions`); raises InputError for anything else.
 
-    That is found once for a file: where clusters are named, even as "" for none, or rows were taken from such data, it stays.
+    That is found once for a file: where clusters are named, even as none, or rows were taken from such data, it stays.
     """
     if isinstance(data, Profile):
         return data.predictions()
     check_dataset(data)
-    if data.times is None or data.clusters is not None or "clusters" in data.column_names:
+    if data.times is None or data.clusters is not None or data.clusters_known:
         return data
     by_days: Dataset | None = vars(data).get("_by_days")
     if by_days is None:
         if (days := _dependent_days(data)) is None:
-            vars(data)["column_names"] = MappingProxyType({**data.column_names, "clusters": ""})
+            vars(data)["clusters_known"] = True
             return data
         names = {"clusters": f"day of {data.time_name}"}
         by_days = vars(data)["_by_days"] = with_rows(data, clusters=days, names=names)

@@ -372,6 +372,27 @@ def test_identifiers_that_repeat_are_no_slices_and_one_click_makes_them_clusters
     assert "may belong together" not in text_of(app)
     assert "cluster" in text_of(quiet(app.open("data")))
     assert not [b for b in app.button if b.label.startswith("Count rows of one")]
+    # One click goes back.
+    press(app.open("overview"), "Count each row by itself")
+    assert "rows in 120 clusters" not in text_of(quiet(app))
+    assert [b.label for b in app.button if "rows of one" in b.label] == [label]
+
+
+@pytest.mark.slow
+def test_days_count_as_clusters_or_each_row_by_itself_and_back():
+    rng = np.random.default_rng(0)
+    day, score = np.arange(6_000) // 100, rng.uniform(0.1, 0.9, 6_000)
+    hit = rng.random(6_000) < np.clip(score + rng.normal(0, 0.2, 60)[day], 0, 1)
+    dates = np.datetime64("2024-01-01") + day
+    lines = (f"{p:.4f},{y},{d}" for p, y, d in zip(score, hit.astype(int), dates, strict=True))
+    app = upload(open_page(page="data"), "days.csv", "\n".join(["p,label,date", *lines]).encode())
+    alone, together = "Count each row by itself", "Count rows of one day together"
+    for offered, other in ((alone, together), (together, alone), (alone, together)):
+        labels = [b.label for b in quiet(app.open("overview")).button]
+        assert offered in labels
+        assert other not in labels
+        assert ("each day counts as one cluster" in text_of(app)) == (offered == alone)
+        press(app, offered)
 
 
 # ---- One selection of rows, whatever it was picked in: in the link, on every page, ended in one place

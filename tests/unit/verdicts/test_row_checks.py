@@ -614,7 +614,9 @@ def test_rows_of_one_day_that_are_alike_count_together(tmp_path):
     assert found[0].startswith("Rows of one day of 'time' are not independent: over 250 clusters")
     # It is found once, also for comparisons, which divide the rows as without, and no file gets the days.
     how = {"methods": ["platt"], "fit_fraction": 0.5, "metrics": ["nll"], "resamples": 100}
+    assert "clusters" not in dependent.column_names
     single = Sample.of(dependent, clusters="").data
+    assert "clusters" not in single.column_names
     assert (single.clusters, dataset_of(single)) == (None, single)
     assert dataset_of(dependent) is dataset_of(dependent)
     days, rows = (calviz.compare(d, **how)["platt"].metrics["nll"] for d in (dependent, single))
