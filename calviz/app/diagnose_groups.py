@@ -30,7 +30,6 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine, label_of
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, default_columns, slices
 from calviz.verdicts.watching import WatchState, watched
 
@@ -198,13 +197,13 @@ def pinned_gaps(
 ) -> Overlay[FloatArray] | None:
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
-    def gaps(sample: Sample) -> FloatArray:
-        found = slices(sample, **vars(question)).slices
-        gap_of = {(one.where, one.of_class): one.expected for one in found}
+    def gaps(found: Slices) -> FloatArray:
+        gap_of = {(one.where, one.of_class): one.expected for one in found.slices}
         return np.array([gap_of.get((s.where, s.of_class), np.nan) for s in tested.slices])
 
     # All slices are measured, whichever one was pinned.
-    return pinning.overlay(settings, gaps, as_now=("bins", "scheme", "where"))
+    now = ("bins", "scheme", "where")
+    return pinning.overlay(settings, lambda s: gaps(slices(s, **vars(question))), as_now=now)
 
 
 def draw_answer(
@@ -220,7 +219,7 @@ def draw_answer(
         beside = () if pinned is None else (replace(pinned, content=pinned.content[:size]),)
         screen.chart(figure, key=key, filename="slices", on_select=react, wide=True, beside=beside)
         st.caption(
-            f"{size:,} of {counted(len(tested.slices), 'slice')}, by p-value. Lines: 95 % intervals. Filled: {tested.marks[0]} (adjusted p ≤ {tested.rate:g}). Dashed: all rows ({points(tested.gap)} points). {md(figure.unmeasured(), 600)}{f' The table has the first {MOST:,}.' * (len(tested.slices) > MOST)}",
+            f"{size:,} of {counted(len(tested.slices), 'slice')}, by p-value. Lines: 95 % intervals. Filled: {tested.marks[0]} (adjusted p ≤ {tested.rate:g}). Dashed: all rows ({points(tested.gap)} points). {md(figure.unmeasured(), 600)}{f' The table has the first {MOST:,}.' * (len(tested.own) > MOST)}",
             help="Gaps are those to expect on new rows: a slice is called off for its gap, which noise made larger. Each interval allows for that, "
             "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it and, of a slice of a predicted class, whether it differs from the other rows of that class, too. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
@@ -276,15 +275,17 @@ def draw_slices_table(
     """Draw the table of all slices; a tick selects the rows of one, which can also be shown alone."""
     if not tested.slices:
         return
-    by = "slices.table"
-    key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
-    shown = tested.slices[:MOST]
-    rule = selection.current_rule()
+    by, own, rows = "slices.table", len(tested.own), slice(min(len(tested.own), MOST))
+    label = f"The {len(tested.slices) - own:,} off only by rows of others"
+    if own < len(tested.slices) and st.toggle(label, key="slices-explained"):
+        rows = slice(own, own + MOST)
+    key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, rows.start, rows.stop))}"
+    shown, rule = tested.slices[rows], selection.current_rule()
     screen.table(
-        _styled(tested, pinned),
+        _styled(tested, rows, pinned),
         most=440,
         row_height=_row_height(shown),
-        alt="All slices: rows, score, hits, gap, interval and p-value",
+        alt="Slices: rows, score, hits, gap, interval and p-value",
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
     )
@@ -294,9 +295,9 @@ def draw_slices_table(
         tables_and_cards.download_button("All slices as CSV", tested.frame, "slices")
 
 
-def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
-    """Return the first slices; columns sort as numbers and are written as texts."""
-    shown = tested.slices[:MOST]
+def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> Styler:
+    """Return some slices; columns sort as numbers and are written as texts."""
+    shown = tested.slices[rows]
     names = words.told_apart((s.name for s in shown), _NAME)
     frame = pd.DataFrame(
         {
@@ -314,12 +315,12 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
         }
         for s, name in zip(shown, names, strict=True)
     )
-    gaps = [Bullet(s.expected, s.expected_interval) for s in tested.slices[:MOST]]
+    gaps = [Bullet(s.expected, s.expected_interval) for s in shown]
     # A higher row enlarges its picture, which must still fit the column.
     wide = _PICTURE * screen.DRAWN // (_row_height(shown) - 35 + screen.DRAWN)
     frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=wide))
     if pinned is not None:
-        frame.insert(3, "pinned", pinned.content[:MOST])
+        frame.insert(3, "pinned", pinned.content[rows])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
         **dict.fromkeys({"on new rows", "pinned"} & {*frame.columns}, signed_points),

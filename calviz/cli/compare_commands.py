@@ -396,12 +396,8 @@ def slices(
     edges = edges_of(cut)
     loaded, data = options.read_model(file, model, json_only, reading)
     with naming(file):
-        how: dict[str, Any] = {
-            "reduction": reduction,
-            "split": split,
-            "min_rows": min_rows,
-            "edges": edges,
-        }
+        how: dict[str, Any] = {"reduction": reduction, "split": split}
+        how |= {"min_rows": min_rows, "edges": edges}
         result = slices(
             data, column or None, pairs=pairs, against=against, rate=rate, bins=bins, **how
         )

@@ -391,7 +391,7 @@ def print_slices(result: Slices) -> None:
     """Print the table of the slices that are most surely off, bold where beyond chance, and what was left out."""
     summary = result.summary()
     table = table_of(*summary.header)
-    for row, one in zip(summary.rows, result.slices, strict=False):
+    for row, one in zip(summary.rows, result.own, strict=False):
         table.add_row(*(Text(c, style="bold" if one in result.off else "") for c in row))
     show()
     console().print(table)

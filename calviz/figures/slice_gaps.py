@@ -61,7 +61,7 @@ class SliceGaps(Figure):
         """
         if most < 1:
             raise OptionError(f"'most' must be 1 or more, got {most}.")
-        some, wheres = result.slices[:most], [{*s.where} for s in result.slices]
+        some, wheres = result.own[:most], [{*s.where} for s in result.slices]
         if verdict is None or result.against == "rest" or {*verdict.changed_where} not in wheres:
             return cls(result, some)
         since, until = verdict.changed_days
@@ -70,7 +70,7 @@ class SliceGaps(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per slice."""
-        return dict(self.result.frame().head(len(self.shown)))
+        return dict(replace(self.result, slices=self.shown).frame())
 
     def caption(self) -> tuple[str, ...]:
         """Name, rows and reduction."""
@@ -203,6 +203,7 @@ _NAME, _ABOVE, _BESIDE = 64, 46, 20
 def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
     palette, result = sheet.palette, figure.result
     filled = {s.where for s in result.named}
+    told = filled | result.as_class | result.within
     top = Reduction.of(result.reduction).kind == "top-label"
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
     kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
@@ -210,16 +211,9 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
         same = {i: s.where for i, s in enumerate(figure.shown) if (s.gap > 0) == above}
         for more, mark, wheres in (
             ("", "", filled),
-            (", by rows of others", "-open-dot", result.explained),
             (", as its class", "-x-open", result.as_class - result.within),
-            (", within one that differs", "-open-dot", result.within - result.explained),
-            (
-                f", {result.marks[1]}",
-                "-open",
-                {*same.values()}.difference(
-                    filled, result.explained, result.as_class, result.within
-                ),
-            ),
+            (", within one that differs", "-open-dot", result.within),
+            (f", {result.marks[1]}", "-open", {*same.values()} - told),
         ):
             off, at = not more, [i for i, where in same.items() if where in wheres]
             if not at:

@@ -176,9 +176,9 @@ class Slices(Displayed):
     @claim("slices")
     def summary(self) -> Summary:
         """Summarise the result: the slices, the most certainly off first."""
-        shown = self.slices[:20]
+        shown = self.own[:20]
         cells = [(s.name, f"{s.rows:,}", percent(s.score, 2), percent(s.hits, 2)) for s in shown]
-        more = len(self.slices) - len(shown)
+        more = len(self.own) - len(shown)
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self.slices), 'slice')}, {len(self.off)} off beyond chance",
             header=("slice", "rows", "score", "hits", "on new rows (points)", "off"),
@@ -188,11 +188,15 @@ class Slices(Displayed):
             notes=(*filter(None, (f"and {more} more" * (more > 0), self.remark, *self.skipped)),),
         )
 
+    @property
+    def own(self) -> tuple[Slice, ...]:
+        """The slices but for those that are off only by rows of others, which come last."""
+        return tuple(s for s in self.slices if s.where not in self.explained)
+
     @cached_property
     def off(self) -> tuple[Slice, ...]:
         """Slices that are off beyond chance, adjusted for all slices, and not only by rows of those that are more surely off."""
-        beyond = (s for s in self.slices if s.adjusted <= self.rate)
-        return tuple(s for s in beyond if s.where not in self.explained)
+        return tuple(s for s in self.own if s.adjusted <= self.rate)
 
     @cached_property
     def named(self) -> tuple[Slice, ...]:
@@ -459,7 +463,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     both = len(whole.where) == 1 and _carrying(sample, whole, rate, how, unlike=bool(found.rest))
     if both:
         differ, explained = (both.where, *found.differ), frozenset({first.where})
-        found = replace(found, slices=(both, *found.slices), differ=differ, explained=explained)
+        others_first = sorted(found.slices, key=lambda s: s.where in explained)
+        found = replace(found, slices=(both, *others_first), differ=differ, explained=explained)
     if found.rest:
         return found
 
@@ -481,7 +486,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     off = {s.where for s in (*named, *left)}
     explained = found.explained | ({s.where for s in found.off} - off)
     beside = _at_rate(replace(found, slices=(*named[1:],)), rate, how["level"], len(found.slices))
-    more = (*beside.slices, *left, *(s for s in found.slices if s.where not in off))
+    rest = sorted(found.slices, key=lambda s: s.where in explained)
+    more = (*beside.slices, *left, *(s for s in rest if s.where not in off))
     found = replace(found, apart=True, slices=(named[0], *more), explained=explained)
     return replace(found, differ=(*dict.fromkeys([named[0].where, *found.differ]),))
 
