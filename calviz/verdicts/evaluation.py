@@ -317,9 +317,10 @@ class Verdict(JudgedNumbers):
         head, sentence = self.headline, self.sentence
         for long, short in _IN_SHORT.items():
             sentence = re.sub(long, short, sentence)
+        sentence = sentence.removeprefix(f"Probabilities of {head.partition(' is ')[0]} ")
         sentence = words.capitalised(sentence)
-        for off in self.classes_off:
-            sentence = sentence.replace(f", but {off}.", ".")
+        for off in (off for off in self.classes_off if off in head):
+            sentence = sentence.replace(f", but {off}.", ".").replace(f", but {off} and ", ", but ")
         if self.named_where:
             sentence = sentence.replace(f", most clearly {': '.join(self.off_in or ())}", "")
         for said in (head, head.split(";")[0], head.split(": ")[0]):

@@ -260,6 +260,17 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     where, size = place.split(": ")
     assert v.headline == f"No fault as a whole, but {size} where {where}"
     assert v.beyond_headline.endswith(" but 2 of 20 slices are off.")
+    # Nor is a class that it names, beside slices or as the class that is looked at.
+    off = "'a' is about 3.0 points too low on average"
+    text = f"No miscalibration found on 9 rows: ECE is below 2 points, but {off} and 2 of 9 slices are off."
+    of_class = replace(v, sentence=text, classes_off=(off,), off_in=None, off_where=())
+    assert off in of_class.headline
+    assert of_class.beyond_headline == "ECE is below 2 points, but 2 of 9 slices are off."
+    text = "Probabilities of 'a' too low by 1.6 points (95 % CI 1.4 to 1.9) on 9 rows."
+    seen = {"direction": "under", "reduction": "class:a", "score": 0.01, "observed": 0.03}
+    times = replace(v, sentence=text, classes_off=(), off_in=None, off_where=(), **seen)
+    assert times.headline.startswith("'a' is 3")
+    assert times.beyond_headline == "Too low by 1.6 points (95 % CI 1.4 to 1.9)."
     # What is off in two slices each its own way, no single map corrects.
     alone = f"No map of all rows repairs {place[:10]} alone: a comparison of recalibrators fits one for it"
     assert no_fix_words(v) == f"{alone}."
@@ -364,7 +375,12 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     traces = drawn.plot().data
     filled = [t for t in traces if t.name in ("Too high", "Too low")]
     assert sum(len(t.x) for t in filled) == len(tested.off) == 1
-    assert any(t.name == "Too low, by rows of others" for t in traces)
+    # What is off only by rows of others is counted, not listed.
+    assert not any("by rows of others" in t.name for t in traces)
+    assert not {s.where for s in drawn.shown} & tested.explained
+    assert {s.where for s in tested.slices[len(tested.own) :]} == tested.explained
+    assert "by rows of others" not in str(tested.summary().rows)
+    assert tested.remark in tested.summary().notes
     # Where all of the slice is off, it alone is named.
     whole = judged(one_region(np.random.default_rng(1), off=1.0, short=0.0))
     assert re.match(r"Off where region = 0: about [\d.]+ points too low; ", whole.headline)
