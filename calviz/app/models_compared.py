@@ -419,7 +419,8 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     # Two or three models share a wide page.
     wide = screen.width_class() == "wide"
     width = max(SMALL, screen.WIDE // len(names) - 12) if wide else screen.page_width() or SMALL
-    st.caption("Points: observed, with 95\u00a0% interval. Gaps: solid too high, dotted too low.")
+    gaps = figures[0].gap_lines(*figures[1:]) if figures else ""
+    st.caption(f"Points: observed, with 95\u00a0% interval. {gaps}")
     shared: dict[str, Any] = {"width": width, "end": end, "floor": floor, "legend": False}
     with st.container(horizontal=True, gap="small"):
         for at, (name, figure) in enumerate(zip(told_apart(names, 34), figures, strict=True)):

@@ -378,16 +378,16 @@ VIEWS = {
 
 def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw reliability diagrams on one scale, and all as a table: of the uncalibrated model, a method and the best others or, if asked for, of all."""
-    exact = "exact " if settings.whole.alike else ""
-    st.caption(
-        f"Circles: what was observed, {exact}95 % intervals, areas by rows. Solid lines: scores too high; dotted: too low; grey: the "
-        f"range of a calibrated model. {settings.bins_words}."
-    )
     lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
     shown = [m for m in methods_by_rank(outcome, lead) if m.ok]
     if len(shown) > _FEW and not st.toggle(f"All {len(shown)}", key="all-diagrams"):
         shown = sorted(shown, key=lambda m: m.key not in (UNCALIBRATED, method))[:_FEW]
     figures = {m.label: figure_after(outcome, m.key, "reliability", settings) for m in shown}
+    exact, (first, *others) = "exact " * settings.whole.alike, figures.values()
+    st.caption(
+        f"Circles: what was observed, {exact}95 % intervals, areas by rows. {first.gap_lines(*others)}Grey: the range of a calibrated "
+        f"model. {settings.bins_words}."
+    )
     beside = [figure.overlay("", "before") for figure in figures.values()]
     # On a phone, two stand side by side.
     width, height = (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)

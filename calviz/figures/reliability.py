@@ -449,6 +449,13 @@ class Reliability(ScoreFigure):
             )
         return " ".join(parts)
 
+    def gap_lines(self, *beside: Reliability) -> str:
+        """Which gaps of these diagrams are drawn as which lines: "Gaps: solid too high, dotted too low. "; those up to 2 points lie under their marks."""
+        gap = np.concatenate([figure.gap for figure in (self, *beside)])
+        kinds = {"solid too high": gap > 0.02, "dotted too low": gap < -0.02}
+        said = ", ".join(kind for kind, are in kinds.items() if are.any())
+        return said and f"Gaps: {said}. "
+
     @property
     def worst(self) -> int | None:
         """Position, among the non-empty bins, of the bin with the largest gap to expect; None if none is off beyond noise.

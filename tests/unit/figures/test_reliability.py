@@ -138,6 +138,19 @@ def test_band_of_many_rows_against_simulation():
     assert (np.abs(frame["band_high"] - high) < 0.35 * sd).all()
 
 
+def test_only_gaps_that_are_drawn_are_named():
+    def of(share):
+        score, hit = np.repeat([0.3, 0.7], 100), np.arange(200) % 100
+        p = calviz.Predictions(probs=score, labels=hit < 100 * (score + share))
+        return Reliability.compute(p, band=False)
+
+    low, high, right = of(0.1), of(-0.1), of(0.0)
+    assert low.gap_lines() == "Gaps: dotted too low. "
+    assert high.gap_lines(right) == "Gaps: solid too high. "
+    assert right.gap_lines(high, low) == "Gaps: solid too high, dotted too low. "
+    assert right.gap_lines() == ""
+
+
 def test_no_band_if_none_is_wanted():
     figure = Reliability.compute(binary(100), reduction="positive", band=False)
     assert figure.frame()["band_low"].isna().all()
