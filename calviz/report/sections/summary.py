@@ -21,6 +21,7 @@ from calviz.core.entry_specs import (
     METRICS,
     RECALIBRATORS,
     UNCALIBRATED,
+    Metric,
     MetricResult,
     cheap_method,
     shown_first,
@@ -277,22 +278,22 @@ def _rows_of_file(whole: Dataset, sample: Sample) -> npt.NDArray[np.bool_]:
     return kept if where is None else kept & where
 
 
+def _in_table(subject: Subject) -> list[Metric]:
+    """The metrics of the table, by family."""
+    two = subject.preset == "credit" and subject.sample.data.n_classes == 2
+    # One of two classes is the other turned: numbers that count classes say nothing.
+    void = ("Class-wise", "Over- and underconfidence") if two else ()
+    of = {f: [m for m in METRICS if m.family == f] for f in content.families()}
+    return [m for f in of for m in of[f] if m.key == "mcs" or f not in void]
+
+
 @section("metrics", "All metrics", 80)
 def make_metrics(subject: Subject) -> Iterator[Block]:
     """Every number, with interval and noise floor.
 
     Yield one table of all metrics by family and, below it, why some have no value.
     """
-    evaluation = subject.evaluation
-    two = subject.preset == "credit" and subject.sample.data.n_classes == 2
-    # One of two classes is the other turned: numbers that count classes say nothing.
-    void = ("Class-wise", "Over- and underconfidence") if two else ()
-    results = {
-        r.key: r
-        for family in content.families()
-        for r in evaluation
-        if METRICS[r.key].family == family and (r.key == "mcs" or family not in void)
-    }
+    results = {m.key: subject.evaluation[m.key] for m in _in_table(subject)}
     available = {key: r for key, r in results.items() if r.available}
     shown = content.written_columns(available, subject.verdict)
     families = [METRICS[key].family for key in available]
@@ -327,7 +328,6 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
 @section("definitions", "What the numbers mean", 100, shared=True, brief=True)
 def make_definitions(subject: Subject) -> Iterator[Block]:
     """Meaning, formula and source of each metric."""
-    ordered = [m for family in content.families() for m in METRICS if m.family == family]
     yield Note("Score: the probability that the model gives; hit: whether its event happened.")
     yield content.Terms(
         tuple(
@@ -338,7 +338,7 @@ def make_definitions(subject: Subject) -> Iterator[Block]:
                 m.reference,
                 f"better: {entry_specs.DIRECTION_WORDS[m.direction]}; range {range_end(m.bounds[0])} to {range_end(m.bounds[1])}",
             )
-            for m in ordered
+            for m in _in_table(subject)
         )
     )
 

@@ -11,15 +11,24 @@ import calviz
 from calviz.comparison.comparison_results import headline
 from calviz.comparison.fitting import Division
 from calviz.comparison.prediction_sets import prediction_sets, sets_of
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import Finding
 from calviz.core.predictions import usual_columns
 from calviz.core.words import NOT_SINCE, full_sentence
 from calviz.figures.decision_cost import Decision
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.report.content import PRESETS, Origin, Subject, preset_sections, sections_in_order
+from calviz.report.content import (
+    PRESETS,
+    Origin,
+    Subject,
+    TableBlock,
+    Terms,
+    preset_sections,
+    sections_in_order,
+)
 from calviz.report.document import bind, make_part
-from calviz.report.sections.summary import fix_words
+from calviz.report.sections.summary import fix_words, make_definitions, make_metrics
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE
 from calviz.verdicts.data_checks import to_act_on
@@ -325,6 +334,17 @@ def rare():
     return calviz.Predictions(
         probs=p, labels=(rng.random(p.size) < p) * 1, times=days, groups={"site": site}
     )
+
+
+@pytest.mark.parametrize("preset", ["credit", "clinical"])
+def test_definitions_are_of_the_numbers_in_the_table(rare, preset):
+    subject = Subject(Sample.of(rare, resamples=100), preset=preset)
+    table = next(b for b in make_metrics(subject) if isinstance(b, TableBlock))
+    (terms,) = (b for b in make_definitions(subject) if isinstance(b, Terms))
+    labels = [METRICS[key].label for key in table.numbers["metric"]]
+    assert [term.name for term in terms.terms] == labels
+    families = {METRICS[key].family for key in table.numbers["metric"]}
+    assert ("Class-wise" in families) is (preset == "clinical")
 
 
 def test_a_credit_report_holds_groups_and_time(rare):
