@@ -415,14 +415,8 @@ def sets(
 
     _, data = options.read_model(file, model, json_only, reading)
     with naming(file, options=False):
-        sets = prediction_sets(
-            data,
-            method=method,
-            coverage=coverage,
-            per_class=per_class,
-            seed=division.seed,
-            division=division,
-        )
+        how: dict[str, Any] = {"method": method, "coverage": coverage, "per_class": per_class}
+        sets = prediction_sets(data, seed=division.seed, division=division, **how)
     names = "name method coverage threshold level fit evaluation overall classes sizes thresholds beside too_few"
     json_only.write_json(picked(sets, names))
     if json_only.quiet:
@@ -457,6 +451,7 @@ def threshold(
     reduction: options.HowJudged = None,
     choose_split: str | None = None,
     choose_fraction: options.Level[float | None] = None,
+    in_sample: bool = False,
     prevalence: options.Prevalence = None,
     seed: options.Seed = 0,
     model: str | None = None,
@@ -487,33 +482,30 @@ def threshold(
     choose_split : NAME
         The split to choose the threshold on.
     choose_fraction : SHARE
-        Instead: choose on this share of the rows (0.5 if there is no split to choose on; the app then chooses on all).
+        Instead: choose on this share of the rows (0.5 if there is no split to choose on).
+    in_sample
+        Or on all rows, as the app does without a split: none are left to check the promise.
     """
     from calviz import at_prevalence, threshold
     from calviz.comparison.guaranteed_thresholds import checked_risks
+    from calviz.figures.risk_coverage import RiskCoverage
 
     checked_risks(of, risk, confidence, costs)
     _, data = options.read_model(file, model, json_only, reading, label_file)
     with naming(file):
-        if prevalence is not None:
-            data = at_prevalence(data, prevalence)
+        data = data if prevalence is None else at_prevalence(data, prevalence)
+    how: dict[str, Any] = {"predicted": predicted, "seed": seed}
+    chosen: dict[str, Any] = {"costs": costs, "reduction": reduction, "in_sample": in_sample}
+    chosen |= {"choose_split": choose_split, "choose_fraction": choose_fraction}
     with naming(file, options=False):
-        choice = threshold(
-            data,
-            list(risk),
-            confidence,
-            of=list(of),
-            by=by,
-            predicted=predicted,
-            costs=costs,
-            reduction=reduction,
-            choose_split=choose_split,
-            choose_fraction=choose_fraction,
-            seed=seed,
-        )
+        choice = threshold(data, risk, confidence, of, by, **chosen, **how)
+        words = repr(choice)
+        if in_sample and (*of, *by, choose_fraction) == ("error", None):  # the sentence of the app
+            figure = RiskCoverage.compute(data, band=False, split=choose_split, **how)
+            words = figure.at_risk(risk[0], confidence=confidence).sentence
     json_only.write_json(choice.to_dict())
     if not json_only.quiet:
-        for line in repr(choice).splitlines():
+        for line in words.splitlines():
             show(line)
     elif choice.threshold is None:
-        say(repr(choice))
+        say(words)

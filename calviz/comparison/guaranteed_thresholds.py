@@ -215,6 +215,7 @@ def threshold(
     choose_fraction: float | None = None,
     seed: int = 0,
     predicted: Sequence[str] = (),
+    in_sample: bool = False,
 ) -> ThresholdChoice:
     """Choose a threshold with a risk that is at most `risk` on new rows, with confidence: the one that keeps most rows (fewest for recall alone).
 
@@ -241,6 +242,8 @@ def threshold(
         Of the random division.
     predicted : sequence of str, optional
         For error and cost: only the rows that are predicted as one of these classes count, and only these are divided.
+    in_sample : bool
+        Instead: choose on all rows (of that split), which are observed, too, and cannot check the promise.
 
     Returns
     -------
@@ -290,7 +293,8 @@ def threshold(
         texts = [np.array(data.groups[c].levels, object)[data.groups[c].codes] for c in columns]
         data = with_group(data, by, Factor.of(reduce(lambda a, b: a + ", " + b, texts)))
     data = Sample(data).predicted(predicted).data if predicted else data
-    divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).told(data)
+    division = Division(choose_split, None, choose_fraction, None, seed, in_sample)
+    divided = division.told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""
     if names[0] in _OF_CLASS:

@@ -317,7 +317,7 @@ def more_rows_words(more: float | None, wrong: float | None = None) -> str:
     The number of `RiskTests.rows_missing` is rounded up to two digits, as it is rough.
     """
     if more is None:
-        return "how many more rows are needed is not known"
+        return "more rows may help"
     if more == math.inf:
         few = f"at no threshold are clearly fewer than {percent(wrong)} wrong" if wrong else ""
         return (

@@ -306,11 +306,25 @@ def test_the_record_is_that_of_python(file):
     assert "guaranteed" in text
 
 
+def test_in_sample_threshold_and_words_are_those_of_the_app(file):
+    curve = calviz.figures.RiskCoverage.compute(calviz.load(file), band=False, seed=0)
+    of_app = curve.at_risk(0.1)
+    how = ("threshold", file, "--risk", ".1", "--in-sample")
+    record = json.loads(run_successfully(*how, "--json", "-"))
+    assert record["threshold"] == of_app.threshold
+    assert record["kept"] == pytest.approx(of_app.coverage)
+    assert not record["refuted"]
+    assert " ".join(of_app.sentence.split()) in " ".join(run_successfully(*how).split())
+    # Of a share of the rows, the sentence is that of the share.
+    of_share = run_successfully(*how, "--choose-fraction", ".6").split()
+    assert "Chosen on 60 % of the rows" in " ".join(of_share)
+
+
 def test_without_a_threshold_the_missing_rows_are_told_and_the_record_has_null(file):
     result = run("threshold", file, "--risk", ".02", "--json", "-")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["threshold"] is None
-    assert "more rows are needed" in result.stderr
+    assert result.stderr.endswith(": more rows may help.\n")
 
 
 def test_without_a_threshold_the_reason_is_that_of_the_app(tmp_path):

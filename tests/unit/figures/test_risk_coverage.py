@@ -237,7 +237,7 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     wrong = np.tile(np.arange(1_003) % 10 == 5, 3)
     figure = RiskCoverage.compute(confidence(np.full(wrong.size, 0.9), ~wrong))
     assert figure.at_risk(0.1).more_rows is None
-    unknown = "how many more rows are needed is not known."
+    unknown = "more rows may help."
     assert unknown in figure.at_risk(0.1).sentence.replace("\xa0", " ")
     assert at_risk(300, 0, risk=0.0).more_rows is None
     assert "no number of rows can show that none is wrong." in at_risk(300, 0, risk=0.0).sentence
