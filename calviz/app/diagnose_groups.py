@@ -496,7 +496,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     with st.spinner("Watching …"):
         state = sample.once(watched)
     # A lasting change shows in the watch long before one period differs from the others.
-    lasting = state if state is not None and (state.changed or state.found) else None
+    lasting = state if state and (state.changed or state.found or state.others) else None
     if lasting is not None:
         # In the words of Overview, where another headline leads.
         changes = (

@@ -223,7 +223,9 @@ class Audit:
                 rows, how = loaded.models[name], (self.risk, self.guarantee)
                 promise = calviz.threshold(rows, *how, by=self.by, seed=self.seed)
             if not self.outputs.quiet:
-                if number == 0 and not self.brief:
+                if number == 0 and self.brief:
+                    result_texts.print_splits(loaded)
+                elif number == 0:
                     result_texts.print_recognition(file, loaded)
                 named = len(loaded.models) > 1
                 if self.brief:

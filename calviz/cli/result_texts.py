@@ -56,7 +56,7 @@ _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
-    """Print what was recognised in a file: one line, then the notices, the repairs and other readings on offer, and that all splits are used."""
+    """Print what was recognised in a file: one line, then the notices, the repairs and other readings on offer."""
     line = Text(terminal_text(as_given(file)), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     console().print(line, soft_wrap=True)
@@ -64,10 +64,16 @@ def print_recognition(file: str, loaded: Loaded) -> None:
         _finding(notice.severity, notice.code, notice.message)
     for way in loaded.offered:
         show(f"  offered: {way.in_shell()} ({way.label})")
+    print_splits(loaded)
+
+
+def print_splits(loaded: Loaded) -> None:
+    """Say that all splits are used, if none is asked for, and which one the app opens with."""
     splits = next(iter(loaded.models.values())).split_names
     if len(splits) > 1 and click.get_current_context().params.get("split", "") is None:
-        names, one = short_name(", ".join(splits)), judged_split(splits) or splits[-1]
-        show(f"  uses all rows; the file has the splits {names} (--split {one!r})")
+        names, first = short_name(", ".join(splits)), judged_split(splits)
+        one = f"{first!r}, as the app opens" if first else repr(splits[-1])
+        show(f"  uses all rows; the file has the splits {names} (--split {one})")
 
 
 def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:

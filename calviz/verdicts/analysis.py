@@ -278,7 +278,7 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
     # Where one slice alone is off, or most, what else is found follows from it.
     verdict = sample.once(judged)
     first, state = bool(verdict.off_alone or verdict.elsewhere), sample.once(watched)
-    if first and state is not None and state.found is state.change:
+    if first and state and state.change and state.found is state.change:
         found = [_of_all_rows(f) if CHECKS[f.code].about == "times" else f for f in found]
     return tuple(sorted(found, key=lambda f: first and CHECKS[f.code].about != "slices"))
 

@@ -44,7 +44,15 @@ from calviz.sample.error_bars import (
 )
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
-from calviz.sample.sample import MIN_ROWS, Sample, chosen_bins, event_rate_if_rare, event_sums
+from calviz.sample.sample import (
+    MIN_ROWS,
+    Sample,
+    chosen_bins,
+    event_rate_if_rare,
+    event_sums,
+    rows_outside,
+)
+from calviz.sample.slices import usual_slices
 from calviz.sample.step_views import Placements, step_of_rows, steps
 from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import BinGap, CalibrationTest, JudgedNumbers
@@ -684,3 +692,13 @@ def _other_order(names: Sequence[str]) -> str:
         return ""
     option = shlex.quote(",".join(turned))
     return f" (--class-names {option}, or class_names={list(turned)})"
+
+
+def rest_of_rows(sample: Sample) -> Sample | None:
+    """The rows outside the slices that are named; None if these do not differ from them beyond chance, none is off, or too few are left."""
+    found = usual_slices(sample)
+    if found is None or not (found.apart or (found.rest and found.named)):
+        return None
+    outside = rows_outside(sample.data, [s.where for s in found.named])
+    others = sample.rows_of(outside) if outside.any() else None
+    return others if others and others.data.rows >= MIN_ROWS else None

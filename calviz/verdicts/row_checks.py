@@ -22,9 +22,9 @@ from calviz.core.words import capitalised, counted, decimal, decimals_for, perce
 from calviz.recalibrators import softmax_fits
 from calviz.sample.binning import dependence, residuals
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.sample import FEWEST_LEVELS, MIN_ROWS, Sample, rows_outside, rows_where
-from calviz.sample.slices import Slice, usual_slices
-from calviz.verdicts.joint_tests import in_reverse, tested_views
+from calviz.sample.sample import FEWEST_LEVELS, MIN_ROWS, Sample, rows_where
+from calviz.sample.slices import Slice
+from calviz.verdicts.joint_tests import in_reverse, rest_of_rows, tested_views
 from calviz.verdicts.watching import watched
 
 #: A column is taken for clusters if it has `FEWEST_LEVELS` at least, and if the mean over rows of the number of rows with the same
@@ -366,16 +366,6 @@ def gain_of_random_labels(given: FloatArray, classes: int) -> float:
         if step < 1e-3 * share:
             break
     return float(np.log1p(share * more / given).sum())
-
-
-def rest_of_rows(sample: Sample) -> Sample | None:
-    """The rows outside the slices that are named; None if these do not differ from them beyond chance, none is off, or too few are left."""
-    found = usual_slices(sample)
-    if found is None or not (found.apart or (found.rest and found.named)):
-        return None
-    outside = rows_outside(sample.data, [s.where for s in found.named])
-    others = sample.rows_of(outside) if outside.any() else None
-    return others if others and others.data.rows >= MIN_ROWS else None
 
 
 def least_error(some: Iterable[Slice], sample: Sample) -> float:

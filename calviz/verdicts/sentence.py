@@ -18,8 +18,8 @@ from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts import evaluation, joint_tests
 from calviz.verdicts.data_checks import KINDS, classes_off, classes_unseen, of_what, ranges_of
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
-from calviz.verdicts.joint_tests import Evidence
-from calviz.verdicts.row_checks import hardly_telling, label_errors_found, least_error, rest_of_rows
+from calviz.verdicts.joint_tests import Evidence, rest_of_rows
+from calviz.verdicts.row_checks import hardly_telling, label_errors_found, least_error
 from calviz.verdicts.watching import Change, watched
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
@@ -119,7 +119,7 @@ def _leads(by_group: Slices | None, found: Change, sample: Sample) -> bool:
 @claim("classes")
 def _off_by_a_slice(sample: Sample) -> bool:
     """Whether classes are off by the rows of the slice most surely off: without these, none is, and gaps are less than half as large."""
-    rest = rest_of_rows(sample)
+    rest = sample.once(rest_of_rows)
     if rest is None or classes_off(rest):
         return False
     for view, *_ in KINDS:
@@ -179,7 +179,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
 
     Returns the sentences and, in the second case, how the other rows are off; twice "" if neither is so.
     """
-    slices, rest = usual_slices(sample), rest_of_rows(sample)
+    slices, rest = usual_slices(sample), sample.once(rest_of_rows)
     if slices is None or rest is None:
         return "", ""
     evidence, more = rest.once(joint_tests.collect_evidence), len(slices.named) - 1
@@ -196,9 +196,9 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     extreme = (*of_classes, evidence.extreme or "off in places")[0]
     elsewhere = slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
-        verdict, change = judged(rest, others), "a change over time"
-        if verdict.changed:
-            return f"Off{in_many} most{surely} {where}. {told}, but {change}.", change
+        verdict, state = judged(rest, others), rest.once(watched)
+        if state and verdict.changed:
+            return f"Off{in_many} most{surely} {where}. {told}, but {state.dated}.", state.dated
         is_right = verdict.direction == "calibrated"
         if not (more or verdict.classes_off):
             return f"Off {where}. {verdict.sentence}" * is_right, ""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import chdtri, expit, ndtri
 
-from calviz.core import errors
+from calviz.core import errors, words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
 from calviz.core.errors import InputError, OptionError, check_level, claim, replacing
@@ -23,17 +23,6 @@ from calviz.core.events import Reduction
 from calviz.core.features import seasons_of
 from calviz.core.p_values import selected
 from calviz.core.predictions import Dataset
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    expected_gap,
-    gap_decimals,
-    month_or_day,
-    points,
-    score_and_hit,
-    signed_points,
-)
 from calviz.sample.error_bars import CHANGES
 from calviz.sample.logistic_curves import fit_of_lines, lines_by_month, tables_of_logits
 from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
@@ -52,7 +41,7 @@ from calviz.verdicts.betting import (
     looks_at,
     row_shares,
 )
-from calviz.verdicts.joint_tests import side_of_change
+from calviz.verdicts.joint_tests import rest_of_rows, side_of_change
 
 #: Chance of any false alarm, over all looks.
 ALPHA = 0.05
@@ -101,7 +90,7 @@ class Change(NamedTuple):
     @property
     def sizes(self) -> str:
         """What changes most, before and since; without intervals, which are not adjusted for the choice of the day."""
-        then, since = (points(value) for value, *_ in self[4:6])
+        then, since = (words.points(value) for value, *_ in self[4:6])
         return f"on these rows, {self.name} {then} points {'between' if self.began else 'before'}, {since} since"
 
     def least_error(self, data: Dataset, where: Where = ()) -> float:
@@ -125,7 +114,7 @@ class Change(NamedTuple):
         first, last = map(shown, self.between)
         day = f"{'on' if first.count('-') > 1 else 'in'} {first}"
         days = f"between {first} and {last}" if first != last else day
-        more = f"; on these rows, {points(self.less)} points further off than to expect on new ones"
+        more = f"; on these rows, {words.points(self.less)} points further off than to expect on new ones"
         return f"with 95 % confidence it changed {days}{more * (self.less >= 0.0005)}"
 
 
@@ -150,18 +139,18 @@ class SliceChange(NamedTuple):
         """Since when, or until when, where, and what is off then, in few words; `shown` names a day."""
         ended = self.change.ended
         way, size = self.change.sides[ended]
-        off = expected_gap(self.gap).removeprefix("about ") if size else way
+        off = words.expected_gap(self.gap).removeprefix("about ") if size else way
         other = f"others: {self.rest}" if self.rest else "other rows: no change found"
         other = f"other rows: changed {self.elsewhere.since}" if self.elsewhere else other
         now = self.change.sides[0][0].replace("not told apart from calibrated", "not found")
-        return f"{capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{f', {now} since' * ended}; {other}"
+        return f"{words.capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{f', {now} since' * ended}; {other}"
 
     @claim("change-in-a-slice")
     def when(self, shown: Callable[[str], str]) -> str:
         """Say the interval of the gap to expect on new rows, which the headline says, the gap on those that are off, and when it may have changed."""
-        sign, decimals = math.copysign(1, self.gap), gap_decimals(self.gap)
-        seen, *ends = (points(sign * v, decimals) for v in (self.seen, *self.ends))
-        size = f"95 % CI {' to '.join(ends)} points on new rows; {seen} on these {counted(self.rows, 'row')}"
+        sign, decimals = math.copysign(1, self.gap), words.gap_decimals(self.gap)
+        seen, *ends = (words.points(sign * v, decimals) for v in (self.seen, *self.ends))
+        size = f"95 % CI {' to '.join(ends)} points on new rows; {seen} on these {words.counted(self.rows, 'row')}"
         return f"{size}; {self.change.when(shown)}"
 
     @claim("change-in-a-slice")
@@ -205,7 +194,9 @@ class WatchState(Displayed):
     change : Change or None
         Of all rows together, if `watched` finds one.
     only : str
-        Without a change: the slices that are off, if nothing is found on the other rows.
+        Without a change of all rows: the slices that are off, if the other rows are not, or only for a time.
+    others : WatchState or None
+        Of the other rows, if these have changed.
     within : SliceChange or None
         The slice that changes in another way than the other rows, if `watched` finds one.
     condition : str
@@ -228,6 +219,7 @@ class WatchState(Displayed):
     skipped: int = 0
     change: Change | None = None
     only: str = ""
+    others: WatchState | None = None
     condition: str = ""
     within: SliceChange | None = None
 
@@ -236,6 +228,12 @@ class WatchState(Displayed):
         """The change to act on: that in a slice, if none is found on the other rows, or else that of all rows."""
         in_all = self.change is not None and (self.within is None or self.within.elsewhere)
         return self.change if in_all or self.within is None else self.within.change
+
+    @property
+    @claim("watch")
+    def dated(self) -> str:
+        """When there was the change to act on; "" without one."""
+        return f"changed about {self.shown(self.found.since)}" if self.found else ""
 
     @property
     def is_dated(self) -> bool:
@@ -255,7 +253,7 @@ class WatchState(Displayed):
             of_all = replace(self, within=None).sentence(by_chance=by_chance)
             return f"{self.within.sentence(self.shown)} All rows together: {of_all[0].lower()}{of_all[1:]}"
         if not self.alarm:
-            return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
+            return f"No alarm in {words.counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
         if self.change is None:
             return f"{self._alarm}: {self._remedy}.{f' ({chance}.)' * by_chance}"
@@ -270,9 +268,12 @@ class WatchState(Displayed):
     @claim("watch")
     def _remedy(self) -> str:
         if self.only:
-            return f"off where {self.only}; nothing is found elsewhere"
+            other = f"other rows: {self.others.dated}" if self.others else ""
+            return f"off where {self.only}; {other or 'nothing is found elsewhere'}"
         if self.remedy == "offset":
-            return f"an offset of {decimal(self.offset, 2, plus=True)} to the logits explains it"
+            return (
+                f"an offset of {words.decimal(self.offset, 2, plus=True)} to the logits explains it"
+            )
         return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
 
     @property
@@ -283,13 +284,13 @@ class WatchState(Displayed):
         if self.within is not None and self.found is not self.change:
             return self.within.headline(self.shown)
         if not self.alarm:
-            return f"No alarm in {counted(self.looks, 'look')}"
+            return f"No alarm in {words.counted(self.looks, 'look')}"
         if self.change is None:
             is_said = self.only or self.remedy == "offset"
             return f"{self._alarm}: {self._remedy if is_said else 'recalibrate it'}"
         (since, size), (before, then) = self.change.sides
         if since != before:
-            span, began = capitalised(self.change.span(self.shown)), self.change.began
+            span, began = words.capitalised(self.change.span(self.shown)), self.change.began
             if self.change.ended:
                 return f"{span} {_by(before, then)}; since then, {_by(since, size)}"
             from_then = f", from about {self.shown(began)} on" if began else ""
@@ -322,7 +323,7 @@ class WatchState(Displayed):
 
     def shown(self, look: str) -> str:
         """Name a look for people: by its month or year, if all looks are of the first day of one."""
-        return month_or_day(look, (name for name, _ in self.path))
+        return words.month_or_day(look, (name for name, _ in self.path))
 
     @property
     @claim("watch")
@@ -339,17 +340,17 @@ class WatchState(Displayed):
         """Summarise the state: the sentence, and the gap of each bin."""
         low, high = self.gap
         return Summary(
-            title=f"of {counted(self.rows, 'row')} in {counted(self.looks, 'look')}",
+            title=f"of {words.counted(self.rows, 'row')} in {words.counted(self.looks, 'look')}",
             verdict=self.sentence(),
             lines=(
-                f"Observed minus predicted, all looks: {points(low)} to {points(high)} points.",
+                f"Observed minus predicted, all looks: {words.points(low)} to {words.points(high)} points.",
             ),
             header=("score", "gap", "from", "to"),
             rows=tuple(
-                (f"{a:.3g} to {b:.3g}", *map(signed_points, (gap, *interval)))
+                (f"{a:.3g} to {b:.3g}", *map(words.signed_points, (gap, *interval)))
                 for a, b, gap, interval in self.bins
             ),
-            notes=(f"{counted(self.skipped, 'look')} had been counted before.",)
+            notes=(f"{words.counted(self.skipped, 'look')} had been counted before.",)
             * bool(self.skipped),
         )
 
@@ -582,10 +583,10 @@ def watched(sample: Sample) -> WatchState | None:
     off = usual_slices(sample) if state.change is None else None
     if off is None or not off.apart:
         return state
-    others = len(off.named) - 1
-    return replace(
-        state, only=off.furthest[0] + f" and in {counted(others, 'other slice')}" * (others > 0)
-    )
+    more, rest = len(off.named) - 1, sample.once(rest_of_rows)
+    only = off.furthest[0] + f" and in {words.counted(more, 'other slice')}" * (more > 0)
+    others = None if rest is None else rest.once(watched)
+    return replace(state, only=only, others=others if others and others.found else None)
 
 
 @check("CAL028", "Changes over time", clusters=True, weights=True, about="times", before="CAL002")
@@ -595,6 +596,10 @@ def change_over_time(sample: Sample) -> Iterator[Told]:
     state = sample.once(watched)
     if state is not None and state.found is not None:
         yield "warning", state.sentence(), state.headline
+    elif state is not None and state.others is not None:
+        outside, others = f"Outside {state.only.replace(' and in ', ' and ')},", state.others
+        full, short = map(words.within_sentence, (others.sentence(), others.headline))
+        yield "warning", f"{outside} {full}", f"{outside} {short}"
 
 
 @takes_weights
@@ -830,7 +835,7 @@ def _compared(
 ) -> tuple[float, str, Any, Any]:
     """The difference of a metric in widths of its intervals, its name, and its values, each with the ends of its interval."""
     a, b = (_with_interval(part.but(reduction=view), key) for part in (early, late))
-    name = " minus ".join(score_and_hit(view)) if key == "mcs" else METRICS[key].label
+    name = " minus ".join(words.score_and_hit(view)) if key == "mcs" else METRICS[key].label
     return abs(b[0] - a[0]) / (a[2] - a[1] + b[2] - b[1]), name, a, b
 
 

@@ -348,7 +348,7 @@ def test_that_all_splits_are_used_is_said_once(tmp_path, command):
         for i in range(60)
     ]
     path.write_text("\n".join(["label,probability,day,split", *rows]))
-    words = "uses all rows; the file has the splits train, test, new rows (--split 'test')"
+    words = "uses all rows; the file has the splits train, test, new rows (--split 'test', as the app opens)"
     assert run_successfully(name, path, *options).count(words) == 1
     assert words not in run_successfully(name, path, *options, "--split", "test")
 
