@@ -317,7 +317,7 @@ _FORMATS = (
     "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y",
     "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
     "%d/%m/%Y %I:%M %p", "%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p",
-    "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y",
+    "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%d%b%Y:%H:%M:%S",
 )  # fmt: skip
 
 
@@ -326,7 +326,7 @@ _QUARTER = re.compile(r"^(?:([12]\d\d\d)[ /-]?[QT]([1-4])|Q([1-4])[ /-]?([12]\d\
 
 
 #: Remedy for dates that cannot be read.
-WRITE_DATES = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
+WRITE_DATES = "write all in one form, such as YYYY-MM-DD, YYYY-MM-DD HH:MM:SS or 22MAR2024"
 
 
 def _first_month(quarter: re.Match[str]) -> str:

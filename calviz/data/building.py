@@ -61,7 +61,7 @@ class _Builder:
         self.repairs: list[str] = []
         self.ways: list[Reading] = []
         #: What numbers stand for missing labels.
-        self.fills = ""
+        self.fills, self.if_missing = "", labels.IF_MISSING
         #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
         #: The rows of each model that a column names.
@@ -376,6 +376,12 @@ class _Builder:
             models=len(layout.scores),
             given=given,
         )
+        # A flag of events, of which the other rows may be those without one.
+        is_flag = k == 2 and 0.5 < decoded.missing.mean() < 1 and 0 not in decoded.indices
+        self.if_missing = labels.IF_FLAG if is_flag else labels.IF_MISSING
+        if is_flag and "blank-no" in self.options.repair:
+            decoded = replace(decoded, indices=np.maximum(decoded.indices, 0))
+            self._note_repair("blank-no: rows without a label were read as rows without the event")
         if first.holds_first_of(decoded.class_names):
             decoded = decoded.reversed_for(first.columns[0])
         joined = decoded.joined and f"spellings that are read as one class: {decoded.joined}"
@@ -447,13 +453,14 @@ class _Builder:
                 why += f", and {more:,} more no score"
             if dated and (more := np.count_nonzero(undated & ~no_label)):
                 why += f", and {more:,} no date"
+            remedy, repair, others = self.if_missing
             raise InputError(
-                f"{int(unknown.sum()):,} of {no_label.size:,} rows have no label{why}",
+                f"{int(unknown.sum()):,} of {no_label.size:,} rows have no label{others}{why}",
                 row=row + 1,
                 line=self.table.line(row),
                 column=layout.label or layout.correct,
-                remedy="fill in the labels, or ask to leave out the rows",
-                repairs=(REPAIRS["drop-missing"],),
+                remedy=remedy,
+                repairs=(REPAIRS[repair],),
             )
         incomplete, odd = np.zeros_like(no_label), np.zeros_like(no_label)
         for name in chosen if "drop-missing" in asked else ():

@@ -226,6 +226,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         predicted = [c for c in predicted if c.type == "text"]  # numbers may be the only labels
     former = [c for c in free if c.words & column_names.FORMER_WORDS]
     free = [c for c in free if c.width in (None, first.width) and c not in (*predicted, *former)]
+    # In a flag of events, the others may be blank.
+    flags = [c for c in free if None in c.keys and c.classes == {event_of(c.classes)}]
     # One value in all rows is no label if other columns have several.
     free = [c for c in free if not c.is_label_like or len(c.levels) > 1] or free
     classes = {class_key(name) for name in first.class_names}
@@ -263,6 +265,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     models = sums and not roles.sum_to_one(view.columns(first))
     words = [c for c in free if models and c.type == "text" and c.pairs]
     possible = [c for c in free if _can_be_label(c, first) or c in words]
+    possible += [c for c in flags if c not in possible and first.width <= 2]
     worded = _of_other_words(view, free, first)
     of_scores = {word for c in view.columns(first) for word in c.words}
     # The first one is what a click on a question would take.
@@ -274,6 +277,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     possible = [c for c in possible if plain(c.name) not in column_names.MODELS] or possible
     # Such as a reference standard, before the sex.
     possible.sort(key=lambda c: not c.classes & {"neg", *column_names.NO_EVENT_WORDS})
+    possible.sort(key=lambda c: first.width <= 2 and _is_far_off(view, c, first))
     if not possible:
         more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]
         near = [
@@ -305,6 +309,13 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
             answers.reverse()  # such as the sex
         raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
+
+
+def _is_far_off(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    """Whether neither of two classes is nearly as frequent as the scores say: the sex beside 3 % of events."""
+    head, share = view.columns(scores)[0].head, np.mean(column.keys == min(column.classes))
+    odds = np.clip([np.nanmean(head) / (100 if np.nanmax(head) > 1 else 1), share], 1e-3, 0.999)
+    return bool(abs(np.diff(abs(np.log(odds / (1 - odds)))))[0] > 2)
 
 
 def _is_amount(view: TableView, column: Column, scores: ScoreColumns) -> bool:

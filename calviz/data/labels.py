@@ -24,6 +24,16 @@ from calviz.data.format import REPAIRS, Notice, filled, join_places, short
 NO_CLASS = -2
 
 
+#: What to do, the repair, and what is said of the others, where labels are missing, and where all others have the event.
+IF_MISSING = "fill in the labels, or ask to leave out the rows", "drop-missing", ""
+IF_FLAG = (
+    "write 'N' or the like where there was no event, or ask to read blanks so",
+    "blank-no",
+    ", all others have the event",
+)
+_GIVE_NAMES = "give the class names in the order of the scores (--class-names '…')"
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """Class indices and how they were derived.
@@ -310,7 +320,7 @@ class _Decoder:
                 f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
                 "which class each of them is",
                 column=self.name,
-                remedy=f"name another column as the label, or give the class names in the order of the scores{event}",
+                remedy=f"name another column as the label, or {_GIVE_NAMES}{event}",
             )
         others = self._others(names) or [j for j in self.known if self.levels[j] not in names]
         first = min(others, key=self._first_row)
@@ -321,7 +331,7 @@ class _Decoder:
             row=row + 1,
             line=self.line(row),
             column=self.name,
-            remedy="correct the label, name another column as the label, or give the class names in the order of the scores",
+            remedy=f"correct the label, name another column as the label, or {_GIVE_NAMES}",
             readings=self._without(names),
         )
 
@@ -371,7 +381,7 @@ class _Decoder:
         return InputError(
             f"the labels in '{short(self.name)}', {self._shown(self.known)}, are spelt otherwise than the classes of the scores, "
             f"{', '.join(map(short, classes))}: {asked}",
-            remedy=None if readings else "give the class names in the order of the scores",
+            remedy=None if readings else _GIVE_NAMES,
             readings=readings,
             asks=True,
             unmatched=(classes, tuple(rows)) if k > 2 else ((), ()),

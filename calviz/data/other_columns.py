@@ -637,18 +637,32 @@ def _have_days_of_times(texts: list[Any]) -> bool:
 
 #: Fewest distinct values of a column that is suggested as clusters: a handful, such as six sites, are groups.
 FEWEST_CLUSTERS = 10
+#: Codes; and how names of numbers of patients and the like end, also joined: patid, patnr, nhs_number; but for words that end so too.
+_CODE = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[\w./-]+")
+_ENDS_AS_ID = re.compile(
+    r"(?i)(?!.*(pa|\bb|_b|gr|ac|flu|lip|o|cov|val)id$).*(id|n[ro]|num(ber)?|key|code)"
+)
 
 
 def related_columns(view: TableView, used: set[str]) -> tuple[str, ...]:
-    """The columns that may hold clusters, by their names and as values of the first rows repeat."""
+    """The columns that may hold clusters, by their names or as codes, and as values of the first rows repeat."""
     if view.options.cluster_column is not None or not view.table.named:
         return ()
     # In benchmarks of language models, "subject" is a topic, not a person.
     topic = "subject" if view.table.questions is not None else None
     free = [c for c in view.table.columns if c.name not in used and c.width is None]
     free = [c for c in free if c.type in _DISCRETE and plain(c.name) != topic]
-    free = [c for c in free if column_names.may_be_cluster(c.name)]
+    free = [c for c in free if column_names.may_be_cluster(c.name) or _are_codes(c)]
     return tuple(c.name for c in free if len({*c.head.tolist()}) < len(c.head))
+
+
+def _are_codes(column: Column) -> bool:
+    """Whether many different values name something: letters with digits that are no dates, or any in a column that is called like an identifier."""
+    values = {*map(str, column.head.tolist())}
+    coded = all(map(_CODE.fullmatch, values)) and not may_be_times([*values])
+    # Ages and years have fewer.
+    coded = coded or bool(_ENDS_AS_ID.fullmatch(column.name))
+    return coded and len(values) >= len(column.head) / 5
 
 
 def may_be_weights(view: TableView, used: set[str]) -> list[str]:

@@ -378,8 +378,9 @@ def read(
 
 #: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
 MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
-#: The answer to a question about missing values.
+#: The answer to a question about missing values, and the options of those that are part of one answer.
 _LEAVE_OUT = errors.Reading(REPAIRS["drop-missing"].label, {"repair": ("drop-missing",)})
+_OF_BLANKS = [[{"repair": (key,)}] for key in ("drop-missing", "blank-no")]
 
 
 def _asked(
@@ -409,10 +410,12 @@ def _asked(
     own, ways = iter(each), []
     for way in error.readings:
         asked = () if way.no_labels else next(own)
-        blank = {q.what for q in asked if q.answers == (_LEAVE_OUT,)} - {q.what for q in same}
-        words = [f"{_LEAVE_OUT.label} ({what.replace(' rows', '', 1)})" for what in blank]
-        left_out = [replace(_LEAVE_OUT, label=said) for said in words]
-        ways.append(errors.Reading.joined([way, *left_out]))
+        for q in asked:
+            own_blanks = [a.options for a in q.answers] in _OF_BLANKS
+            if own_blanks and q.what not in [s.what for s in same]:
+                words = f"{q.answers[0].label} ({q.what.replace(' rows', '', 1)})"
+                way = errors.Reading.joined([way, replace(q.answers[0], label=words)])
+        ways.append(way)
     return [error.but(readings=ways), *same]
 
 

@@ -460,6 +460,8 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
 
 #: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
 _LARGEST_SCALE = 10
+#: Whole numbers up to it, in a column that is not headed in percent, are points of a clinical score, or the like.
+_MOST_POINTS = 20
 PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
 
 
@@ -703,11 +705,14 @@ class Problem:
             ).but(row=self.original(row) + 1, readings=readings)
         what = f"{lies} {first}"
         if percent:
-            look, remedy = "percentages", "ask to divide them by 100"
-            if high <= 10 and not np.mod(column, 1).any():  # as from 1 to 5
-                look = "percentages or a judge's grades"
-                remedy = f"call the columns of grades and labels 'judge' and 'human', or {remedy}"
-            return self._refused(f"{what}: values look like {look}", remedy, "percent")
+            headed = self.table[self.scores.columns[0]].is_headed_in_percent
+            if high <= _MOST_POINTS and not headed and not np.mod(column, 1).any():
+                remedy = "fit a probability to points first, or judge their ranking only; of a judge's grades, call the columns of grades and labels 'judge' and 'human'"
+                return self._refused(
+                    f"{what}: whole numbers look like points or a judge's grades", remedy
+                )
+            remedy = "ask to divide them by 100"
+            return self._refused(f"{what}: values look like percentages", remedy, "percent")
         return self._refused(what, "declare it as a logit if it is one", "sigmoid")
 
     def _refused(self, what: str, remedy: str, *keys: str) -> InputError:

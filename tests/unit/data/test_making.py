@@ -982,3 +982,43 @@ def test_of_two_models_only_that_in_percent_is_divided():
     assert note.endswith("percent: the scores of 'new' were divided by 100")
     # One model alone, in 0 to 1: percentages of a rare event.
     assert probs("new", models=("old",))[0] == [[0.001, 0.007, 0.004, 0.009]]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "asked"),
+    [("patid", "P{}", 1), ("pid", "{}", 1), ("patnr", "{}", 1), ("nhs_number", "{}", 1), ("ward", "W-{}", 1),
+     ("age", "{}", 0), ("price", "{}", 0), ("paid", "{}", 0), ("name", "ab cd", 0)],
+)  # fmt: skip
+def test_patients_that_repeat_are_asked_for_whatever_their_column_is_called(name, values, asked):
+    loaded = opened_of_clusters_and_weights({name: [values.format(i // 3) for i in range(N)]})
+    assert len([n for n in loaded.notices if n.code == "DATA012"]) == asked
+
+
+@pytest.mark.parametrize("form", ["%d%b%Y", "%d-%b-%Y", "%d%b%Y:%H:%M:%S"])
+def test_dates_as_sas_writes_them_are_read(form):
+    days = [pd.Timestamp("2024-03-22") + pd.Timedelta(days=i) for i in range(N)]
+    loaded = opened_of_clusters_and_weights({"d": [d.strftime(form).upper() for d in days]})
+    assert loaded.first.times.tolist() == days
+
+
+def test_a_flag_of_events_is_asked_about_and_blanks_are_read_as_no_event():
+    y = np.arange(N) % 10 == 0
+    columns = {"p": np.linspace(0.01, 0.2, N), "sex": np.where(np.arange(N) % 2, "M", "F")}
+    columns["DTHFL"] = np.where(y, "Y", "")
+    text = pd.DataFrame(columns).to_csv(index=False).encode()
+    with pytest.raises(InputError, match="DTHFL, sex; say which") as asked:
+        read(text, name="x.csv", options=ReadingOptions())
+    assert asked.value.readings[0].options["label"] == "DTHFL"
+    with pytest.raises(InputError, match="54 of 60 rows have no label, all others have") as asked:
+        read(text, name="x.csv", options=ReadingOptions(label="DTHFL"))
+    assert [repair.key for repair in asked.value.repairs] == ["blank-no"]
+    options = ReadingOptions(label="DTHFL", repair=("blank-no",))
+    assert read(text, name="x.csv", options=options).first.labels.tolist() == y.tolist()
+
+
+def test_points_are_no_percentages():
+    points = {"p": np.arange(N) % 12, "y": np.arange(N) % 2}
+    text = pd.DataFrame(points).to_csv(index=False).encode()
+    with pytest.raises(InputError, match="fit a probability to points first") as asked:
+        read(text, name="x.csv", options=ReadingOptions(scores=("p",), label="y"))
+    assert not asked.value.repairs

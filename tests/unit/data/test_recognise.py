@@ -951,7 +951,7 @@ def _ways_of(text, **options):
 
 def test_grades_beside_another_label_are_read_once_the_columns_are_named():
     text = _graded(LOOKED).replace("judge_score,human_label", "score,label")
-    with pytest.raises(InputError, match="percentages or a judge's grades") as error:
+    with pytest.raises(InputError, match="points or a judge's grades") as error:
         loaded(text)
     judge, human = re.findall("'(judge|human)'", str(error.value))
     assert len(_ways_of(text.replace("score,label", f"{judge},{human}"))) == len(MEANINGS)
