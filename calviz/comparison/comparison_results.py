@@ -844,13 +844,12 @@ def where_words(comparison: ModelComparison) -> str:
 @claim("miscalibration")
 def off_words(comparison: ModelComparison, metric: str) -> tuple[str, Any]:
     """Say how the best models by a metric are off, by the headline of each alone, and return the slice where the best is most clearly; "" and None if none is."""
-    best, short, fine = comparison.ranking(metric)[:_MOST_JUDGED], comparison.short_names(), ("calibrated", "undecided")  # fmt: skip
+    best, short = comparison.ranking(metric)[:_MOST_JUDGED], comparison.short_names()
     found = {name: comparison.samples[name].once(judged) for name in best}
-    said = (f"'{short[k]}': {v.headline}." for k, v in found.items() if v.direction not in fine)
-    one = where_off(comparison.samples[best[0]])
     for name in best:
         comparison.samples[name].let_go()  # what was found stays
-    return " ".join(said), one
+    said = " ".join(f"'{short[k]}': {v.headline}." for k, v in found.items() if v.direction not in ("calibrated", "undecided"))  # fmt: skip
+    return said, where_off(comparison.samples[best[0]])
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:
