@@ -63,6 +63,8 @@ def explore_bins(settings: Settings) -> None:
         with beside:
             # Chosen for this page: the errors of the bins that it draws.
             keys = (settings.sample.ece_key, "rmsce")
+            if rows_shown.slice_words(settings):
+                rows_shown.say_not_followed(settings, "Errors and bins are of all rows")
             tables_and_cards.draw_metric_lines(
                 session.metrics(settings, keys, error_bars=True, drawn=True),
                 keys,

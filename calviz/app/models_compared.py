@@ -73,8 +73,8 @@ def choose_models(entry: OpenFile) -> ChosenModels:
         st.info(md(missing, 1_000), icon=":material/link:")
     elif len(offered) == 1:
         st.info(
-            "Choose two models or more. One is open: open the predictions of another for the same rows below, or put both into one file, "
-            "with columns such as `mlp:cat, mlp:dog, forest:cat, forest:dog`.",
+            "Choose two models or more. One is open: open the predictions of another for the same rows below, or "
+            f"{md(entry.loaded.recognition.of_two_models, 1_000)}.",
             icon=":material/info:",
         )
     reading_panel.draw_offers(entry, of="model")

@@ -618,8 +618,8 @@ def _apply_waiting_link(key: str) -> None:
 
 def _write_address() -> None:
     parameters = data_parameters()
-    # Without a name, the address means what the server shows first.
-    if parameters[DATA] == DEFAULT_KEY and _of_server() is None:
+    # Without a name, the address means what the server shows first, and what a file waits for an answer beside.
+    if parameters[DATA] == DEFAULT_KEY and (_of_server() is None or unreadable_file() is not None):
         parameters[DATA] = None
     for name, value in parameters.items():
         write_parameter(name, value)

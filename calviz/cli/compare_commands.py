@@ -172,6 +172,9 @@ def compare_models(
             print_recognition(file, loaded[-1])
     models = named_models([(source.file, source.models) for source in loaded])
     options.check_models(model, models)
+    if len(models) == 1:
+        other = loaded[0].recognition.of_two_models
+        raise OptionError(f"a comparison takes two models: name another file, or {other}.")
     models = {name: models[name] for name in model} if model else models
     aligned = same_rows(models, split=split)
     how = options.Reduction.of(reduction, *aligned.models.values())

@@ -142,7 +142,9 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
 
         element = _element(kind.value_type)
         if element not in ("number", "integer", "boolean"):
-            return Column.unusable(name, f"it holds lists of {shortened(str(kind.value_type))}")
+            held = "lists" if _is_list(kind.value_type) else shortened(str(kind.value_type))
+            held = "objects" if pa.types.is_struct(kind.value_type) else held
+            return Column.unusable(name, f"it holds lists of {held}")
         lengths = pc.list_value_length(head()).to_pylist()
         widths = list(dict.fromkeys(w for w in lengths if w is not None))
         if len(widths) > 1:

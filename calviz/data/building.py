@@ -516,9 +516,8 @@ class _Builder:
     def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
         right = (self._right_if_any if self.options.for_map else self._right)(fetched, layout)
-        # Where only what was right is known, models are those that the user names.
-        alike = np.zeros(len(score), np.int32) if self.options.model_column else None
-        truth = alike if right.truth is None else right.truth
+        # Where only what was right is known, models may differ in it.
+        truth = np.zeros(len(score), np.int32) if right.truth is None else right.truth
         hits = np.where(right.missing, -1, right.correct)
         columns = self._columns(fetched, right.missing, truth, hits)
         own = self._as_they_are(ScoreColumns((layout.score,), (), "probabilities", 1))

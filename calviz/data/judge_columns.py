@@ -28,7 +28,7 @@ from calviz.data.format import (
     known_columns,
     short,
 )
-from calviz.data.other_columns import long_form
+from calviz.data.other_columns import long_forms
 from calviz.data.roles import BELOW_CHANCE, TableView
 from calviz.data.rows_in_memory import arrow_of, arrow_rows
 
@@ -407,8 +407,8 @@ def _names_judges(table: Table, judge: str, options: ReadingOptions) -> bool:
     """Whether a column called a judge names who judged each row: it has no words for yes, and rows of several judges share an identifier."""
     if table[judge].numeric or event_of(table[judge].classes) is not None:
         return False
-    long = long_form(TableView(table, options), set())
-    ids = table[long[0]].head.tolist() if long and long[1:] == (judge,) else ()
+    long = next(iter(long_forms(TableView(table, options), set())), ())
+    ids = table[long[0]].head.tolist() if long[1:] == (judge,) else ()
     return len({*ids}) < len(ids)
 
 

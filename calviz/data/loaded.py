@@ -16,6 +16,7 @@ from calviz.core.row_columns import Kind
 from calviz.core.words import PLAIN_CSV, CsvStyle, listed
 from calviz.data.column_names import (
     LOG_CONFIDENCES,
+    MODELS,
     SURE,
     alike,
     is_of_first_class,
@@ -294,6 +295,13 @@ class Recognition:
     def eval_split(self) -> str | None:
         """The split to evaluate on, if one has a usual name."""
         return judged_split(self.split_counts)
+
+    @property
+    def of_two_models(self) -> str:
+        """How a file holds several models, with the column that may name them."""
+        named = next((name for name in self.groups if plain(name) in MODELS), None)
+        column = _quoted(named) if named else "the column that names the model of each row"
+        return f"put both into one file, with columns such as mlp:cat, mlp:dog, forest:cat, forest:dog, or below each other, with the role Model for {column} (--model-column {short(named or 'COL')})"
 
     def sentence(self) -> str:
         """Describe what was recognised in one line."""

@@ -17,6 +17,7 @@ from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import WRITE_DATES, date_text, date_ways, held, told_apart
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, ids_of_all, one_row_each
+from calviz.core.words import listed
 from calviz.data import column_names
 from calviz.data.column_names import FEW, MISSING_WORDS, is_missing, plain
 from calviz.data.format import (
@@ -152,7 +153,8 @@ class OtherColumns:
         InputError
             If the user named a column that does not name models, if too few identifiers have a row of each model to say so, and if some have two labels.
         """
-        layout, chosen, shared = self.layout, self.options.model_column, 0
+        chosen, shared = self.options.model_column, 0
+        self.layout = layout = replace(self.layout, long=self._long_of_all(fetched))
         counted = self.options.weight_kind == "frequency"
         if layout.long and labels is not None and len(layout.scores) <= 1 and not counted:
             *key, model = layout.long
@@ -164,6 +166,8 @@ class OtherColumns:
                 count = len({*ids.codes.tolist()})
                 if key and not shared:
                     shared = self._of_one_label(ids, named, labels, key, model)
+            if chosen is None and layout.cluster in key:  # its rows are said to belong together
+                shared = count = 0
             identifier = " + ".join(key)
             have = f"{shared:,} of {count:,} values of '{short(identifier)}' have a row for each value of '{short(model)}'"
             if chosen is None and shared < _MOSTLY_SHARED * count:
@@ -181,8 +185,10 @@ class OtherColumns:
                 self._offer_models(fetched, labels)
             return replace(layout, long=None), {}
         each, of = one_row_each(identifier, model), " of the same rows"
-        if shared < count:
-            each, of = have, ", each judged on all of its rows, and compared on those of all"
+        if ids and shared < count:
+            lack = np.flatnonzero(np.isin(np.bincount(ids.codes), range(1, len(names))))
+            each = f"{have} (not {listed([ids.levels[i] for i in lack])})"
+            of = ", each judged on all of its rows, and compared on those of all"
         text = f"{each}: these are {len(names)} models{of} (one by --model, all rows together by --model-column '')"
         self.notices.append(Notice.MODELS.finding("info", text))
         parts: dict[str, IntArray | None] = {n: np.flatnonzero(named.mask(n)) for n in names}
@@ -194,6 +200,18 @@ class OtherColumns:
         related = tuple(name for name in layout.related if name != identifier)
         long = (*key, model)
         return replace(layout, long=long, id=identifier, groups=groups, related=related), parts
+
+    def _long_of_all(self, fetched: Fetched) -> tuple[str, ...] | None:
+        """The columns of the layout that name models, or of another usual name if those of all rows do: the first rows may be of one model."""
+
+        def tell(long: tuple[str, ...]) -> bool:
+            if len(long) < 2 or not fetched.columns.keys() >= {*long}:
+                return False
+            ids, named = (Factor.of(one_dimensional(fetched.columns[c])) for c in long)
+            return ids_of_all(ids.codes, named, np.zeros(len(ids), np.int32), gaps=True) > 0
+
+        ways = long_forms(TableView(self.table, self.options), self.layout.used)
+        return max(ways, key=tell) if self.layout.long and ways[1:] else self.layout.long
 
     def _cases(
         self, fetched: Fetched, model: str, key: list[str], named: Factor, labels: IntArray
@@ -551,8 +569,8 @@ def identifier_column(view: TableView, model: str | None = None) -> str | None:
     return _role(view, view.options.id_column, (*column_names.IDS, *worded), fits)
 
 
-def long_form(view: TableView, used: set[str]) -> tuple[str, ...] | None:
-    """The columns that may identify the rows of each model, and name the model of each row."""
+def long_forms(view: TableView, used: set[str]) -> list[tuple[str, ...]]:
+    """The columns that may identify the rows of each model, and name the model of each row, the likeliest first."""
     chosen = view.options.model_column
     usual = (_role(view, None, (n,), lambda c: c.type in _DISCRETE) for n in column_names.MODELS)
     found: list[tuple[str, ...]] = []
@@ -561,7 +579,7 @@ def long_form(view: TableView, used: set[str]) -> tuple[str, ...] | None:
         if model:
             found.append((identifier, model) if identifier not in (None, model) else (model,))
     # The first rows may all be of one model.
-    return max(found, key=lambda f: (len(view.table[f[-1]].levels) > 1, len(f)), default=None)
+    return sorted(found, key=lambda f: (len(view.table[f[-1]].levels) <= 1, -len(f)))
 
 
 def _role(

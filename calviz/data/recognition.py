@@ -104,7 +104,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         split=split_column(view),
         # A column that defines clusters does not identify single rows.
         id=None if identifier == cluster else identifier,
-        long=None if options.for_map else other_columns.long_form(view, used),
+        long=None if options.for_map else next(iter(other_columns.long_forms(view, used)), None),
         groups=groups,
         numbers=numbers,
         features=features,

@@ -51,11 +51,14 @@ class ArrowRows(Table):
     Attributes
     ----------
     data : pyarrow.Table
+    raw : pyarrow.Table, optional
+        The same rows before `flattened`.
     lines : ndarray of int, optional
         Line number of each row in a text file, shape (n,).
     """
 
     data: Any
+    raw: Any = None
     lines: npt.NDArray[np.int64] | None = None
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
@@ -70,8 +73,9 @@ class ArrowRows(Table):
 
     @property
     def cells(self) -> Callable[[], dict[str, Any]] | None:
-        """The columns as they are."""
-        return lambda: dict(zip(self.data.column_names, self.data.columns, strict=True))
+        """The columns as they are, lists of classes and scores as the file has them."""
+        listed = {f.name: nested_fields(f.type) for f in self.raw.schema} if self.raw else {}
+        return lambda: {n: (self.raw if listed.get(n) else self.data).column(n) for n in self.data.column_names}  # fmt: skip
 
     def _scores(self, group: tuple[str, ...]) -> Any:
         from calviz.data import arrow_tables
@@ -160,8 +164,9 @@ def flat(table: Table) -> Table:
         return table
     check_expansion("the table", 8 * len(table.columns) * table.rows, table.source.size)
     with arrow_tables.readable(table.format):
-        data = flattened(table._table(list(table.names)))
-    return arrow_rows(data, "the file has", format=table.format, notices=table.notices)
+        raw = table._table(list(table.names))
+        data = flattened(raw)
+    return arrow_rows(data, "the file has", format=table.format, notices=table.notices, raw=raw)
 
 
 def flattened(table: Any) -> Any:
@@ -179,6 +184,8 @@ def flattened(table: Any) -> Any:
         if not fields:
             continue
         rows = table.column(name).to_pylist()
+        if all(row is None or (len(row) == 1 and isinstance(row[0], list)) for row in rows):
+            rows = [row and row[0] for row in rows]
         values = _vectors(rows) if "values" in fields else _objects(rows, fields, name)
         try:
             table = table if values is None else table.set_column(at, name, pa.array(values))
@@ -267,6 +274,8 @@ def nested_fields(kind: Any) -> tuple[str, ...]:
 
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     inner = kind.value_type if is_list else kind
+    if is_list and (pa.types.is_list(inner) or pa.types.is_large_list(inner)):
+        return nested_fields(inner)
     if not pa.types.is_struct(inner):
         return ()
     fields = {inner.field(j).name for j in range(inner.num_fields)}
@@ -286,7 +295,7 @@ def _objects(
             None if row is None else {str(e[key]): _number(e[score]) for e in row if e is not None}
             for row in rows
         ]
-    except ValueError:
+    except (ValueError, TypeError):  # or several lists
         return None
     every = {key for row in objects for key in row or ()}
     most = max((len(row) for row in objects if row), default=0)

@@ -18,7 +18,7 @@ from calviz.core import errors
 from calviz.core.predictions import BEFORE, Dataset, Predictions
 from calviz.core.words import PLAIN_CSV, CsvStyle, counted, csv_bytes
 from calviz.data.column_names import PREDICTED, PREDICTED_WORDS, plain, words
-from calviz.data.format import short
+from calviz.data.format import short, span
 from calviz.data.roles import ColumnRoles
 
 if TYPE_CHECKING:
@@ -161,6 +161,10 @@ def _write(
     # Scores are written in the place of those of the same name; other columns give way to them.
     if {*before_map} & {*scores}:  # else some of a row would be calibrated, and others not
         cells = {k: v for k, v in cells.items() if k not in before_map or k in scores}
+    as_before = [k for k in dict.fromkeys(before_map) if k in cells and k not in scores]
+    if as_before:
+        new = span(score_names(data, own))
+        said = f"Calibrated: {new}; as in the file: {span((*as_before,))}. {said}".strip()
     replaced = {roles.split, confidence and confidence.score, *before_map}
     replaced |= {name for name in before.numbers if name not in scores}
     twice = {*cells} & {*frame.columns} - replaced
@@ -234,7 +238,8 @@ def _flat(name: str, cells: Any) -> Iterator[tuple[str, Any]]:
         for part in column.struct.unnest():
             yield from _flat(f"{name}.{part.name}", part)
     elif column.dtype.is_nested():
-        yield name, column.map_elements(lambda row: json.dumps([*row], default=str), pl.String)
+        rows = (None if row is None else json.dumps(row, default=str) for row in column.to_list())
+        yield name, pl.Series([*rows], dtype=pl.String)
     else:
         yield name, cells
 

@@ -192,8 +192,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         ways = {"over": "overconfident", "under": "underconfident"}
     way = ways.get(evidence.direction)
     size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-    of_classes = () if evidence.shows_places or evidence.extremes else classes_off(rest)
-    extreme = (*of_classes, evidence.extreme or "off in places")[0]
+    extreme = (*_classes_named(evidence, rest), evidence.extreme or "off in places")[0]
     elsewhere = slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
         verdict, state = judged(rest, others), rest.once(watched)
@@ -213,14 +212,10 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     return f"Off{in_many} most{surely} {where}. {told}.", elsewhere
 
 
-@claim("slices")
-def where_off(sample: Sample) -> tuple[str, Slice | None]:
-    """Say in how many slices scores are off and where most clearly, as the verdict does; "" and None if there is none to look at."""
+def where_off(sample: Sample) -> Slice | None:
+    """Return the slice that is most surely off; None if there is none to look at."""
     slices = usual_slices(sample)
-    if slices is None or not slices.named:
-        return "", None
-    in_many = f" in {len(slices.named):,} slices, most clearly" * (len(slices.named) > 1)
-    return f"off{in_many} where {': '.join(slices.furthest)}", slices.off[0]
+    return slices.off[0] if slices and slices.named else None
 
 
 @claim(
@@ -296,8 +291,24 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         )
         if worst or (shown and not evidence.off_on_average)
     ]
-    said = filter(None, (evidence.extreme, " and ".join(places)))
+    said = _classes_named(evidence, sample) or filter(
+        None, (evidence.extreme, " and ".join(places))
+    )
     return f"{head}, {but} {', '.join(said) or 'off in places'}: {strongest(evidence)}"
+
+
+def _classes_named(evidence: Evidence, sample: Sample) -> tuple[str, ...]:
+    """The classes that are off, where no place is shown, or the rows predicted as these surely hold more of the error than the places that are named."""
+    if not (evidence.shows_places or evidence.extremes):
+        return classes_off(sample)
+    is_top = evidence.reduction.kind == "top-label" and not evidence.extremes
+    ranges = ranges_of(sample, "predicted-class") if is_top else None
+    if ranges is None:
+        return ()
+    named = filter(None, (evidence.too_high, evidence.too_low))
+    in_places = sum(worst.rows * abs(worst.expected_gap) for worst in named)
+    surely = (ranges.rows * np.abs(ranges.beyond))[ranges.has].sum()
+    return classes_off(sample) if surely > in_places else ()
 
 
 def _on_average(evidence: Evidence) -> tuple[str, str]:

@@ -118,11 +118,12 @@ def open_json(source: Source) -> Table:
             _check_keys(data)
         table = whole if is_list else _parsed_lines(data)
         lines = None if is_list else lines
-    table = flattened(table)
+    raw, table = table, flattened(table)
     tool = "JSON" if is_list else "JSON Lines"
     if (questions := questions_of(table)) is not None:
         return table_of(questions, tool)
-    return reshaped(arrow_rows(table, "the objects have", format=tool, named=named, lines=lines))
+    more = {"format": tool, "named": named, "lines": lines}
+    return reshaped(arrow_rows(table, "the objects have", raw=raw, **more))
 
 
 def _check_keys(data: bytes) -> None:
@@ -167,7 +168,9 @@ def _parsed_lines(data: bytes) -> Any:
             raise ValueError
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
         if frame.width and not any(t == pl.Null for t in frame.dtypes):
-            return frame.to_arrow()
+            # Columns are in any order there; classes follow that of the file.
+            first = _loads(data.lstrip().partition(b"\n")[0])
+            return frame.select([*dict.fromkeys([*first, *sorted(frame.columns)])]).to_arrow()
     except (pl.exceptions.PolarsError, ValueError, OverflowError):
         pass
     # Python's parser accepts NaN and mixed types, and names the line of an error.

@@ -2327,3 +2327,15 @@ def test_models_with_fill_values_are_no_classes(label):
         with pytest.raises(InputError, match="are they models") as error:
             loaded({**scores, "Sturm": label}, **chosen)
         assert error.value.readings[0].options["models"] == names
+
+
+def test_models_below_each_other_are_found_where_only_what_was_right_is_known():
+    rows = [f"q{i},{m},{(7 * i + j) % 10 / 10},{(i + j) % 2}" for j, m in enumerate("ab") for i in range(1_200)]  # fmt: skip
+    head = "question_id,model_version,confidence,correct"
+    loaded = read("\n".join([head, *rows]).encode(), name="x.csv")
+    assert [*loaded.models] == ["a", "b"]
+    assert loaded.recognition.id_column == "question_id"
+    gaps = read("\n".join([head, *rows[3:]]).encode(), name="x.csv")
+    assert any("(not 'q0', 'q1', 'q2')" in n.message for n in gaps.notices)
+    apart = ReadingOptions(model_column="")
+    assert "(--model-column model_version)" in read("\n".join([head, *rows]).encode(), name="x.csv", options=apart).recognition.of_two_models  # fmt: skip
