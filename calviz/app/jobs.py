@@ -224,9 +224,6 @@ def _abandonment_check() -> Callable[[], bool]:
 
 # ---- Queue
 
-#: Seconds between two checks whether a waiting job is still wanted.
-QUEUE_CHECK_EVERY = 0.25
-
 
 class JobQueue:
     """A queue for jobs: the owner with the fewest running jobs is served first, and among equals the job that came first.
@@ -270,7 +267,8 @@ class JobQueue:
                     if len(self._running) < self._limit() and order[0] == ticket:
                         break
                     report_ahead(len(self._running) + order.index(ticket))
-                    self._changed.wait(QUEUE_CHECK_EVERY)
+                    # Seconds between two checks whether a waiting job is still wanted.
+                    self._changed.wait(0.25)
                 self._waiting.remove(ticket)
                 self._running.append(ticket)
                 report_ahead(0)

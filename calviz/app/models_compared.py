@@ -441,8 +441,6 @@ def _reliability(
 
 # ---- After recalibration
 
-METHODS_PLACE = "models_methods"
-
 
 def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     """Draw the choices, the running job, and the table."""
@@ -465,7 +463,7 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         )
 
     work = LongWork(
-        METHODS_PLACE,
+        "models_methods",
         key,
         f"Fitting {counted(len(choice.methods), 'method')} to {len(chosen.models)} models",
         make_work,

@@ -224,10 +224,6 @@ def method_key(method: str, options: MethodOptions) -> str:
 # ---- Workers
 
 
-#: Number of submitted sources per worker: few, so that a stop does not wait for many.
-_AHEAD = 2
-
-
 def _outcomes(
     sources: Sequence[Playable],
     rules: Rules,
@@ -298,7 +294,8 @@ def _in_turn(
     left = iter(sources)
     waiting: set[Future[SourceOutcome]] = set()
     while True:
-        while len(waiting) < workers * _AHEAD and not stop():
+        # Number of submitted sources per worker: few, so that a stop does not wait for many.
+        while len(waiting) < workers * 2 and not stop():
             source = next(left, None)
             if source is None:
                 break

@@ -604,8 +604,6 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 # ---- Comparisons on disk
 
 
-#: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
-FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
 _FORMAT = 9
 _RECORD = "record"
@@ -630,7 +628,8 @@ class KeptComparisons:
     """
 
     folder: Path
-    limit: int = FOLDER_BYTES
+    # Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
+    limit: int = 500_000_000
 
     def __contains__(self, key: tuple[str, ...]) -> bool:
         return self._path(key).is_file()

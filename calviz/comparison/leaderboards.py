@@ -302,8 +302,6 @@ def _notes(boards: Sequence[Leaderboard]) -> Iterator[str]:
 
 #: With fewer data sets there is no interval.
 FEWEST_FOR_INTERVALS = 3
-#: A standard error up to this is a sum of rounding errors.
-_NO_ERROR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,7 +479,8 @@ def _interval(
     value: float, variance: float, squares: float, data_sets: float, *, share: bool
 ) -> Interval:
     """Return the interval of one value; see `Averages.intervals`."""
-    agree = variance <= _NO_ERROR**2
+    # A standard error up to this is a sum of rounding errors.
+    agree = variance <= 1e-9**2
     freedom = data_sets - 1 if agree else variance**2 / squares
     t = float(stdtrit(freedom, (1 + LEVEL) / 2))
     if not share:

@@ -23,9 +23,6 @@ from calviz.core.words import bins_words, counted, shorten
 from calviz.sample import metric_results, sample
 from calviz.verdicts.analysis import evaluate
 
-#: Number of resamples of the evaluation rows for the verdict on one point.
-VERDICT_RESAMPLES = 300
-
 
 def learning_curve(
     data: Dataset | Profile,
@@ -155,7 +152,7 @@ class _Measured:
         paired = paired_differences.pair(
             {method: after, UNCALIBRATED: self.judged_before},
             self.metrics,
-            resamples=VERDICT_RESAMPLES,
+            resamples=300,  # of the evaluation rows, for the verdict on one point
             rng=np.random.default_rng([self.seed, 4]),
             **self.settings,
         )

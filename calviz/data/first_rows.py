@@ -33,8 +33,6 @@ from calviz.data.score_columns import find_scores
 _SHARED = ("score", "model", "group", "ignored")
 _OF_NUMBERS = ("score", "model", "confidence", "weight")
 _SCORES: tuple[ColumnRole, ...] = ("score", "model", "confidence")
-#: A file is read with so many answers at most.
-_MOST_ASKED = 2
 #: Rows that are shown, the characters of a cell, and the numbers shown of a list.
 ROWS, _CELL, _LIST = 8, 80, 4
 
@@ -201,7 +199,8 @@ def first_rows(
             lost = recognition.options_without_column(table, used)
             options = replace(options, **lost)
             if read is None:
-                most = _MOST_ASKED * (opened.size <= MOST_READ_ON)
+                # A file is read with so many answers at most.
+                most = 2 * (opened.size <= MOST_READ_ON)
                 roles, classes, asked, read_with = _roles(table, replace(used, **lost), most)
             else:
                 roles, classes = _as_read(table, read, used)

@@ -414,8 +414,6 @@ _FORMATS = {
     "webp": ("image/webp", rb"RIFF....WEBP"),
 }
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://|data:|//", re.IGNORECASE)
-#: How many values of a column are inspected.
-_LOOKED_AT = 50
 
 
 def _ending(name: str) -> str:
@@ -428,7 +426,8 @@ def are_pictures(values: Iterable[object]) -> bool:
     >>> are_pictures(["a/1.png", "a/2.PNG"]), are_pictures(["a.png", "hello"]), are_pictures([])
     (True, False, False)
     """
-    first = [str(value) for value, _ in zip(values, range(_LOOKED_AT), strict=False)]
+    # How many values of a column are inspected.
+    first = [str(value) for value, _ in zip(values, range(50), strict=False)]
     return bool(first) and all(_ending(name) in _FORMATS for name in first)
 
 

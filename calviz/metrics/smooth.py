@@ -448,8 +448,6 @@ def smece(view: Steps) -> FloatArray:
 
 #: ``function(x, rows)``: values at `x`, shape (R,), of the functions numbered `rows`, shape (R,).
 Functions = Callable[[FloatArray, IntArray], FloatArray]
-#: Largest number of evaluations.
-MOST_TURNS = 60
 
 
 def falling_fixed_points(
@@ -474,7 +472,8 @@ def falling_fixed_points(
     rows = np.arange(count)
     a = b = x = out.copy()
     ga = gb = np.empty(0)
-    for turn in range(MOST_TURNS):
+    # Largest number of evaluations.
+    for turn in range(60):
         g = np.asarray(function(x, rows), dtype=np.float64) - x
         out[rows] = x
         going = np.abs(g) > tolerance
