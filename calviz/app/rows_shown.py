@@ -87,7 +87,8 @@ def draw_selection(
         sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, chosen.rows)}
         for name, factor_of in _columns(settings).items():
             sections[md(name, 40)] = partial(_spread_table, settings, chosen.rows, name, factor_of)
-        navigation.draw_sections(sections, key=ROWS_BY)
+        # The name in the link.
+        navigation.draw_sections(sections, key="rows-by")
         _download(settings, chosen)
 
 
@@ -229,8 +230,6 @@ def _download(settings: Settings, chosen: Selected) -> None:
 
 #: Largest number of rows shown; the download has all.
 SHOWN = 200
-#: The name in the link.
-ROWS_BY = "rows-by"
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
 
 

@@ -467,9 +467,6 @@ def _number(text: str) -> float | None:
 # ---- JUnit XML
 
 
-CaseOutcome = Literal["passed", "failure", "error"]
-
-
 @dataclass(frozen=True)
 class Gate:
     """One condition on one model of one file.
@@ -488,7 +485,7 @@ class Gate:
     file: str
     model: str
     name: str
-    outcome: CaseOutcome = "passed"
+    outcome: Literal["passed", "failure", "error"] = "passed"
     text: str = ""
 
 

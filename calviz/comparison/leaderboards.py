@@ -24,8 +24,6 @@ APART = "imagenet"
 #: Lower edges of the ranges of calibration rows and of classes.
 ROWS = (0, 1_000, 5_000, 20_000)
 CLASSES = (2, 3, 4, 10)
-#: Smallest number of experiments for a leaderboard of a range.
-FEWEST_EXPERIMENTS = 5
 RESAMPLES = 1_000
 #: Titles of the boards on screen, in their order.
 TITLES = {
@@ -235,7 +233,8 @@ def _strata(board: Leaderboard, *, resamples: int) -> Iterator[Leaderboard]:
         ("classes", "classes", CLASSES, [e.classes for e in experiments]),
     ):
         parts = [(low, high, in_range(values, low, high)) for low, high in ranges(edges)]
-        parts = [part for part in parts if part[2].sum() >= FEWEST_EXPERIMENTS]
+        # Smallest number of experiments for a leaderboard of a range.
+        parts = [part for part in parts if part[2].sum() >= 5]
         for low, high, mask in parts if len(parts) > 1 else ():
             checkpoint()
             yield leaderboard(

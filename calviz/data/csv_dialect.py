@@ -395,16 +395,6 @@ class ProblemCells:
         )
 
 
-def unclosed_error(line: int) -> InputError:
-    """Return the error about the line in which a row begins with a quoted cell that does not end."""
-    return InputError(
-        f"the quotation mark that opens a cell in line {line:,} is not closed",
-        line=line,
-        remedy="close it, or write two of them for one that belongs to the text",
-        placed=True,
-    )
-
-
 def is_row(record: list[str], cells: int) -> bool:
     """Whether a record has so many cells, or an empty one more after the last separator."""
     return len(record) == cells or (len(record) == cells + 1 and not record[-1].strip())
@@ -504,7 +494,13 @@ def record_blocks(
         if odd and (row := _row_not_closed(rest, separator)) is not None:
             with source.open() as stream:
                 ends = sum(block.count(b"\n") for block, _ in _utf8(stream, encoding, size))
-            raise unclosed_error(ends - rest.count(b"\n") + row + 1)
+            line = ends - rest.count(b"\n") + row + 1
+            raise InputError(
+                f"the quotation mark that opens a cell in line {line:,} is not closed",
+                line=line,
+                remedy="close it, or write two of them for one that belongs to the text",
+                placed=True,
+            )
         yield rest
 
 

@@ -34,8 +34,6 @@ SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
 _NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow"), ".jsonl": ("pandas", "pyarrow")}
 #: Largest array of texts in an NPZ file, in bytes.
 _MOST_TEXT = 256 << 20
-#: Share of the rows in which a column of predicted classes has that of the largest score.
-_NEARLY = 0.999
 
 
 def check_target(path: str | Path) -> Path:
@@ -212,7 +210,8 @@ def _with_new_classes(
         usual = known.group_by("class").agg(pl.col("cell").mode().first())
         cell_of = dict(usual.iter_rows())
         agree = known.join(usual, on=["class", "cell"], how="semi").height
-        is_own = len({*cell_of.values()}) == len(cell_of) and agree >= _NEARLY * known.height
+        # Share of the rows in which a column of predicted classes has that of the largest score.
+        is_own = len({*cell_of.values()}) == len(cell_of) and agree >= 0.999 * known.height
         if is_own and {*new[changed].tolist()} <= {*cell_of}:
             column = column.scatter(rows[changed], [cell_of[k] for k in new[changed].tolist()])
             more = f"'{short(name)}' has the new predicted class, another one in {counted(changed.size, 'row')}."

@@ -25,8 +25,6 @@ from calviz.sample.step_views import steps
 
 #: Neighbouring rows are separated by a map if their scores after it differ by more than `JITTER` plus `STEEPEST` times the difference before.
 JITTER, STEEPEST = 0.005, 3.0
-#: The score after counts as a function of the score before if at most this share of neighbours is separated.
-LOOSE = 0.05
 #: A map is called falling if it falls by at least this much.
 DIP = 0.01
 #: Number of groups of neighbouring scores behind the band, and number of rows drawn as points.
@@ -206,7 +204,8 @@ def _is_function(x: FloatArray, y: FloatArray) -> bool:
     if x.size < 2:
         return True
     separated = np.abs(np.diff(y)) > JITTER + STEEPEST * np.diff(x)
-    return bool(separated.mean() <= LOOSE)
+    # The score after counts as a function of the score before if at most this share of neighbours is separated.
+    return bool(separated.mean() <= 0.05)
 
 
 def _deepest_fall(x: FloatArray, y: FloatArray) -> tuple[float, float, float] | None:

@@ -398,10 +398,7 @@ def _and(more: str) -> str:
     return f"; {more}" if more else ""
 
 
-_Ends = tuple[FloatArray, FloatArray]
-
-
-def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
+def _interval(sample: Sample, mode: Mode, level: float) -> tuple[FloatArray, FloatArray]:
     if mode != "true-class":
         if sample.data.clusters is not None:
             low, high = sample.view(class_gaps.sums_of_clusters, view=mode).interval(level)

@@ -28,8 +28,6 @@ Drawing: TypeAlias = "go.Figure"
 
 #: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
 DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
-#: Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
-_NAME_CHARACTER = 7.0
 #: Height of a line of the caption in pixels.
 LINE = 19
 #: Turns off plotly's fading of unselected points; the drawing itself marks a selection.
@@ -425,7 +423,8 @@ def name_room(names: Iterable[str], beside: int) -> int:
 
     `names` must be shortened as they are drawn, but not escaped.
     """
-    return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
+    # Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
+    return round(7.0 * max(map(len, names), default=0)) + beside
 
 
 def entries(traces: Iterable[Any]) -> list[str]:

@@ -33,9 +33,6 @@ from calviz.report import content
 from calviz.report.content import Chart, Note, Section, Subject, TableBlock, sections_in_order
 from calviz.verdicts.evaluation import Written, alone, at_its_end, name_of
 
-#: Called before each section is made, with its title, the number done and the total number.
-ReportProgress = Callable[[str, int, int], None]
-
 #: What a report in short says of itself.
 IN_SHORT_WORDS = "Each model in short: the preset full (--preset full), or the report of one model (--model), holds all sections."
 
@@ -209,9 +206,12 @@ def make_part(
     subject: Subject,
     *,
     sections: Iterable[str] | None = None,
-    progress: ReportProgress | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Part:
-    """Compute the sections about one subject; the part keeps no arrays of its rows."""
+    """Compute the sections about one subject; the part keeps no arrays of its rows.
+
+    `progress` is called before each section is made, with its title, the number done and the total number.
+    """
     chosen = chosen_sections(sections)
     written = []
     for done, section in enumerate(chosen):

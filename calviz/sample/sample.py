@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypedDict, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -149,19 +149,15 @@ class Sample:
         object.__setattr__(self, "data", self.data.that_count())
 
     @classmethod
+    @shows_options
     def of(
         cls,
         data: AnyData,
         *,
-        split: str | None = None,
         where: Where = (),
         clusters: str | Factor | npt.ArrayLike | None = None,
         weights: npt.ArrayLike | None = None,
-        reduction: Reduction | str | None = None,
-        bins: BinNumber | None = None,
-        scheme: Scheme | None = None,
-        seed: int | None = None,
-        resamples: int | None = None,
+        **options: Unpack[BinOptions],
     ) -> Sample:
         """Take the rows of a split and a slice; settings that are left out are those of the given sample, or the defaults.
 
@@ -170,14 +166,8 @@ class Sample:
 
         A sample is returned as it is if nothing is to be changed.
         """
-        settings = {
-            "reduction": reduction,
-            "bins": bins,
-            "scheme": scheme,
-            "seed": seed,
-            "resamples": resamples,
-        }
-        changes: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
+        split = options.pop("split", None)
+        changes: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         given = data if isinstance(data, Sample) else None
         rows = data.data if isinstance(data, Sample) else dataset_of(data)
         if clusters is not None or weights is not None:
