@@ -186,9 +186,7 @@ def follow_data(page: Page, panels: Mapping[str, Callable[[], None]]) -> Page:
     before, st.session_state[_DECIDES] = st.session_state.get(_DECIDES, _DECIDE), decides
     if page.url_path in MOVED:
         st.switch_page(link(decides), query_params=st.query_params.to_dict())
-    if before == decides:
-        return page
-    return draw_navigation(panels)
+    return page if before == decides else draw_navigation(panels)
 
 
 def _first_tab(room: Room) -> str:

@@ -652,7 +652,13 @@ class KeptComparisons:
             self.folder.mkdir(parents=True, exist_ok=True)
             with errors.replacing(self._path(key)) as path, path.open("wb") as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
-            self._make_room()
+            # Make room by removing the oldest.
+            known = [(f.stat().st_mtime, f.stat().st_size, f) for f in self.folder.glob("*.npz")]
+            held = 0
+            for _, size, file in sorted(known, reverse=True):
+                held += size
+                if held > self.limit:
+                    file.unlink(missing_ok=True)
 
     def get(self, key: tuple[str, ...], judged: Dataset) -> Comparison | None:
         """Read a comparison; None if it was not kept.
@@ -679,14 +685,6 @@ class KeptComparisons:
     def _path(self, key: tuple[str, ...]) -> Path:
         of = repr((__version__, _FORMAT, key))
         return self.folder / f"{hashlib.sha256(of.encode()).hexdigest()[:32]}.npz"
-
-    def _make_room(self) -> None:
-        known = [(f.stat().st_mtime, f.stat().st_size, f) for f in self.folder.glob("*.npz")]
-        held = 0
-        for _, size, file in sorted(known, reverse=True):
-            held += size
-            if held > self.limit:
-                file.unlink(missing_ok=True)
 
 
 def _plain(value: Any) -> Any:

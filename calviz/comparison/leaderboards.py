@@ -59,7 +59,12 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> a
     for key, rows in parts.items():
         checkpoint(f"the leaderboard: {TITLES.get(key, key)}")
         part = table.take(rows)
-        everywhere = _everywhere(part)
+        # The methods that take part in every benchmark.
+        names = np.array([e.benchmark for e in part.experiments])
+        takes_part = np.stack(
+            [part.entered[names == name].any(axis=0) for name in np.unique(names)]
+        )
+        everywhere = tuple(part.methods[j] for j in np.flatnonzero(takes_part.all(axis=0)))
         left_out = tuple(m for m in part.methods if m not in everywhere)
         if len(everywhere) < 2:
             everywhere, left_out = part.methods, ()
@@ -203,14 +208,6 @@ def _boards(table: ResultTable) -> Mapping[str, list[int]]:
         kind = "all" if mixed and kinds[name] != "apart" else kinds[name]
         boards.setdefault(kind, []).extend(rows)
     return {kind: sorted(boards[kind]) for kind in TITLES if kind in boards}
-
-
-def _everywhere(table: ResultTable) -> tuple[str, ...]:
-    """Return the methods that take part in every benchmark."""
-    names = np.array([e.benchmark for e in table.experiments])
-    takes_part = np.stack([table.entered[names == name].any(axis=0) for name in np.unique(names)])
-    everywhere = np.flatnonzero(takes_part.all(axis=0))
-    return tuple(table.methods[j] for j in everywhere)
 
 
 def _joined(

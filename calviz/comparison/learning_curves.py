@@ -65,7 +65,10 @@ def learning_curve(
     rows = how.rows(data)
     pool, judged = rows.pairs[0]
     if sizes is None:
-        sizes = _usual_sizes(pool.size)
+        # Six numbers of rows at equal ratios. Two digits are easier to read; the last size is exactly all rows.
+        steps = np.geomspace(min(pool.size, max(50, pool.size // 64)), pool.size, 6)
+        rounded = {int(float(f"{step:.2g}")) for step in steps[:-1]} | {pool.size}
+        sizes = sorted(size for size in rounded if LEAST_ROWS <= size <= pool.size)
     if wrong := [size for size in sizes if not LEAST_ROWS <= size <= pool.size]:
         raise OptionError(
             f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {wrong[0]}."
@@ -93,14 +96,6 @@ def learning_curve(
             if progress is not None:
                 progress(done, total)
     return measured.curve()
-
-
-def _usual_sizes(n: int) -> list[int]:
-    """Return six numbers of rows at equal ratios, up to all `n`."""
-    steps = np.geomspace(min(n, max(50, n // 64)), n, 6)
-    # Two digits are easier to read; the last size is exactly all rows.
-    rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {n}
-    return sorted(size for size in rounded if LEAST_ROWS <= size <= n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -401,7 +401,9 @@ def _guessed(view: TableView) -> ColumnRoles:
     scores: tuple[ScoreColumns, ...] = ()
     with suppress(CalvizError):
         scores = find_scores(view, taken, label)
-    fractions = _fractions(view, used)
+    # The columns of fractions: those in [0, 1], or all others if there are none.
+    free = [c for c in view.numeric(used) if c.type == "number" and not c.is_label_like]
+    fractions = tuple([c.name for c in free if c.in_unit] or (c.name for c in free))
     if not scores and len(fractions) == 1 and (correct or (label and predicted)):
         confidence = Confidence(fractions[0], correct=correct, predicted=predicted)
     elif not scores and fractions:
@@ -416,10 +418,3 @@ def _guessed(view: TableView) -> ColumnRoles:
     weights = other_columns.may_be_weights(view, used)
     found = recognition.with_other_roles(view, found, {*taken, predicted or ""})
     return replace(found, weight=found.weight or next(iter(weights), None))
-
-
-def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:
-    """The columns of fractions: those in [0, 1], or all others if there are none."""
-    free = [c for c in view.numeric(taken) if c.type == "number" and not c.is_label_like]
-    inside = [c.name for c in free if c.in_unit]
-    return tuple(inside or (c.name for c in free))

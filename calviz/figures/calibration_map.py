@@ -14,9 +14,9 @@ from calviz.core.entry_specs import figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
-from calviz.core.words import decimal, points
+from calviz.core.words import counted, decimal, points, shorten, with_short_class
 from calviz.figures import marks
-from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, named, score_lines
+from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, facts, named
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, Trace, area, circles, line, markers
 from calviz.sample import logistic_curves
 from calviz.sample.binning import BinSums
@@ -154,7 +154,8 @@ class CalibrationMap(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
-        return score_lines(self.name, None, self.n, self.reduction)
+        rows = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), rows
 
     def describe(self) -> str:
         """Say what the map does to the scores."""

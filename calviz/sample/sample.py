@@ -202,9 +202,7 @@ class Sample:
 
     def predicted(self, names: Sequence[str]) -> Sample:
         """The rows that are predicted as one of these classes; all without names."""
-        if not names:
-            return self
-        return self.rows_of(is_predicted(self.data, names))
+        return self.rows_of(is_predicted(self.data, names)) if names else self
 
     @property
     def redrawing(self) -> Redrawing:
@@ -621,9 +619,7 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
         If the reduction names a class or rank that the data do not have.
     """
     reduction.check(data)
-    if data.cells is not None:
-        return _of_cells(data, reduction)
-    return _of_rows(data, reduction)
+    return _of_rows(data, reduction) if data.cells is None else _of_cells(data, reduction)
 
 
 def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
@@ -632,8 +628,7 @@ def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
     if reduction.kind == "top-label":
         return _top_events(data)
     if reduction.kind in ("class", "positive"):
-        k = reduction.class_index(data)
-        return _one_class(data, k)
+        return _one_class(data, reduction.class_index(data))
     return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
 
 
